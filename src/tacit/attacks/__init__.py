@@ -1,0 +1,1 @@
+"""Guesses of the labels from Alice's view alone."""

@@ -1,0 +1,1 @@
+"""Runs the attacks and lets each guess meet the truth in one place."""

@@ -1,0 +1,1 @@
+"""Integers and bytes: additively homomorphic schemes behind one interface (hazardous material)."""

@@ -1,0 +1,207 @@
+"""The one job of every scheme: an integer matrix times an encrypted integer vector.
+
+Bob owns the key and encrypts a vector; Alice multiplies it by her matrix, adds a mask and
+re-randomises; Bob decrypts what is then a masked product. Nothing else of a homomorphic scheme is
+offered, which leaves a scheme free in how it packs: a Paillier answer holds several entries, a
+lattice answer holds hundreds. Outside this room a ciphertext is bytes with a length.
+
+::
+
+    Bob  SecretKey.encrypt(v)                    -> EncryptedVector      goes to Alice
+    Alice PublicKey.draw_mask(rows)              -> Mask                 stays with Alice
+    Alice PublicKey.masked_product(M, <v>, mask) -> EncryptedAnswer      goes to Bob
+    Bob  SecretKey.decrypt(answer)               -> M v + mask, as residues modulo ``modulus``
+    Alice PublicKey.unmask(residues, mask)       -> M v, exact signed integers
+
+``Capacity`` is the public size of a conversation: how many bits an exact product may have. Keys are
+made for a capacity, both sides know it, and a product that could exceed it is refused before
+anything is computed.
+
+The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
+structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
+the way is the transport's work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import CryptoError
+from tacit.rng import Entropy
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the plaintext space must hold: every entry of a product lies in ±2^product_bits.
+
+    Args:
+        vector_bits: Entries of the encrypted vector lie in ±2^vector_bits.
+        matrix_bits: Entries of the plain matrix lie in ±2^matrix_bits.
+        terms: The longest sum of products, that is the longest vector.
+    """
+
+    vector_bits: int
+    matrix_bits: int
+    terms: int
+
+    def __post_init__(self) -> None:
+        if min(self.vector_bits, self.matrix_bits) < 0 or self.terms < 1:
+            raise CryptoError("a capacity needs bits of at least 0 and at least one term")
+        if self.product_bits > 62:
+            raise CryptoError(
+                f"products of {self.product_bits} bits do not fit 62",
+                hint="lower the fixed-point bits, clip the features, or use smaller batches",
+            )
+
+    @property
+    def product_bits(self) -> int:
+        """Bits of the largest possible sum: factors plus ceil(log2(terms))."""
+        return self.vector_bits + self.matrix_bits + (self.terms - 1).bit_length()
+
+    def check_vector(self, vector: IntArray) -> None:
+        """Refuses a vector that is too long or has an entry out of range."""
+        _check_entries(vector, self.vector_bits, "vector")
+        if vector.ndim != 1 or not 1 <= len(vector) <= self.terms:
+            raise CryptoError(f"a vector of shape {vector.shape} where 1 to {self.terms} fit")
+
+    def check_matrix(self, matrix: IntArray, length: int) -> None:
+        """Refuses a matrix that does not fit the vector or has an entry out of range."""
+        _check_entries(matrix, self.matrix_bits, "matrix")
+        if matrix.ndim != 2 or matrix.shape[1] != length or matrix.shape[0] < 1:
+            raise CryptoError(f"a matrix of shape {matrix.shape} times a vector of {length}")
+
+
+def _check_entries(values: IntArray, bits: int, name: str) -> None:
+    if values.dtype != np.int64:
+        raise CryptoError(f"the {name} holds {values.dtype}, not int64")
+    if values.size and max(int(values.max()), -int(values.min())) > 1 << bits:
+        raise CryptoError(f"a {name} entry exceeds its agreed {bits} bits")
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedVector:
+    """A vector under its owner's key."""
+
+    data: bytes = field(repr=False)
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedAnswer:
+    """A masked, re-randomised product: only ``PublicKey.masked_product`` makes one."""
+
+    data: bytes = field(repr=False)
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Single-use masks, one per entry of an answer; whoever knows them can unmask."""
+
+    values: tuple[int, ...] = field(repr=False)
+
+
+class PublicKey(Protocol):
+    """What Alice needs to answer, and nothing that decrypts."""
+
+    @property
+    def capacity(self) -> Capacity:
+        """The sizes this key serves."""
+        ...
+
+    @property
+    def modulus(self) -> int:
+        """Masked products are residues modulo this."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """The key for the wire."""
+        ...
+
+    def draw_mask(self, length: int, entropy: Entropy) -> Mask:
+        """Fresh masks for one answer; may be drawn ahead of time."""
+        ...
+
+    def masked_product(
+        self, matrix: IntArray, vector: EncryptedVector, mask: Mask, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``matrix @ vector + mask``, re-randomised.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        """
+        ...
+
+    def unmask(self, residues: tuple[int, ...], mask: Mask) -> IntArray:
+        """The exact signed product.
+
+        Raises:
+            CryptoError: A residue lies outside [0, modulus) or the product outside its capacity.
+        """
+        ...
+
+
+class SecretKey(Protocol):
+    """The owner's key. Its ``repr`` shows no secret."""
+
+    @property
+    def public(self) -> PublicKey:
+        """The half that may be sent."""
+        ...
+
+    def encrypt(self, vector: IntArray, entropy: Entropy) -> EncryptedVector:
+        """Encrypts with fresh randomness.
+
+        Raises:
+            CryptoError: The vector does not fit the capacity.
+        """
+        ...
+
+    def decrypt(self, answer: EncryptedAnswer) -> tuple[int, ...]:
+        """The masked product's residues modulo ``public.modulus``.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        ...
+
+
+class Scheme(Protocol):
+    """A way to make keys, and to read public ones."""
+
+    @property
+    def name(self) -> str:
+        """The name used in settings."""
+        ...
+
+    @property
+    def protects(self) -> bool:
+        """False for the scheme that hides nothing."""
+        ...
+
+    @property
+    def key_bits(self) -> tuple[int, ...]:
+        """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
+        ...
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+        """A fresh key pair.
+
+        Raises:
+            CryptoError: The size is not offered, or the capacity does not fit it.
+        """
+        ...
+
+    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+        """A public key received from the peer, checked.
+
+        Raises:
+            CryptoError: The bytes are not a public key of this size.
+        """
+        ...

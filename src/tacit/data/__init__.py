@@ -1,0 +1,1 @@
+"""Tables with row ids, the paper's datasets, files, preparation and column splits."""

@@ -1,0 +1,1 @@
+"""What may leave Bob, and its price."""

@@ -1,0 +1,1 @@
+"""The conversations, without a wire."""

@@ -1,0 +1,1 @@
+"""Alice's programs: she holds features and is the curious party."""

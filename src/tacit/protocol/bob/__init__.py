@@ -1,0 +1,1 @@
+"""Bob's programs: he holds the labels and the key."""

@@ -1,0 +1,1 @@
+"""Drives programs: in pairs, from a recording."""

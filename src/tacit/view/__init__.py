@@ -1,0 +1,1 @@
+"""What Alice has seen, and nothing else."""
