@@ -1,1 +1,24 @@
-"""Tacit."""
+"""Tacit trains a logistic regression with a partner without telling them your labels.
+
+And it shows you whether they could tell anyway.
+"""
+
+from __future__ import annotations
+
+from tacit.api import AuditResult, TrainResult, audit, train
+from tacit.config import Settings
+from tacit.data.tables import FeatureTable, LabelTable
+from tacit.errors import TacitError
+from tacit.version import __version__
+
+__all__ = [
+    "AuditResult",
+    "FeatureTable",
+    "LabelTable",
+    "Settings",
+    "TacitError",
+    "TrainResult",
+    "__version__",
+    "audit",
+    "train",
+]

@@ -4,32 +4,31 @@ Everything random in Tacit (keys, masks, obfuscators, batch seeds, splits, noise
 ``Entropy`` that is handed in. There are two:
 
 - ``SystemEntropy`` asks the operating system for every byte.
-- ``KeyedEntropy`` expands a 32-byte key with ChaCha20 [RFC 8439 §2.4]; a fork's key is
-  HMAC-SHA256(key, purpose), so that streams for different purposes are independent under the
-  usual assumption that HMAC-SHA256 is a pseudorandom function. Keyed by the operating system it
-  serves simulations whose coins must be replayed; keyed by a seed it makes a run repeatable, which
-  is no protection at all, marks the run as simulated, and is refused between real parties.
+- ``KeyedEntropy`` derives from a 32-byte key, by HMAC-SHA256 under distinct labels, the key of its
+  own ChaCha20 stream [RFC 8439 §2.4] and the keys of its forks, so that streams for different
+  purposes are independent. Keyed by the operating system it serves simulations whose coins must be
+  replayed; keyed by a seed it makes a run repeatable, which is no protection at all, marks the run
+  as simulated, and is refused between real parties.
 
 Guarantee: ``below`` is exactly uniform (rejection), whatever the bound.
-Assumes: ChaCha20 is a pseudorandom generator; ``os.urandom`` is seeded.
+Assumes: HMAC-SHA256 is a pseudorandom function and ChaCha20 a pseudorandom generator;
+``os.urandom`` is seeded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import operator
 import os
 from typing import Protocol
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
-from numpy.typing import NDArray
 
+from tacit.arrays import FloatArray, IndexArray, WordArray
 from tacit.errors import ConfigError
-
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.int64]
 
 KEY_BYTES = 32
 _REFILL = 4096
@@ -50,8 +49,8 @@ class Entropy(Protocol):
         """Reals in [0, 1), multiples of 2^-53."""
         ...
 
-    def words(self, count: int) -> NDArray[np.uint64]:
-        """Uniform 64-bit words."""
+    def words(self, count: int) -> WordArray:
+        """Uniform 64-bit words, read-only."""
         ...
 
     def permutation(self, count: int) -> IndexArray:
@@ -84,7 +83,7 @@ class _ByteSource:
         high = (self.words(count) >> np.uint64(11)).astype(np.float64)
         return (high * 2.0**-53).reshape(shape)
 
-    def words(self, count: int) -> NDArray[np.uint64]:
+    def words(self, count: int) -> WordArray:
         return np.frombuffer(self.token(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def permutation(self, count: int) -> IndexArray:
@@ -125,8 +124,9 @@ class KeyedEntropy(_ByteSource):
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
             raise ConfigError(f"an entropy key has {KEY_BYTES} bytes, not {len(key)}")
-        self._key = key
-        self._stream = Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor()
+        self._key = bytes(key)
+        stream_key = hmac.digest(self._key, b"stream", "sha256")
+        self._stream = Cipher(ChaCha20(stream_key, bytes(16)), mode=None).encryptor()
         self._buffer = b""
         self._position = 0
 
@@ -138,7 +138,7 @@ class KeyedEntropy(_ByteSource):
     @classmethod
     def from_seed(cls, seed: int) -> KeyedEntropy:
         """A repeatable stream for simulations; anyone who knows the seed knows every draw."""
-        return cls(hashlib.sha256(b"tacit seed %d" % seed).digest())
+        return cls(hashlib.sha256(b"tacit seed %d" % operator.index(seed)).digest())
 
     @property
     def key(self) -> bytes:
@@ -147,6 +147,9 @@ class KeyedEntropy(_ByteSource):
 
     def token(self, size: int) -> bytes:
         """The next bytes of the stream."""
+        if size < 0:
+            # A negative size would step back and hand the same bytes out twice.
+            raise ValueError("size must not be negative")
         if size > _REFILL:
             head = self._buffer[self._position :]
             self._buffer, self._position = b"", 0
@@ -158,8 +161,8 @@ class KeyedEntropy(_ByteSource):
         return self._buffer[start : self._position]
 
     def fork(self, purpose: str) -> KeyedEntropy:
-        """A stream under HMAC-SHA256(key, purpose)."""
-        return KeyedEntropy(hmac.digest(self._key, purpose.encode(), "sha256"))
+        """A stream under a key of its own, derived from this one's by the purpose."""
+        return KeyedEntropy(hmac.digest(self._key, b"fork " + purpose.encode(), "sha256"))
 
     def __repr__(self) -> str:
         return "KeyedEntropy(<hidden>)"

@@ -1,0 +1,72 @@
+"""The command ``tacit``: runs the app and turns every error into a message and an exit code.
+
+::
+
+    0    done                              30-33  the conversation went wrong
+    1    a bug in tacit                    40     the connection failed
+    2    wrong usage of the command        50     keys, ciphertexts or ranges
+    10   a setting                         60     a guarantee would be broken
+    20   data                              70     a transcript
+    21   a dataset that cannot be had      74     a result could not be written
+    130  interrupted
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import click
+
+from tacit.cli.app import app
+from tacit.cli.console import console
+from tacit.errors import TacitError
+
+USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the command line; returns the exit code."""
+    try:
+        result = app(arguments, standalone_mode=False)
+    except TacitError as problem:
+        return _complain(problem.diagnostics(), problem.exit_code)
+    except click.ClickException as problem:
+        problem.show()
+        return USAGE
+    except (KeyboardInterrupt, click.Abort):
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone; keep Python from complaining about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as problem:
+        return _complain(f"{problem.strerror or problem}", UNWRITABLE)
+    except MemoryError:
+        return _complain("out of memory\n  try:   smaller data, or a machine with more", BUG)
+    except Exception as problem:
+        if os.environ.get("TACIT_DEBUG"):
+            traceback.print_exc()
+        return _complain(
+            f"a bug in tacit: {type(problem).__name__}: {problem}\n"
+            "  try:   set TACIT_DEBUG=1 and report the traceback",
+            BUG,
+        )
+    return result if isinstance(result, int) else 0
+
+
+def _complain(text: str, code: int) -> int:
+    screen = console(error=True)
+    screen.print("error: ", style="bold red", end="", markup=False)
+    screen.print(text, markup=False)
+    return code
+
+
+if __name__ == "__main__":
+    main()

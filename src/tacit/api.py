@@ -1,0 +1,203 @@
+"""The front door: ``train`` and ``audit``.
+
+Options are the fields of ``Settings``; each is also an option of the commands and a key of the TOML
+file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tacit.arrays import FloatArray
+from tacit.audit.runner import Findings, examine
+from tacit.config import Settings
+from tacit.data.tables import LabelTable
+from tacit.errors import ConfigError, TranscriptError
+from tacit.report.record import audit_record, mean_record
+from tacit.rng import KeyedEntropy
+from tacit.runtime.driver import Observer, ignore
+from tacit.runtime.transcript import Transcript
+from tacit.simulation.coins import DataCoins
+from tacit.simulation.outcome import Outcome
+from tacit.simulation.run import simulate
+from tacit.simulation.source import arrange, load_raw
+from tacit.view.alice_view import AliceView
+
+Announce = Callable[[str], None]
+
+
+def _silent(what: str) -> None:
+    """Announces nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """One training, or several seeds of it.
+
+    >>> result = train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=2)
+    >>> result.to_dict()["alice_columns"]
+    30
+    """
+
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+
+    @property
+    def weights(self) -> dict[str, FloatArray]:
+        """Each party's weights (of the first seed)."""
+        first = self.outcomes[0]
+        return {"alice": first.alice_weights, "bob": first.bob_weights}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of ``tacit train --json``."""
+        return mean_record([outcome.to_dict() for outcome in self.outcomes])
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What the attacks found, run by run."""
+
+    runs: tuple[dict[str, Any], ...] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of ``tacit audit --json``."""
+        return mean_record(list(self.runs))
+
+    def attack(self, name: str) -> dict[str, Any]:
+        """One attack's figures.
+
+        Raises:
+            KeyError: It was not run.
+        """
+        for found in self.to_dict()["attacks"]:
+            if found["name"] == name:
+                return dict(found)
+        raise KeyError(name)
+
+
+def train(
+    data: object = None,
+    *,
+    record: str | Path | None = None,
+    observe: Observer = ignore,
+    **options: object,
+) -> TrainResult:
+    """Trains a logistic regression between two simulated parties.
+
+    Args:
+        data: A pandas or polars frame, or a path; or leave it out and name a ``dataset``.
+        record: Write the transcript to this file (one seed only).
+        observe: Called with each event of the run.
+        options: Fields of ``Settings``: mechanism, scheme, epochs, alice_columns, seed, …
+
+    Returns:
+        Metrics, weights, ledger and traffic.
+
+    Raises:
+        TacitError: With what is wrong, where, and the way out.
+
+    >>> train(dataset="breast-cancr", mechanism="none")
+    Traceback (most recent call last):
+    ...
+    tacit.errors.ConfigError: unknown dataset breast-cancr
+      where: --dataset
+      try:   did you mean breast-cancer? ...
+    """
+    settings, table = _settings(data, options)
+    if record is not None and settings.seeds > 1:
+        raise ConfigError("a transcript holds one run", where="--record", hint="leave --seeds out")
+    raw = load_raw(settings, table)
+    target = None if record is None else Path(record)
+    return TrainResult(
+        tuple(simulate(each, raw, record=target, observe=observe) for each in _per_seed(settings))
+    )
+
+
+def audit(
+    data: object = None,
+    *,
+    transcript: str | Path | None = None,
+    record: str | Path | None = None,
+    shuffle_truth: bool = False,
+    observe: Observer = ignore,
+    announce: Announce = _silent,
+    **options: object,
+) -> AuditResult:
+    """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
+
+    Args:
+        data: As for ``train``.
+        transcript: A file that ``train`` recorded, instead of a new run.
+        record: Write the transcript of the new run to this file (one seed only).
+        shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
+            chance. observe: Called with each event of the training. announce: Called with the name
+            of each attack before it runs. options: Fields of ``Settings``.
+
+    Raises:
+        TacitError: With what is wrong, where, and the way out.
+
+    >>> found = audit(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1)
+    >>> found.attack("exact-solve")["accuracy"]
+    1.0
+    """
+    if transcript is not None:
+        if record is not None:
+            raise ConfigError("a transcript is read or recorded, not both", where="--record")
+        loaded = Transcript.load(Path(transcript))
+        return AuditResult((_audit_recorded(loaded, data, options, shuffle_truth, announce),))
+    settings, table = _settings(data, options)
+    if record is not None and settings.seeds > 1:
+        raise ConfigError("a transcript holds one run", where="--record", hint="leave --seeds out")
+    raw = load_raw(settings, table)
+    runs = []
+    for each in _per_seed(settings):
+        target = None if record is None else Path(record)
+        outcome = simulate(each, raw, keep=True, record=target, observe=observe)
+        if outcome.transcript is None:
+            raise TranscriptError("the run kept no transcript")
+        view = AliceView.of(outcome.transcript, outcome.data.alice_train)
+        truth = _truth(outcome.data.labels_train, shuffle_truth, each.seed)
+        runs.append(audit_record(outcome.to_dict(), examine(view, truth, announce=announce)))
+    return AuditResult(tuple(runs))
+
+
+def _audit_recorded(
+    transcript: Transcript,
+    data: object,
+    options: dict[str, object],
+    shuffle_truth: bool,
+    announce: Announce,
+) -> dict[str, Any]:
+    """Audits a recorded run: its own settings load the rows, its own coins split them."""
+    settings, table = _settings(data, {**transcript.header.get("settings", {}), **options})
+    vertical = arrange(settings, load_raw(settings, table), DataCoins.of_header(transcript.header))
+    view = AliceView.of(transcript, vertical.alice_train)
+    truth = _truth(vertical.labels_train, shuffle_truth, settings.seed)
+    findings: Findings = examine(view, truth, announce=announce)
+    return audit_record(transcript.footer, findings)
+
+
+def _settings(data: object, options: dict[str, object]) -> tuple[Settings, object]:
+    """The checked settings, and the table where one was given in Python."""
+    given = {key: value for key, value in options.items() if value is not None}
+    if isinstance(data, str | Path):
+        return Settings.of({**given, "data": str(data)}).resolved(), None
+    return Settings.of(given).resolved(), data
+
+
+def _per_seed(settings: Settings) -> list[Settings]:
+    if settings.seeds == 1:
+        return [settings]
+    first = settings.seed or 0
+    return [
+        settings.model_copy(update={"seed": first + number}) for number in range(settings.seeds)
+    ]
+
+
+def _truth(labels: LabelTable, shuffle: bool, seed: int | None) -> LabelTable:
+    if not shuffle:
+        return labels
+    coins = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
+    return labels.permuted(coins.fork("shuffled truth"))

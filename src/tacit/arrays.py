@@ -1,0 +1,17 @@
+"""The array types that cross rooms."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+IndexArray: TypeAlias = NDArray[np.int64]
+WordArray: TypeAlias = NDArray[np.uint64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+# Labels are 0 and 1 in whatever type the caller stores them: booleans, bytes, integers or reals.
+LabelArray: TypeAlias = NDArray[np.bool | np.integer[Any] | np.floating[Any]]

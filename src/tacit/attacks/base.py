@@ -1,0 +1,57 @@
+"""What an attack is: a guess at every label, from Alice's view alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from tacit.arrays import BoolArray, FloatArray
+from tacit.view.alice_view import AliceView
+from tacit.view.signals import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class LabelGuess:
+    """A guess for each row.
+
+    Args:
+        scores: Higher means label 1 more likely; above 0 the guess is 1.
+        signal: Where the attack has anything to say; elsewhere a control's guess is taken.
+        certain: Where it claims to be sure.
+        remark: One sentence about how it went.
+    """
+
+    scores: FloatArray = field(repr=False)
+    signal: BoolArray = field(repr=False)
+    certain: BoolArray = field(repr=False)
+    remark: str = ""
+
+    def completed(self, fallback: LabelGuess) -> LabelGuess:
+        """This guess, with ``fallback``'s where it has no signal."""
+        scores = np.where(self.signal, self.scores, fallback.scores)
+        return LabelGuess(scores, self.signal, self.certain, self.remark)
+
+
+class LabelAttack(Protocol):
+    """One way to guess."""
+
+    @property
+    def name(self) -> str:
+        """The name in tables and JSON."""
+        ...
+
+    @property
+    def reference(self) -> str:
+        """Where it comes from."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """What the view must hold for it to apply."""
+        ...
+
+    def infer(self, view: AliceView) -> LabelGuess:
+        """A guess at every label; it never sees one."""
+        ...

@@ -1,0 +1,1 @@
+"""Parses, calls the front door, prints."""

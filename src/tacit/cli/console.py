@@ -1,0 +1,70 @@
+"""What a person sees while a command runs: progress on standard error, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from tacit.protocol import events
+from tacit.report.tables import WIDTH
+
+
+def console(*, error: bool = False) -> Console:
+    """A console no wider than 100 columns; colours only on a terminal."""
+    found = Console(stderr=error, highlight=False)
+    return (
+        Console(stderr=error, highlight=False, width=min(found.width, WIDTH))
+        if found.is_terminal
+        else Console(stderr=error, highlight=False, width=WIDTH)
+    )
+
+
+class Meter:
+    """Turns a run's events into a progress bar."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._task = None if progress is None else progress.add_task("training", total=None)
+
+    def observe(self, event: events.Event) -> None:
+        """Shows training progress."""
+        if isinstance(event, events.Progress) and self._progress and self._task is not None:
+            self._progress.update(
+                self._task, description="training", completed=event.done, total=event.total
+            )
+
+    def announce(self, attack: str) -> None:
+        """Shows which attack runs."""
+        if self._progress and self._task is not None:
+            self._progress.update(
+                self._task, description=f"attack {attack}", completed=0, total=None
+            )
+
+
+@contextmanager
+def progress_bar() -> Iterator[Meter]:
+    """A bar with the time left, on standard error, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield Meter(None)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(error=True), transient=True) as progress:
+        yield Meter(progress)

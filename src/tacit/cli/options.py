@@ -1,0 +1,104 @@
+"""The options that commands share: one table, so that ``train`` and ``audit`` never drift apart.
+
+Every option is a field of ``Settings`` and a key of the TOML file of the same name. An option that is
+given lies over the file's key; one that is not is left to the file, and then to the default.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tacit.config import Settings
+
+_DATA, _MODEL, _PROTECTION, _RUN = "Data", "Model", "Protection", "Run"
+
+
+def _option(kind: Any, help_text: str, panel: str, *names: str) -> Any:  # noqa: ANN401 - a type form
+    return Annotated[kind | None, typer.Option(*names, help=help_text, rich_help_panel=panel)]
+
+
+SHARED: dict[str, Any] = {
+    "dataset": _option(
+        str,
+        "breast-cancer, sklearn-digits, census-income or give-me-some-credit.",
+        _DATA,
+    ),
+    "data": _option(str, "Own data: a CSV or Parquet file.", _DATA),
+    "id": _option(str, "Own data: the column of row ids.", _DATA),
+    "label": _option(str, "Own data: the column of 0/1 labels.", _DATA),
+    "data_dir": _option(str, "Where the datasets' files lie.", _DATA),
+    "test_fraction": _option(float, "Share of rows held out (0.2).", _DATA),
+    "impute": _option(
+        str, "Missing numbers become the median, the mean, or an error (none).", _DATA
+    ),
+    "scale": _option(str, "Numbers are standardised (standard) or left as they are (none).", _DATA),
+    "clip": _option(float, "Clip prepared values to this size.", _DATA),
+    "alice_columns": _option(
+        str, "Alice's columns: all, half, a number, or names separated by commas.", _DATA
+    ),
+    "intercept": _option(
+        bool,
+        "An intercept at Bob (on for own data, off for the paper's datasets).",
+        _MODEL,
+        "--intercept/--no-intercept",
+    ),
+    "batch_size": _option(int, "Rows per iteration (the paper's).", _MODEL),
+    "epochs": _option(int, "Passes over the rows.", _MODEL),
+    "learning_rate": _option(float, "Step size.", _MODEL),
+    "schedule": _option(str, "constant, inverse or inverse-sqrt.", _MODEL),
+    "decay": _option(float, "How fast the schedule falls.", _MODEL),
+    "l1": _option(float, "L1 penalty.", _MODEL),
+    "l2": _option(float, "L2 penalty.", _MODEL),
+    "mechanism": _option(str, "What protects the labels: none (the baseline).", _PROTECTION),
+    "scheme": _option(str, "paillier, or clear (no protection: simulation only).", _PROTECTION),
+    "key_bits": _option(int, "Key size: 3072 or 2048 for paillier.", _PROTECTION),
+    "feature_bits": _option(int, "Binary digits of a feature (16).", _PROTECTION),
+    "residue_bits": _option(int, "Binary digits of a residue (20).", _PROTECTION),
+    "seed": _option(int, "Repeatable simulation; no protection against who knows it.", _RUN),
+    "seeds": _option(int, "Run this many seeds and report means.", _RUN),
+    "permute_labels": _option(
+        bool, "Canary run: shuffle the labels before training.", _RUN, "--permute-labels"
+    ),
+    "config": _option(Path, "A TOML file with any of these settings.", _RUN),
+    "record": _option(Path, "Write the transcript to this file.", _RUN),
+}
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the shared options; it receives those that were set in ``settings``."""
+    own = [
+        parameter
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "settings"
+    ]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in SHARED.items()
+    ]
+
+    @wraps(command)
+    def run(**values: object) -> None:
+        mine = {each.name: values.pop(each.name) for each in own}
+        command(settings=merged(values), **mine)
+
+    keyword_only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
+    run.__signature__ = inspect.Signature(keyword_only + shared)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in keyword_only + shared}
+    del run.__dict__["__wrapped__"]
+    return run
+
+
+def merged(values: dict[str, object]) -> dict[str, object]:
+    """Lays the options that were given over the file's keys."""
+    config = values.pop("config", None)
+    given = {key: value for key, value in values.items() if value is not None}
+    if not isinstance(config, Path):
+        return given
+    base = {key.replace("-", "_"): value for key, value in Settings.from_toml(config).items()}
+    return {**base, **given}

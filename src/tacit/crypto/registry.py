@@ -1,0 +1,36 @@
+"""The schemes by name: one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tacit.crypto.base import Scheme
+from tacit.crypto.clear import ClearScheme
+from tacit.crypto.paillier import PaillierScheme
+from tacit.errors import ConfigError, nearest
+
+SCHEMES: Mapping[str, Scheme] = MappingProxyType(
+    {
+        "paillier": PaillierScheme(),
+        "clear": ClearScheme(),
+    }
+)
+"""Every scheme that settings can name."""
+
+
+def scheme(name: str) -> Scheme:
+    """The scheme of that name.
+
+    Raises:
+        ConfigError: There is none.
+
+    >>> scheme("paillier").key_bits
+    (3072, 2048)
+    """
+    try:
+        return SCHEMES[name]
+    except KeyError:
+        raise ConfigError(
+            f"there is no scheme {name!r}", where="scheme", hint=nearest(name, SCHEMES)
+        ) from None

@@ -1,0 +1,52 @@
+"""Which rows each iteration looks at: a function of one public seed.
+
+Every row is used once per epoch; the last batch of an epoch may be short. Both parties derive the
+same batches, so none is ever sent, and labels have no influence on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tacit.arrays import IndexArray
+from tacit.numerics.batches import batch_count, batches
+from tacit.rng import KeyedEntropy
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The rows of one iteration."""
+
+    iteration: int
+    epoch: int
+    rows: IndexArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """All batches of a training.
+
+    >>> plan = BatchPlan(seed=bytes(32), rows=5, batch_size=2, epochs=2)
+    >>> [len(batch.rows) for batch in plan]
+    [2, 2, 1, 2, 2, 1]
+    """
+
+    seed: bytes = field(repr=False)
+    rows: int
+    batch_size: int
+    epochs: int
+
+    @property
+    def iterations(self) -> int:
+        """How many batches there are in all."""
+        return self.epochs * batch_count(self.rows, self.batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        coins = KeyedEntropy(self.seed)
+        iteration = 0
+        for epoch in range(self.epochs):
+            order = coins.fork(f"epoch {epoch}").permutation(self.rows)
+            for rows in batches(order, self.batch_size):
+                yield Batch(iteration, epoch, rows)
+                iteration += 1

@@ -1,0 +1,254 @@
+"""Message <-> bytes: versioned, canonical, size-limited.
+
+::
+
+    frame   = "TACT" version:u8 code:u8 field*            numbers are little-endian
+    int     = i64                      str = count:u32 utf-8        bytes = count:u32 bytes
+    floats  = count:u32 f64*           finite only
+    cipher  = length:u32 bytes         length: entries of the vector
+    release = event:str width:u16 count:u32 (big-endian unsigned of that width)*
+
+Fields follow in the order of their class; there are no names and no optional parts, so that one
+message has one encoding: ``encode(decode(frame)) == frame`` for every frame that is accepted.
+Decoding hostile bytes raises ``MalformedFrame`` and nothing else, and allocates no more than a
+frame's own length.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+
+from tacit.arrays import FloatArray
+from tacit.crypto.base import EncryptedAnswer, EncryptedVector
+from tacit.errors import LocalProtocolError, MalformedFrame
+from tacit.privacy.base import Released
+from tacit.privacy.events import EVENTS
+from tacit.protocol.messages import (
+    EncryptedResidues,
+    Hello,
+    MaskedGradient,
+    Message,
+    PartialScores,
+    PublicBytes,
+    Residues,
+    RevealedGradient,
+    Setup,
+)
+
+MAGIC = b"TACT"
+VERSION = 1
+MAX_FRAME = 64 << 20
+MAX_TEXT = 64 << 10
+
+MESSAGES: tuple[type[Message], ...] = (
+    Hello,
+    Setup,
+    PartialScores,
+    EncryptedResidues,
+    MaskedGradient,
+    RevealedGradient,
+)
+
+C = TypeVar("C", EncryptedVector, EncryptedAnswer)
+
+
+class _Reader:
+    """Takes a frame apart from the front; every lack of bytes is a malformed frame."""
+
+    def __init__(self, frame: bytes) -> None:
+        self._frame = frame
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        end = self._at + size
+        if end > len(self._frame):
+            raise MalformedFrame(f"the frame ends {end - len(self._frame)} bytes too early")
+        part = self._frame[self._at : end]
+        self._at = end
+        return part
+
+    def number(self, form: struct.Struct) -> int:
+        return int(form.unpack(self.take(form.size))[0])
+
+    def finish(self) -> None:
+        if self._at != len(self._frame):
+            raise MalformedFrame(f"{len(self._frame) - self._at} bytes follow the frame's end")
+
+
+_U8, _U16, _U32, _I64 = (struct.Struct("<" + letter) for letter in "BHIq")
+
+
+def _write_int(value: int) -> bytes:
+    try:
+        return _I64.pack(value)
+    except struct.error:
+        raise LocalProtocolError("an integer field does not fit 64 bits") from None
+
+
+def _read_int(reader: _Reader) -> int:
+    return reader.number(_I64)
+
+
+def _write_bytes(value: bytes) -> bytes:
+    return _U32.pack(len(value)) + value
+
+
+def _read_bytes(reader: _Reader) -> bytes:
+    return reader.take(reader.number(_U32))
+
+
+def _write_str(value: str) -> bytes:
+    data = value.encode()
+    if len(data) > MAX_TEXT:
+        raise LocalProtocolError(f"a text field of {len(data)} bytes exceeds {MAX_TEXT}")
+    return _write_bytes(data)
+
+
+def _read_str(reader: _Reader) -> str:
+    data = _read_bytes(reader)
+    if len(data) > MAX_TEXT:
+        raise MalformedFrame(f"a text field of {len(data)} bytes exceeds {MAX_TEXT}")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise MalformedFrame("a text field is not UTF-8") from None
+
+
+def _write_floats(value: FloatArray) -> bytes:
+    if value.ndim != 1 or value.dtype != np.float64 or not np.isfinite(value).all():
+        raise LocalProtocolError("scores must be a vector of finite float64")
+    return _U32.pack(len(value)) + value.astype("<f8", copy=False).tobytes()
+
+
+def _read_floats(reader: _Reader) -> FloatArray:
+    data = reader.take(8 * reader.number(_U32))
+    values: FloatArray = np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
+    if not np.isfinite(values).all():
+        raise MalformedFrame("a score is not finite")
+    return values
+
+
+def _write_cipher(value: EncryptedVector | EncryptedAnswer) -> bytes:
+    return _U32.pack(value.length) + _write_bytes(value.data)
+
+
+def _cipher_reader(kind: type[C]) -> Callable[[_Reader], C]:
+    def read(reader: _Reader) -> C:
+        length = reader.number(_U32)
+        return kind(data=_read_bytes(reader), length=length)
+
+    return read
+
+
+def _write_release(value: Released[Residues]) -> bytes:
+    numbers = value.value
+    if any(number < 0 for number in numbers):
+        raise LocalProtocolError("a released residue is negative")
+    width = max(1, (max(numbers, default=0).bit_length() + 7) // 8)
+    body = b"".join(number.to_bytes(width, "big") for number in numbers)
+    return _write_str(value.event.name) + _U16.pack(width) + _U32.pack(len(numbers)) + body
+
+
+def _read_release(reader: _Reader) -> Released[Residues]:
+    name = _read_str(reader)
+    if name not in EVENTS:
+        raise MalformedFrame("a release is of an unknown kind")
+    width, count = reader.number(_U16), reader.number(_U32)
+    data = reader.take(width * count)
+    if width != 1 and not any(data[::width] if width else b""):
+        # Only the narrowest width is canonical.
+        raise MalformedFrame("a release is wider than its largest number")
+    numbers = tuple(
+        int.from_bytes(data[at : at + width], "big") for at in range(0, len(data), width)
+    )
+    return Released(numbers, EVENTS[name]())
+
+
+@dataclass(frozen=True, slots=True)
+class _FieldCodec:
+    write: Callable[[Any], bytes]
+    read: Callable[[_Reader], Any]
+    from_bob: bool
+
+
+# Bob may send what is public, released or encrypted; a bare array is Alice's alone.
+_FIELDS: Mapping[Any, _FieldCodec] = {
+    int: _FieldCodec(_write_int, _read_int, from_bob=True),
+    str: _FieldCodec(_write_str, _read_str, from_bob=True),
+    PublicBytes: _FieldCodec(_write_bytes, _read_bytes, from_bob=True),
+    EncryptedVector: _FieldCodec(_write_cipher, _cipher_reader(EncryptedVector), from_bob=True),
+    EncryptedAnswer: _FieldCodec(_write_cipher, _cipher_reader(EncryptedAnswer), from_bob=True),
+    Released[Residues]: _FieldCodec(_write_release, _read_release, from_bob=True),
+    FloatArray: _FieldCodec(_write_floats, _read_floats, from_bob=False),
+}
+
+
+def field_codecs(kind: type[Message]) -> tuple[tuple[str, _FieldCodec], ...]:
+    """How each field of a message class is written.
+
+    Raises:
+        LocalProtocolError: A field's type has no place on the wire, or not from this sender.
+    """
+    hints = get_type_hints(kind)
+    found = []
+    for each in fields(kind):
+        codec = _FIELDS.get(hints[each.name])
+        if codec is None:
+            raise LocalProtocolError(f"{kind.__name__}.{each.name} has a type the codec refuses")
+        if "bob" in kind.senders and not codec.from_bob:
+            raise LocalProtocolError(
+                f"{kind.__name__}.{each.name} would let Bob send a bare array",
+                hint="wrap it in Released, or encrypt it",
+            )
+        found.append((each.name, codec))
+    return tuple(found)
+
+
+_BY_CODE = {kind.code: (kind, field_codecs(kind)) for kind in MESSAGES}
+
+
+def encode(message: Message) -> bytes:
+    """The frame of a message.
+
+    Raises:
+        LocalProtocolError: The message is of an unknown class or exceeds a limit.
+    """
+    kind, codecs = _BY_CODE.get(message.code, (None, ()))
+    if kind is not type(message):
+        raise LocalProtocolError(f"{type(message).__name__} is not a registered message")
+    parts = [MAGIC, _U8.pack(VERSION), _U8.pack(message.code)]
+    parts += [codec.write(getattr(message, name)) for name, codec in codecs]
+    frame = b"".join(parts)
+    if len(frame) > MAX_FRAME:
+        raise LocalProtocolError(
+            f"a frame of {len(frame)} bytes exceeds {MAX_FRAME}", hint="use smaller batches"
+        )
+    return frame
+
+
+def decode(frame: bytes) -> Message:
+    """The message of a frame.
+
+    Raises:
+        MalformedFrame: The bytes are not exactly one message of this version.
+    """
+    if len(frame) > MAX_FRAME:
+        raise MalformedFrame(f"a frame of {len(frame)} bytes exceeds {MAX_FRAME}")
+    reader = _Reader(frame)
+    if reader.take(len(MAGIC)) != MAGIC:
+        raise MalformedFrame("the bytes are not a frame")
+    version = reader.number(_U8)
+    if version != VERSION:
+        raise MalformedFrame(f"a frame of version {version}; this program speaks {VERSION}")
+    code = reader.number(_U8)
+    if code not in _BY_CODE:
+        raise MalformedFrame(f"a message of unknown kind {code}")
+    kind, codecs = _BY_CODE[code]
+    values = {name: codec.read(reader) for name, codec in codecs}
+    reader.finish()
+    return kind(**values)

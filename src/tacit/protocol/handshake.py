@@ -1,0 +1,68 @@
+"""The first words of every conversation: the same on both sides.
+
+Each party says its version, its role, its terms (the settings that must agree, in canonical form),
+how many rows it has and the digest of their ids in order. A difference ends the run with an error
+that names it. ``magnitude_bits`` is the one thing told about a party's features: the smallest b
+such that no value exceeds 2^b in size. It sets the width of the fixed-point products.
+"""
+
+from __future__ import annotations
+
+from tacit.config import differences
+from tacit.errors import AgreementError, RemoteProtocolError
+from tacit.protocol.messages import Hello, Role
+from tacit.protocol.steps import Program, receive, send
+
+PROTOCOL_VERSION = 1
+MAX_MAGNITUDE_BITS = 40
+
+
+def shake_hands(
+    role: Role, terms: str, rows: int, ids_digest: str, magnitude_bits: int
+) -> Program[Hello]:
+    """Exchanges greetings and compares them.
+
+    Returns:
+        The peer's greeting.
+
+    Raises:
+        AgreementError: Versions, roles, terms or rows differ.
+    """
+    ours = Hello(PROTOCOL_VERSION, role, terms, rows, ids_digest, magnitude_bits)
+    yield from send(ours)
+    theirs = yield from receive(Hello)
+    _compare(ours, theirs)
+    return theirs
+
+
+def _compare(ours: Hello, theirs: Hello) -> None:
+    if theirs.version != ours.version:
+        raise AgreementError(
+            f"the peer speaks protocol {theirs.version}, this side {ours.version}",
+            hint="install the same version of tacit on both sides",
+        )
+    if {ours.role, theirs.role} != {"alice", "bob"}:
+        raise AgreementError(
+            f"both sides are {ours.role}"
+            if ours.role == theirs.role
+            else "the peer's role is neither alice nor bob",
+            hint="one side holds the labels (bob), the other only features (alice)",
+        )
+    if theirs.terms != ours.terms:
+        named = differences(ours.terms, theirs.terms) or ["spelled differently"]
+        raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
+    if theirs.rows != ours.rows:
+        raise AgreementError(
+            f"this side has {ours.rows} rows, the peer {theirs.rows}",
+            hint="both tables must hold the same rows in the same order: align them first",
+        )
+    if theirs.ids_digest != ours.ids_digest:
+        raise AgreementError(
+            "the row ids, or their order, differ between the two sides",
+            hint="both tables must hold the same rows in the same order: align them first",
+        )
+    if not 0 <= theirs.magnitude_bits <= MAX_MAGNITUDE_BITS:
+        raise RemoteProtocolError(
+            f"the peer's features are said to need {theirs.magnitude_bits} bits",
+            hint="scale or clip the features",
+        )

@@ -1,0 +1,178 @@
+"""Tables for a terminal, at most 100 columns wide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tacit.report.record import Record
+
+WIDTH = 100
+
+
+def percent(value: float | None, digits: int = 2) -> str:
+    """A share in per cent, or a dash where there is none.
+
+    >>> percent(0.97368), percent(None)
+    ('97.37', '–')
+    """
+    return "–" if value is None or value != value else f"{100 * value:.{digits}f}"
+
+
+def data_size(count: float) -> str:
+    """A number of bytes for a person.
+
+    >>> data_size(1536), data_size(20), data_size(3 << 20)
+    ('1.5 KiB', '20 B', '3.0 MiB')
+    """
+    if count < 1024:
+        return f"{count:.0f} B"
+    size = count
+    for unit in ("KiB", "MiB", "GiB"):
+        size /= 1024
+        if size < 1024 or unit == "GiB":
+            break
+    return f"{size:.1f} {unit}"
+
+
+def training(record: Record) -> RenderableType:
+    """A training's results: how good, how near the centralised model, at what price."""
+    return Group(_title(record), _metrics(record), _facts(record), *_notes(record))
+
+
+def findings(record: Record) -> RenderableType:
+    """What the attacks found, beside the controls."""
+    table = Table(title="What Alice can tell of the training labels", title_justify="left")
+    table.add_column("")
+    for heading in ("accuracy %", "95 % interval", "AUC %", "certain %", "of those right %"):
+        table.add_column(heading, justify="right")
+    for control in record["controls"]:
+        table.add_row(
+            f"[dim]{control['name']} (control)[/dim]",
+            percent(control["accuracy"]),
+            "",
+            percent(control["auc"]),
+            "",
+            "",
+        )
+    table.add_section()
+    for attack in record["attacks"]:
+        table.add_row(
+            attack["name"],
+            percent(attack["accuracy"]),
+            f"{percent(attack['accuracy_low'])} – {percent(attack['accuracy_high'])}",
+            percent(attack["auc"]),
+            percent(attack["decided"]),
+            percent(attack["decided_correct"]),
+        )
+    remarks = [
+        Text(f"  {attack['name']}: {attack['remark']}")
+        for attack in record["attacks"]
+        if attack["remark"]
+    ]
+    skipped = [Text(f"  {each['name']}: skipped, {each['reason']}") for each in record["skipped"]]
+    return Group(table, *remarks, *skipped, _verdict(record))
+
+
+def _verdict(record: Record) -> Text:
+    known = max(control["accuracy"] for control in record["controls"])
+    best = max(record["attacks"], key=lambda attack: attack["accuracy"], default=None)
+    canary = (
+        " in a canary run (labels shuffled before training)" if record["permute_labels"] else ""
+    )
+    if best is None or best["accuracy_low"] <= known:
+        return Text(
+            f"No attack of ours told more than the controls{canary}. That is not a proof of safety."
+        )
+    return Text(
+        f"{best['name']} tells Alice {percent(best['accuracy'])} % of the labels{canary}; "
+        f"without the messages she would know {percent(known)} %.",
+        style="bold",
+    )
+
+
+def _title(record: Record) -> Text:
+    shape = (
+        f"{record['rows_train']:,} + {record['rows_test']:,} rows, {record['alice_columns']} columns "
+        f"at Alice, {record['bob_columns']} at Bob"
+    )
+    seeds = f", mean of {record['seeds']} seeds" if "seeds" in record else ""
+    return Text(f"{record['dataset']}: {shape}{seeds}", style="bold")
+
+
+def _metrics(record: Record) -> Table:
+    table = Table()
+    table.add_column("")
+    names = {
+        "accuracy": "accuracy %",
+        "auc": "AUC %",
+        "pr_auc": "PR-AUC %",
+        "ks": "KS %",
+        "balanced_accuracy": "balanced %",
+        "brier": "Brier",
+        "loss": "log loss",
+    }
+    for heading in names.values():
+        table.add_column(heading, justify="right")
+    for part, label in (
+        ("train", "training rows"),
+        ("test", "held-out rows"),
+        ("centralised", "centralised, held-out"),
+    ):
+        figures = record[part]
+        table.add_row(
+            label,
+            *(
+                f"{figures[name]:.4f}" if name in ("brier", "loss") else percent(figures[name])
+                for name in names
+            ),
+        )
+    return table
+
+
+def _facts(record: Record) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts(record):
+        grid.add_row(Text(f"  {name}", style="dim"), value)
+    return grid
+
+
+def facts(record: Record) -> list[tuple[str, str]]:
+    """The lines below the metrics."""
+    ledger = record["ledger"]
+    bits = f", {record['key_bits']:.0f} bits" if record["key_bits"] else " (hides nothing)"
+    return [
+        (
+            "training",
+            f"{record['epochs']} epochs, batches of {record['batch_size']}, learning rate "
+            f"{record['learning_rate']:g}, {record['iterations']:,} iterations, "
+            f"{record['seconds']:.1f} s",
+        ),
+        (
+            "distance to centralised",
+            f"{record['max_weight_difference']:.2e} in the largest weight "
+            f"(fixed-point rounding explains up to {record['weight_bound']:.1e})",
+        ),
+        ("encryption", f"{record['scheme']}{bits}"),
+        (
+            "traffic",
+            f"{data_size(record['bytes_to_alice'])} to Alice, "
+            f"{data_size(record['bytes_to_bob'])} to Bob",
+        ),
+        (
+            "privacy of a label",
+            f"{_epsilon(ledger['label_epsilon_total'])} after {ledger['releases_per_row']} "
+            f"releases per row: {ledger['assumption']}",
+        ),
+    ]
+
+
+def _epsilon(value: Any) -> str:  # noqa: ANN401 - a number, or the text "inf"
+    return "epsilon is infinite" if value == "inf" else f"epsilon {value:g}"
+
+
+def _notes(record: Record) -> list[Text]:
+    return [Text(f"  note: {note}", style="yellow") for note in record["notes"]]

@@ -1,0 +1,1 @@
+"""Both parties in one process, on one table split by columns."""

@@ -1,0 +1,63 @@
+"""From settings to two parties' tables: which rows, which columns, prepared how."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tacit.config import Settings
+from tacit.data import datasets
+from tacit.data.own import DEFAULTS, own_data
+from tacit.data.raw import RawData
+from tacit.data.split import VerticalData, prepare_vertical, random_partition
+from tacit.errors import ConfigError
+from tacit.simulation.coins import DataCoins
+
+
+def load_raw(settings: Settings, table: object = None) -> RawData:
+    """The rows that the settings name, or a table given in Python.
+
+    Raises:
+        ConfigError: Nothing is named.
+        DataError: The data cannot be had or used.
+    """
+    if table is None and settings.data is None:
+        return _load_dataset(settings)
+    if settings.label is None:
+        raise ConfigError("own data needs the name of its label column", where="--label")
+    return own_data(
+        Path(settings.data or "") if table is None else table,
+        id_column=settings.id,
+        label_column=settings.label,
+        settings=replace(DEFAULTS, **_preparation(settings)),
+    )
+
+
+def _load_dataset(settings: Settings) -> RawData:
+    if settings.dataset is None:
+        raise ConfigError(
+            "no data is named", hint="use --dataset NAME, or --data FILE --label COLUMN"
+        )
+    directory = Path(settings.data_dir) if settings.data_dir else None
+    raw = datasets.load(settings.dataset, data_dir=directory)
+    return replace(raw, settings=replace(raw.settings, **_preparation(settings)))
+
+
+def _preparation(settings: Settings) -> dict[str, Any]:
+    """The preparation's choices that the settings make; the rest keeps its default."""
+    return {
+        name: value
+        for name in ("impute", "scale", "clip")
+        if (value := getattr(settings, name)) is not None
+    }
+
+
+def arrange(settings: Settings, raw: RawData, coins: DataCoins) -> VerticalData:
+    """Splits rows and columns; shuffles the labels first where a canary run is asked for."""
+    if settings.permute_labels:
+        raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
+    partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
+    return prepare_vertical(
+        raw, partition, settings.alice_columns, intercept=bool(settings.intercept)
+    )

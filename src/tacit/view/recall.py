@@ -1,0 +1,65 @@
+"""A scheme for replays: answers what Alice need not compute a second time.
+
+What she sent is on record, and what she learnt follows from the masks and from what she received.
+The expensive product under encryption is therefore skipped; masks are drawn as they were then.
+"""
+
+from __future__ import annotations
+
+from tacit.crypto.base import (
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    IntArray,
+    Mask,
+    PublicKey,
+    Scheme,
+    SecretKey,
+)
+from tacit.errors import LocalProtocolError
+from tacit.rng import Entropy
+
+
+class RecallKey:
+    """A public key that answers with nothing; all else is the real key's work."""
+
+    def __init__(self, key: PublicKey) -> None:
+        self._key = key
+        self.capacity = key.capacity
+        self.modulus = key.modulus
+
+    def to_bytes(self) -> bytes:
+        """The real key's bytes."""
+        return self._key.to_bytes()
+
+    def draw_mask(self, length: int, entropy: Entropy) -> Mask:
+        """The masks that were drawn then."""
+        return self._key.draw_mask(length, entropy)
+
+    def masked_product(
+        self, matrix: IntArray, vector: EncryptedVector, mask: Mask, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """An empty answer: the true one is on record."""
+        return EncryptedAnswer(data=b"", length=len(matrix))
+
+    def unmask(self, residues: tuple[int, ...], mask: Mask) -> IntArray:
+        """What Alice learnt."""
+        return self._key.unmask(residues, mask)
+
+
+class RecallScheme:
+    """Reads public keys as the real scheme does, and skips their work."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        self.name = scheme.name
+        self.protects = scheme.protects
+        self.key_bits = scheme.key_bits
+
+    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+        """The recorded public key."""
+        return RecallKey(self._scheme.read_public(data, bits, capacity))
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+        """Never: a view holds no secret key."""
+        raise LocalProtocolError("Alice's view makes no keys")

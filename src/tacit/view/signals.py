@@ -1,0 +1,13 @@
+"""The kinds of things a view may hold; an attack declares which it needs."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Signal(Enum):
+    """Something Alice has or received."""
+
+    FEATURES = "her own columns"
+    WEIGHTS = "her own weights in clear"
+    GRADIENTS = "the gradient of each batch in clear"

@@ -1,0 +1,55 @@
+"""The scheme that hides nothing: it says so, and it is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.crypto import clear
+from tacit.crypto.base import Capacity, EncryptedVector
+from tacit.crypto.clear import ClearScheme, exact_product
+from tacit.errors import CryptoError
+from tacit.rng import KeyedEntropy, SystemEntropy
+from tests.crypto.schemes import ints, oracle
+
+
+def test_it_is_named_as_no_protection():
+    assert not ClearScheme().protects
+    assert "no protection" in (clear.__doc__ or "")
+
+
+def test_vector_bytes_are_the_numbers():
+    key = ClearScheme().generate(0, Capacity(20, 1, 3), SystemEntropy())
+    data = key.encrypt(ints(1, -2, 300), SystemEntropy()).data
+    assert np.frombuffer(data, dtype="<i8").tolist() == [1, -2, 300]
+
+
+@pytest.mark.parametrize("bits", [20, 21, 22, 25])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_product_is_exact_on_both_sides_of_53_bits(bits, order):
+    coins, terms = KeyedEntropy.from_seed(bits), 2048
+    capacity = Capacity(bits, bits, terms)
+    limit = 1 << bits
+    # Odd entries near the limit: the lowest bit is lost by the first sum that rounds.
+    words = (coins.words(9 * terms) % np.uint64(1000)).astype(np.int64).reshape(9, terms)
+    matrix = np.array(limit - 1 - 2 * words, order=order)
+    vector = limit - 1 - 2 * words[0]
+    expected = oracle(matrix, vector)
+    assert max(expected) > 1 << (capacity.product_bits - 1)
+    assert exact_product(matrix, vector, capacity.product_bits).tolist() == expected
+
+
+def test_masks_cover_all_64_bits():
+    public = ClearScheme().read_public(b"", 0, Capacity(1, 1, 1))
+    masks = public.draw_mask(1000, KeyedEntropy.from_seed(1)).values
+    assert 0 <= min(masks) < 1 << 58
+    assert (1 << 64) - (1 << 58) < max(masks) < 1 << 64
+    assert public.modulus == 1 << 64
+
+
+def test_an_entry_beyond_the_capacity_is_refused_on_reading():
+    public = ClearScheme().read_public(b"", 0, Capacity(4, 4, 1))
+    vector = EncryptedVector(ints(17).tobytes(), 1)
+    mask = public.draw_mask(1, SystemEntropy())
+    with pytest.raises(CryptoError, match="agreed 4 bits"):
+        public.masked_product(np.array([[1]]), vector, mask, SystemEntropy())

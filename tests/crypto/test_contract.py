@@ -1,0 +1,278 @@
+"""What every scheme must do, whatever it hides."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
+from tacit.errors import CryptoError
+from tacit.rng import KeyedEntropy, SystemEntropy
+from tests.crypto.schemes import SCHEMES, exchange, ints, key_pair, oracle
+
+pytestmark = pytest.mark.parametrize("name", SCHEMES)
+CAPACITY = Capacity(vector_bits=20, matrix_bits=12, terms=8)
+
+
+@st.composite
+def problems(draw):
+    capacity = Capacity(
+        vector_bits=draw(st.integers(0, 28)),
+        matrix_bits=draw(st.integers(0, 28)),
+        terms=draw(st.sampled_from([1, 2, 5, 8, 64])),
+    )
+    length, rows = draw(st.integers(1, min(capacity.terms, 6))), draw(st.integers(1, 12))
+
+    def entry(bits: int) -> st.SearchStrategy[int]:
+        limit = 1 << bits
+        return st.sampled_from([-limit, limit, 0]) | st.integers(-limit, limit)
+
+    vector = draw(st.lists(entry(capacity.vector_bits), min_size=length, max_size=length))
+    row = st.lists(entry(capacity.matrix_bits), min_size=length, max_size=length)
+    matrix = draw(st.lists(row, min_size=rows, max_size=rows))
+    return capacity, np.array(matrix, dtype=np.int64), np.array(vector, dtype=np.int64)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_product_equals_python_integers(name, problem):
+    capacity, matrix, vector = problem
+    result = exchange(*key_pair(name, capacity), matrix, vector, SystemEntropy())
+    assert result.dtype == np.int64
+    assert result.tolist() == oracle(matrix, vector)
+
+
+@pytest.mark.parametrize(("rows", "length"), [(1, 1), (40, 1), (1, 8), (25, 8), (3, 2)])
+def test_shapes(name, rows, length):
+    coins = KeyedEntropy.from_seed(rows)
+    limit = 1 << CAPACITY.matrix_bits
+    matrix = np.array(
+        [[coins.below(2 * limit) - limit for _ in range(length)] for _ in range(rows)]
+    )
+    vector = np.array([coins.below(2**21) - 2**20 for _ in range(length)])
+    assert exchange(*key_pair(name, CAPACITY), matrix, vector, coins).tolist() == oracle(
+        matrix, vector
+    )
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_memory_order_does_not_matter(name, order):
+    matrix = np.array(np.arange(24).reshape(6, 4) - 12, order=order)
+    vector = ints(5, -6, 7, -8)
+    assert exchange(*key_pair(name, CAPACITY), matrix, vector, SystemEntropy()).tolist() == oracle(
+        matrix, vector
+    )
+
+
+@pytest.mark.parametrize(
+    "capacity",
+    [Capacity(20, 12, 8), Capacity(25, 25, 8), Capacity(25, 25, 9), Capacity(30, 28, 16)],
+    ids=lambda capacity: f"{capacity.product_bits}-bits",
+)
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, -1)])
+def test_extremes_at_the_capacity(name, capacity, signs):
+    matrix = np.full((7, capacity.terms), signs[0] << capacity.matrix_bits)
+    matrix[1::2] *= -1
+    vector = np.full(capacity.terms, signs[1] << capacity.vector_bits)
+    result = exchange(*key_pair(name, capacity), matrix, vector, SystemEntropy())
+    assert result.tolist() == oracle(matrix, vector)
+
+
+def test_zero_vector_and_zero_matrix(name):
+    pair, coins = key_pair(name, CAPACITY), SystemEntropy()
+    full, zero = np.full((5, 3), 1 << 12), np.zeros((5, 3), dtype=np.int64)
+    assert exchange(*pair, full, ints(0, 0, 0), coins).tolist() == [0] * 5
+    assert exchange(*pair, zero, ints(1, -2, 3), coins).tolist() == [0] * 5
+
+
+def test_public_key_survives_the_wire(name):
+    secret, public = key_pair(name, CAPACITY)
+    assert public == secret.public
+    assert public.capacity == CAPACITY
+    assert public.to_bytes() == secret.public.to_bytes()
+
+
+def test_byte_counts_depend_on_lengths_only(name):
+    secret, public = key_pair(name, CAPACITY)
+    coins = SystemEntropy()
+    sizes = set()
+    for vector in (ints(0, 0), ints(1, -1), ints(1 << 20, -(1 << 20))):
+        for fill in (0, 1, -(1 << 12)):
+            encrypted = secret.encrypt(vector, coins)
+            matrix = np.full((9, 2), fill, dtype=np.int64)
+            mask = public.draw_mask(9, coins)
+            answer = public.masked_product(matrix, encrypted, mask, coins)
+            sizes.add((len(encrypted.data), encrypted.length, len(answer.data), answer.length))
+    assert len(sizes) == 1
+
+
+def test_seeded_entropy_repeats_every_byte(name):
+    def once() -> tuple[object, ...]:
+        scheme, coins = SCHEMES[name], KeyedEntropy.from_seed(3)
+        secret = scheme.generate(scheme.key_bits[0], CAPACITY, coins)
+        mask = secret.public.draw_mask(2, coins)
+        encrypted = secret.encrypt(ints(1, 2), coins)
+        answer = secret.public.masked_product(np.array([[1, 2], [3, 4]]), encrypted, mask, coins)
+        return secret.public.to_bytes(), mask, encrypted, answer
+
+    assert once() == once()
+
+
+def test_another_mask_gives_another_product_or_an_error(name):
+    secret, public = key_pair(name, CAPACITY)
+    coins = SystemEntropy()
+    mask, other = public.draw_mask(1, coins), public.draw_mask(1, coins)
+    answer = public.masked_product(np.array([[2]]), secret.encrypt(ints(21), coins), mask, coins)
+    residues = secret.decrypt(answer)
+    assert public.unmask(residues, mask).tolist() == [42]
+    with pytest.raises(CryptoError, match="product exceeds"):  # Fails to with probability 2^-28.
+        public.unmask(residues, other)
+
+
+def test_reprs_hold_no_payload(name):
+    secret, public = key_pair(name, CAPACITY)
+    mask = public.draw_mask(1, SystemEntropy())
+    assert str(mask.values[0]) not in repr(mask)
+    encrypted = secret.encrypt(ints(77777), SystemEntropy())
+    assert repr(encrypted) == "EncryptedVector(length=1)"
+    assert len(repr(secret)) < 400
+
+
+@pytest.mark.parametrize(
+    "vector",
+    [
+        pytest.param(ints(), id="empty"),
+        pytest.param(np.zeros(9, dtype=np.int64), id="too-long"),
+        pytest.param(np.zeros((2, 2), dtype=np.int64), id="two-dimensional"),
+        pytest.param(ints((1 << 20) + 1), id="above"),
+        pytest.param(ints(-(1 << 20) - 1), id="below"),
+        pytest.param(ints(-(1 << 63)), id="smallest-int64"),
+        pytest.param(np.array([1.0]), id="floats"),
+        pytest.param(np.array([1], dtype=np.int32), id="int32"),
+        pytest.param(np.array([1], dtype=np.uint64), id="uint64"),
+    ],
+)
+def test_encrypt_refuses(name, vector):
+    secret, _ = key_pair(name, CAPACITY)
+    with pytest.raises(CryptoError):
+        secret.encrypt(vector, SystemEntropy())
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        pytest.param(np.zeros((2, 2), dtype=np.int64), id="narrow"),
+        pytest.param(np.zeros((2, 4), dtype=np.int64), id="wide"),
+        pytest.param(np.zeros((0, 3), dtype=np.int64), id="no-rows"),
+        pytest.param(np.zeros((3, 3), dtype=np.int64), id="more-rows-than-masks"),
+        pytest.param(ints(1, 2, 3), id="one-dimensional"),
+        pytest.param(np.full((2, 3), (1 << 12) + 1), id="above"),
+        pytest.param(np.full((2, 3), -(1 << 12) - 1), id="below"),
+        pytest.param(np.zeros((2, 3)), id="floats"),
+        pytest.param(np.zeros((2, 3), dtype=np.int32), id="int32"),
+    ],
+)
+def test_product_refuses_matrix(name, matrix):
+    secret, public = key_pair(name, CAPACITY)
+    coins = SystemEntropy()
+    vector, mask = secret.encrypt(ints(1, 2, 3), coins), public.draw_mask(2, coins)
+    with pytest.raises(CryptoError):
+        public.masked_product(matrix, vector, mask, coins)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda v: replace(v, data=v.data[:-1]), id="cut"),
+        pytest.param(lambda v: replace(v, data=v.data + b"\0"), id="one-byte-more"),
+        pytest.param(lambda v: replace(v, data=v.data + v.data), id="doubled"),
+        pytest.param(lambda v: replace(v, data=b""), id="empty"),
+        pytest.param(lambda v: replace(v, length=2), id="length-too-small"),
+        pytest.param(lambda v: replace(v, length=4), id="length-too-large"),
+        pytest.param(lambda v: EncryptedVector(v.data * 3, 9), id="more-terms-than-capacity"),
+    ],
+)
+def test_product_refuses_vector_bytes(name, spoil):
+    secret, public = key_pair(name, CAPACITY)
+    coins = SystemEntropy()
+    vector = spoil(secret.encrypt(ints(1, 2, 3), coins))
+    matrix = np.ones((1, vector.length), dtype=np.int64)
+    with pytest.raises(CryptoError):
+        public.masked_product(matrix, vector, public.draw_mask(1, coins), coins)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda a: replace(a, data=a.data[:-1]), id="cut"),
+        pytest.param(lambda a: replace(a, data=a.data + b"\0"), id="one-byte-more"),
+        pytest.param(lambda a: replace(a, data=b""), id="empty"),
+        pytest.param(lambda a: replace(a, length=0), id="length-zero"),
+        pytest.param(lambda a: replace(a, length=-1), id="length-negative"),
+        pytest.param(lambda a: replace(a, length=100), id="length-too-large"),
+        pytest.param(lambda a: replace(a, length=1 << 80), id="length-absurd"),
+        pytest.param(lambda a: EncryptedAnswer(b"", 0), id="nothing"),
+    ],
+)
+def test_decrypt_refuses_answer_bytes(name, spoil):
+    secret, public = key_pair(name, CAPACITY)
+    coins = SystemEntropy()
+    vector, mask = secret.encrypt(ints(1, 2), coins), public.draw_mask(20, coins)
+    answer = public.masked_product(np.ones((20, 2), dtype=np.int64), vector, mask, coins)
+    with pytest.raises(CryptoError):
+        secret.decrypt(spoil(answer))
+
+
+def test_masks_of_another_length_or_range_are_refused(name):
+    secret, public = key_pair(name, CAPACITY)
+    coins = SystemEntropy()
+    vector, matrix = secret.encrypt(ints(1), coins), np.array([[1]])
+    for mask in (Mask(()), Mask((1, 2)), Mask((-1,)), Mask((public.modulus,))):
+        with pytest.raises(CryptoError):
+            public.masked_product(matrix, vector, mask, coins)
+        with pytest.raises(CryptoError):
+            public.unmask((0,), mask)
+    with pytest.raises(CryptoError):
+        public.draw_mask(0, coins)
+
+
+def test_residues_out_of_range_are_refused(name):
+    _, public = key_pair(name, CAPACITY)
+    mask = public.draw_mask(1, SystemEntropy())
+    for residues in ((-1,), (public.modulus,), (), (1, 2)):
+        with pytest.raises(CryptoError):
+            public.unmask(residues, mask)
+
+
+def test_unmask_refuses_one_beyond_the_capacity(name):
+    secret, public = key_pair(name, CAPACITY)
+    coins = KeyedEntropy.from_seed(5)
+    limit, mask = 1 << CAPACITY.product_bits, public.draw_mask(1, coins)
+    answer = public.masked_product(np.array([[0]]), secret.encrypt(ints(0), coins), mask, coins)
+    (zero,) = secret.decrypt(answer)
+    for product in (limit, -limit):
+        assert public.unmask(((zero + product) % public.modulus,), mask).tolist() == [product]
+    for product in (limit + 1, -limit - 1):
+        with pytest.raises(CryptoError, match="product exceeds"):
+            public.unmask(((zero + product) % public.modulus,), mask)
+
+
+def test_key_sizes_not_offered_are_refused(name):
+    scheme = SCHEMES[name]
+    key = key_pair(name, CAPACITY)[1].to_bytes()
+    for bits in (-1, 1, 1024):
+        with pytest.raises(CryptoError, match="not offered"):
+            scheme.generate(bits, CAPACITY, SystemEntropy())
+        with pytest.raises(CryptoError, match="not offered"):
+            scheme.read_public(key, bits, CAPACITY)
+
+
+def test_public_keys_of_another_length_are_refused(name):
+    scheme = SCHEMES[name]
+    key = key_pair(name, CAPACITY)[1].to_bytes()
+    with pytest.raises(CryptoError, match="public key of"):
+        scheme.read_public(key + b"\1", scheme.key_bits[0], CAPACITY)

@@ -1,0 +1,313 @@
+"""Paillier: its numbers, its structure checks and what it must not show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd, lcm
+
+import gmpy2
+import numpy as np
+import pytest
+from gmpy2 import mpz
+
+from tacit.crypto import paillier
+from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
+from tacit.crypto.paillier import PaillierScheme, PaillierSecretKey, generate_for_tests
+from tacit.crypto.trapdoor import Trapdoor, suitable
+from tacit.errors import CryptoError
+from tacit.rng import KeyedEntropy, SystemEntropy
+from tests.crypto.schemes import SMALL, exchange, ints, oracle
+
+CAPACITY = Capacity(24, 24, 8)
+P, Q = 11, 17
+N = P * Q
+
+
+@pytest.fixture(scope="module")
+def small_key():
+    return generate_for_tests(SMALL, CAPACITY, KeyedEntropy.from_seed(11))
+
+
+def factors(key: PaillierSecretKey) -> tuple[int, int]:
+    trapdoor = key._trapdoor
+    return int(trapdoor._p.prime), int(trapdoor._q.prime)
+
+
+# Real sizes
+
+
+@pytest.mark.parametrize(("bits", "slots"), [(2048, 17), (3072, 26)])
+def test_real_keys(bits, slots):
+    scheme, coins = PaillierScheme(), KeyedEntropy.from_seed(bits)
+    secret = scheme.generate(bits, CAPACITY, coins)
+    public = scheme.read_public(secret.public.to_bytes(), bits, CAPACITY)
+    p, q = factors(secret)
+    assert public.n == p * q
+    assert public.n.bit_length() == bits
+    assert p.bit_length() == q.bit_length() == bits // 2
+    assert abs(p - q).bit_length() > bits // 2 - 100
+    assert gmpy2.is_prime(p)
+    assert gmpy2.is_prime(q)
+    assert public.packing.slots == slots
+
+    matrix = np.array([[coins.below(1 << 25) - (1 << 24) for _ in range(3)] for _ in range(30)])
+    vector = ints(1 << 24, -(1 << 24), 12345)
+    assert exchange(secret, public, matrix, vector, coins).tolist() == oracle(matrix, vector)
+    mask = public.draw_mask(30, coins)
+    answer = public.masked_product(matrix, secret.encrypt(vector, coins), mask, coins)
+    assert len(answer.data) == 2 * bits // 4
+
+
+def test_offered_sizes_by_name():
+    assert PaillierScheme().key_bits == (3072, 2048)
+    for bits in (512, 1024, 4096):
+        with pytest.raises(CryptoError, match=f"{bits}-bit keys are not offered"):
+            PaillierScheme().generate(bits, CAPACITY, SystemEntropy())
+        with pytest.raises(CryptoError, match=f"{bits}-bit keys are not offered"):
+            PaillierScheme().read_public(bytes(bits // 8), bits, CAPACITY)
+
+
+def test_schemes_with_small_keys_say_so():
+    assert not PaillierScheme(key_bits=(3072, 512)).protects
+    assert PaillierScheme(key_bits=(512,)).name != PaillierScheme().name
+    for sizes in ((), (0,), (2050,)):
+        with pytest.raises(CryptoError):
+            PaillierScheme(key_bits=sizes)
+
+
+def test_capacity_that_does_not_fit_is_refused_before_primes_are_searched():
+    class NoEntropy(SystemEntropy):
+        def token(self, size):
+            raise AssertionError("drew")
+
+    with pytest.raises(CryptoError, match="need 128 bits"):
+        generate_for_tests(128, Capacity(31, 31, 1), NoEntropy())
+
+
+# Known answers with a tiny key
+
+
+def test_known_ciphertext_tiny_key():
+    # n = 187, n^2 = 34969, m = 42, r = 23: 188^42 = 1 + 42 * 187 = 7855; 23^187 = 12585.
+    trapdoor = Trapdoor.of(mpz(P), mpz(Q))
+    assert pow(188, 42, 34969) == 7855
+    assert pow(23, 187, 34969) == 12585
+    assert trapdoor.encrypt(42, mpz(12585)) == 32781
+    assert trapdoor.decrypt(mpz(32781)) == 42
+
+
+def test_every_message_by_the_textbook_formula_tiny_key():
+    trapdoor = Trapdoor.of(mpz(P), mpz(Q))
+    carmichael, square = lcm(P - 1, Q - 1), N * N
+    mu = pow((pow(N + 1, carmichael, square) - 1) // N, -1, N)
+    for message in range(N):
+        r = next(r for r in range(message % 7 + 2, N) if gcd(r, N) == 1)
+        cipher = pow(N + 1, message, square) * pow(r, N, square) % square
+        assert trapdoor.encrypt(message, mpz(pow(r, N, square))) == cipher
+        assert (pow(cipher, carmichael, square) - 1) // N * mu % N == message
+        assert trapdoor.decrypt(mpz(cipher)) == message
+
+
+def test_negative_messages_are_residues_tiny_key():
+    trapdoor = Trapdoor.of(mpz(P), mpz(Q))
+    assert trapdoor.encrypt(-3, mpz(1)) == trapdoor.encrypt(N - 3, mpz(1))
+
+
+@pytest.mark.parametrize(("p", "q"), [(11, 17), (17, 11), (5, 7), (13, 31)])
+def test_owner_obfuscators_are_exactly_the_nth_residues_tiny_key(p, q):
+    trapdoor, n = Trapdoor.of(mpz(p), mpz(q)), p * q
+    drawn = [int(trapdoor.obfuscator(mpz(x), mpz(y))) for x in range(1, p) for y in range(1, q)]
+    residues = {pow(r, n, n * n) for r in range(1, n) if gcd(r, n) == 1}
+    # Equal sets and no repetition: uniform (x, y) gives the uniform distribution.
+    assert set(drawn) == residues
+    assert len(drawn) == len(residues)
+
+
+def test_drawn_obfuscators_reach_every_residue_tiny_key():
+    trapdoor, coins = Trapdoor.of(mpz(5), mpz(7)), KeyedEntropy.from_seed(1)
+    drawn = {int(trapdoor.draw_obfuscator(coins)) for _ in range(1000)}
+    # 24 residues; all seen but with probability 24 * (23/24)^1000 < 10^-17.
+    assert drawn == {pow(r, 35, 35 * 35) for r in range(1, 35) if gcd(r, 35) == 1}
+
+
+def test_unsuitable_primes():
+    assert suitable(mpz(61), mpz(37))
+    assert not suitable(mpz(61), mpz(61))
+    assert not suitable(mpz(61), mpz(59))  # Too close.
+    assert not suitable(mpz(29), mpz(59))  # 29 divides 58.
+
+
+# Randomness
+
+
+def test_two_encryptions_of_one_vector_differ(small_key):
+    coins = SystemEntropy()
+    vector = ints(1, 1)
+    first, second = small_key.encrypt(vector, coins).data, small_key.encrypt(vector, coins).data
+    width = SMALL // 4
+    elements = {data[at : at + width] for data in (first, second) for at in (0, width)}
+    assert len(elements) == 4
+
+
+def test_two_answers_of_the_same_inputs_and_mask_differ(small_key):
+    coins = SystemEntropy()
+    vector, matrix = small_key.encrypt(ints(1, -2), coins), np.array([[3, 4], [5, 6]])
+    mask = small_key.public.draw_mask(2, coins)
+    first, second = (small_key.public.masked_product(matrix, vector, mask, coins) for _ in range(2))
+    assert first.data != second.data
+    assert small_key.decrypt(first) == small_key.decrypt(second)
+
+
+def test_rerandomising_multiplies_by_an_nth_residue(small_key):
+    coins = KeyedEntropy.from_seed(2)
+    public = small_key.public
+    vector, matrix = small_key.encrypt(ints(7), coins), np.array([[5]])
+    mask = public.draw_mask(1, coins)
+    (c,) = public.read_elements(vector.data, 1)
+    shift = mask.values[0] + (1 << CAPACITY.product_bits)
+    plain = gmpy2.powmod(c, 5, public.square) * (1 + shift * public.n) % public.square
+    (answer,) = public.read_elements(public.masked_product(matrix, vector, mask, coins).data, 1)
+    ratio = answer * gmpy2.invert(plain, public.square) % public.square
+    p, q = factors(small_key)
+    assert ratio != 1
+    assert gmpy2.powmod(ratio, (p - 1) * (q - 1), public.square) == 1
+
+
+def test_masks_have_64_bits_to_spare_and_slots_never_carry(small_key):
+    public = small_key.public
+    product_bits = CAPACITY.product_bits
+    bounds = []
+
+    class Recorder(SystemEntropy):
+        def below(self, bound):
+            bounds.append(bound)
+            return bound - 1  # The largest mask.
+
+    mask = public.draw_mask(6, Recorder())
+    assert bounds == [1 << (product_bits + 1 + 64)] * 6
+    # Two products differ by at most 2^(product_bits + 1): the distance of their masked slots.
+    assert (1 << (product_bits + 1)) / bounds[0] == 2.0**-64
+    assert public.modulus == 1 << (product_bits + 66)
+
+    coins = SystemEntropy()
+    matrix = np.full((6, 8), 1 << 24)
+    matrix[1::2] *= -1
+    vector = np.full(8, 1 << 24)
+    answer = public.masked_product(matrix, small_key.encrypt(vector, coins), mask, coins)
+    assert public.unmask(small_key.decrypt(answer), mask).tolist() == oracle(matrix, vector)
+
+
+# Keys and elements from a stranger
+
+
+def test_wrong_key_decrypts_to_something_else(small_key):
+    coins = SystemEntropy()
+    other = generate_for_tests(SMALL, CAPACITY, KeyedEntropy.from_seed(12))
+    mask = small_key.public.draw_mask(1, coins)
+    wrong = 0
+    for _ in range(8):
+        vector = small_key.encrypt(ints(5), coins)
+        answer = small_key.public.masked_product(np.array([[2]]), vector, mask, coins)
+        try:
+            wrong += other.public.unmask(other.decrypt(answer), mask).tolist() != [10]
+        except CryptoError:
+            wrong += 1
+    assert wrong == 8
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        pytest.param(lambda n, p: 0, id="zero"),
+        pytest.param(lambda n, p: n * n, id="n-squared"),
+        pytest.param(lambda n, p: n * n + 1, id="beyond"),
+        pytest.param(lambda n, p: n, id="n"),
+        pytest.param(lambda n, p: n * 5, id="multiple-of-n"),
+        pytest.param(lambda n, p: p, id="factor"),
+        pytest.param(lambda n, p: (1 << (2 * SMALL)) - 1, id="all-ones"),
+    ],
+)
+def test_elements_out_of_the_group_are_refused(small_key, element):
+    n, (p, _) = int(small_key.public.n), factors(small_key)
+    coins = SystemEntropy()
+    bad = element(n, p).to_bytes(SMALL // 4, "big")
+    good = small_key.encrypt(ints(1), coins).data
+    for data in (bad + good, good + bad):
+        mask = small_key.public.draw_mask(1, coins)
+        with pytest.raises(CryptoError, match=r"element"):
+            small_key.public.masked_product(
+                np.array([[1, 1]]), EncryptedVector(data, 2), mask, coins
+            )
+    with pytest.raises(CryptoError, match=r"element"):
+        small_key.decrypt(EncryptedAnswer(bad, 1))
+
+
+def test_any_group_element_decrypts(small_key):
+    coins = KeyedEntropy.from_seed(4)
+    square = int(small_key.public.square)
+    for element in [1, square - 1, *(1 + coins.below(square - 1) for _ in range(50))]:
+        residues = small_key.decrypt(EncryptedAnswer(element.to_bytes(SMALL // 4, "big"), 2))
+        assert len(residues) == 2
+        assert all(0 <= residue < small_key.public.modulus for residue in residues)
+
+
+def small_modulus(make: Callable[[], int]) -> bytes:
+    """A number of exactly 512 bits, as bytes."""
+    number = int(make())
+    assert number.bit_length() == SMALL
+    return number.to_bytes(SMALL // 8, "big")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param(bytes(SMALL // 8), "odd number", id="zero"),
+        pytest.param(b"\xff" * (SMALL // 8 - 1) + b"\xfe", "odd number", id="even"),
+        pytest.param(b"\x7f" + b"\xff" * (SMALL // 8 - 1), "odd number", id="a-bit-short"),
+        pytest.param(b"\xff" * (SMALL // 8), "two large primes", id="small-factors"),
+        pytest.param(
+            small_modulus(lambda: gmpy2.next_prime(1 << 511)), "two large primes", id="prime"
+        ),
+        pytest.param(
+            small_modulus(lambda: gmpy2.next_prime(3 << 254) ** 2), "two large primes", id="square"
+        ),
+        pytest.param(
+            small_modulus(lambda: gmpy2.next_prime((1 << 128) - 1000) ** 4),
+            "two large primes",
+            id="fourth-power",
+        ),
+        pytest.param(b"", "0 bytes", id="empty"),
+    ],
+)
+def test_nonsense_public_keys_are_refused(data, message):
+    with pytest.raises(CryptoError, match=message):
+        PaillierScheme(key_bits=(SMALL,)).read_public(data, SMALL, CAPACITY)
+
+
+# Secrets
+
+
+def test_no_repr_shows_a_secret(small_key):
+    p, q = factors(small_key)
+    secrets = [p, q, (p - 1) * (q - 1), lcm(p - 1, q - 1)]
+    trapdoor = small_key._trapdoor
+    shown = " ".join(
+        text
+        for thing in (small_key, small_key.public, trapdoor, trapdoor._p, trapdoor._q)
+        for text in (repr(thing), str(thing), f"{thing}")
+    )
+    for secret in secrets:
+        assert str(secret) not in shown
+        assert f"{secret:x}" not in shown
+    assert "hidden" in repr(trapdoor)
+
+
+def test_no_error_shows_a_secret(small_key):
+    with pytest.raises(CryptoError) as caught:
+        small_key.encrypt(ints(987654321), SystemEntropy())
+    assert "987654321" not in str(caught.value)
+
+
+def test_the_door_for_tests_is_the_only_small_one():
+    assert paillier.OFFERED_BITS == (3072, 2048)
+    assert generate_for_tests(256, Capacity(8, 8, 2), SystemEntropy()).public.bits == 256

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import gzip
+import socket
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from tacit.data import datasets
+from tacit.data.canonical import canonical, digest
+from tacit.data.datasets import load
+from tacit.data.files import read_frame
+from tacit.data.ids import RowIds
+from tacit.data.split import prepare_vertical, random_partition
+from tacit.errors import ConfigError, DatasetUnavailable
+from tacit.rng import KeyedEntropy
+
+SMALL_CSV = "age,workclass,income\n39,Private,<=50K\n"
+
+
+@pytest.fixture
+def alone(monkeypatch, tmp_path):
+    """No data anywhere: an empty cache, no TACIT_DATA, an OpenML that does not answer."""
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    asked = []
+
+    def fetch(**options):
+        asked.append((options, socket.getdefaulttimeout()))
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    return asked
+
+
+def _prepared(raw, seed=1):
+    parts = random_partition(raw.rows, 0.2, KeyedEntropy.from_seed(seed))
+    return prepare_vertical(raw, parts, "all", intercept=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "columns", "positives", "held_out"),
+    [("breast-cancer", 569, 30, 357, 114), ("sklearn-digits", 1797, 64, 906, 360)],
+)
+def test_the_datasets_that_scikit_learn_ships(alone, name, rows, columns, positives, held_out):
+    raw = load(name)
+    assert (raw.rows, raw.frame.width) == (rows, columns)
+    assert int(raw.labels.values.sum()) == positives
+    assert raw.ids == raw.labels.ids == RowIds.numbered(rows)
+    data = _prepared(raw)
+    assert data.alice_train.values.shape == (rows - held_out, columns)
+    assert data.alice_test.values.shape == (held_out, columns)
+    assert not alone
+
+
+def test_constant_pixels_are_noted_and_zero():
+    data = _prepared(load("sklearn-digits"))
+    note = "column pixel_0_0 is constant on the training rows: kept as zeros"
+    assert note in data.notes
+    assert not data.alice_train.select(["pixel_0_0"]).values.any()
+
+
+def test_census_income(census):
+    assert (census.rows, census.frame.width) == (48842, 12)
+    assert int(census.labels.values.sum()) == 11687
+    assert census.frame.null_count().sum_horizontal().item() == 2799 + 2809 + 857
+    data = _prepared(census)
+    assert len(data.preparation.columns) == 81
+    assert data.preparation.columns[:3] == ("age", "workclass=Local-gov", "workclass=Never-worked")
+    assert data.preparation.columns[-1] == "native-country=Yugoslavia"
+    assert len(data.alice_test.values) == 9769
+    widths = [len(levels) - 1 for levels in census.vocabularies.values()]
+    assert sorted(widths) == sorted([7, 6, 13, 5, 4, 1, 40])
+    means = data.alice_train.values.mean(axis=0)
+    np.testing.assert_allclose(means, 0, atol=1e-9)
+
+
+def test_census_columns_do_not_depend_on_the_split(census):
+    few = random_partition(census.rows, 0.999, KeyedEntropy.from_seed(5))
+    small = prepare_vertical(census, few, "all", intercept=False)
+    assert small.preparation.columns == _prepared(census).preparation.columns
+    assert any(note.startswith("column native-country=") for note in small.notes)
+
+
+def test_the_vocabularies_are_those_of_the_data(census):
+    for name, levels in census.vocabularies.items():
+        assert census.frame[name].drop_nulls().unique().sort().to_list() == list(levels)
+
+
+def test_give_me_some_credit(credit):
+    assert (credit.rows, credit.frame.width) == (150_000, 10)
+    assert int(credit.labels.values.sum()) == 10026
+    assert credit.frame["MonthlyIncome"].null_count() == 29731
+    assert credit.frame["NumberOfDependents"].null_count() == 3924
+    data = _prepared(credit)
+    assert data.alice_test.values.shape == (30000, 10)
+    assert data.alice_train.values.shape == (120_000, 10)
+
+
+def test_kaggles_own_file_is_the_same_data(alone, credit, dataset_dir, tmp_path):
+    """An index without a name, NA for missing, Windows line ends, another order of rows."""
+    raw = read_frame(dataset_dir("give-me-some-credit") / "give-me-some-credit.csv.gz")
+    kaggle = raw.reverse().with_row_index("index", offset=1).rename({"index": ""})
+    file = tmp_path / "cs-training.csv"
+    kaggle.write_csv(file, null_value="NA", line_terminator="\r\n")
+    again = load("give-me-some-credit", data_dir=tmp_path)
+    assert again.frame.equals(credit.frame)
+    assert again.labels == credit.labels
+
+
+def _openml_census(file):
+    """The shape in which OpenML gives the data: pandas categories, NaN, label named class."""
+    frame = read_frame(file).rename({"income": "class"}).reverse()
+    table = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+    for name, kind in frame.schema.items():
+        if kind == pl.String:
+            table[name] = table[name].astype("category")
+    return table
+
+
+def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset_dir, tmp_path):
+    table = _openml_census(dataset_dir("census-income") / "adult.csv.gz")
+    asked = []
+
+    def fetch(**options):
+        asked.append(options)
+        assert socket.getdefaulttimeout() == datasets._TIMEOUT
+        return SimpleNamespace(frame=table)
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
+    fetched = load("census-income")
+    assert asked[0]["data_id"] == 1590
+    assert socket.getdefaulttimeout() is None
+    assert fetched.frame.equals(census.frame)
+    assert fetched.labels == census.labels
+    assert [path.name for path in (tmp_path / "cache" / "tacit").iterdir()] == ["adult.csv"]
+    kept = load("census-income")
+    assert len(asked) == 1
+    assert kept.frame.equals(census.frame)
+    assert kept.labels == census.labels
+
+
+def test_openml_numbers_with_a_wrong_last_bit_are_the_same_data(
+    alone, monkeypatch, credit, dataset_dir
+):
+    raw = read_frame(dataset_dir("give-me-some-credit") / "give-me-some-credit.csv.gz").reverse()
+    table = pd.DataFrame({name: raw[name].to_numpy() for name in raw.columns})
+    for name in ("DebtRatio", "RevolvingUtilizationOfUnsecuredLines"):
+        table[name] = np.nextafter(table[name], np.inf)
+    table["SeriousDlqin2yrs"] = table["SeriousDlqin2yrs"].astype(str).astype("category")
+    answer = SimpleNamespace(frame=table)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_options: answer)
+    fetched = load("give-me-some-credit")
+    assert fetched.frame.equals(credit.frame)
+    assert fetched.labels == credit.labels
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(
+    alone, monkeypatch, census, dataset_dir, tmp_path
+):
+    (tmp_path / "cache").write_text("a file where a directory would have to be")
+    answer = SimpleNamespace(frame=_openml_census(dataset_dir("census-income") / "adult.csv.gz"))
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_options: answer)
+    assert load("census-income").labels == census.labels
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "origin"),
+    [
+        ("census-income", "adult.csv.gz", "UCI publishes it as Adult"),
+        ("give-me-some-credit", "give-me-some-credit.csv.gz", "Give Me Some Credit"),
+    ],
+)
+def test_absent_data_says_where_it_was_sought_and_where_to_get_it(
+    alone, monkeypatch, tmp_path, name, file, origin
+):
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "named"))
+    with pytest.raises(DatasetUnavailable) as caught:
+        load(name, data_dir=tmp_path / "given")
+    error = caught.value
+    assert name in error.message
+    assert "OpenML" in error.message
+    for place in ("given", "named", "cache/tacit"):
+        assert str(tmp_path / place) in error.where
+    assert file in error.where
+    assert f"put {file} into {tmp_path / 'cache' / 'tacit'}" in error.hint
+    assert origin in error.hint
+    assert error.exit_code == 21
+    assert alone[0][1] == datasets._TIMEOUT
+    assert socket.getdefaulttimeout() is None
+
+
+@pytest.mark.parametrize("place", ["given", "named", "cache"])
+def test_files_are_found_in_every_place(alone, monkeypatch, tmp_path, place):
+    """Found, read, and refused for what is in it: proof that it was looked at."""
+    folder = tmp_path / "cache" / "tacit" if place == "cache" else tmp_path / place
+    folder.mkdir(parents=True)
+    (folder / "adult.csv").write_text(SMALL_CSV)
+    if place == "named":
+        monkeypatch.setenv("TACIT_DATA", str(folder))
+    with pytest.raises(DatasetUnavailable, match="not census-income: there is no column") as caught:
+        load("census-income", data_dir=folder if place == "given" else None)
+    assert caught.value.where == str(folder / "adult.csv")
+    assert not alone
+
+
+def test_altered_content_is_refused_with_both_digests(alone, dataset_dir, tmp_path):
+    text = gzip.decompress((dataset_dir("census-income") / "adult.csv.gz").read_bytes())
+    (tmp_path / "adult.csv").write_bytes(text.replace(b"\n39,", b"\n40,", 1))
+    with pytest.raises(DatasetUnavailable, match="altered") as caught:
+        load("census-income", data_dir=tmp_path)
+    assert datasets._CENSUS.digest in caught.value.message
+    found = digest(canonical(read_frame(tmp_path / "adult.csv"), datasets._CENSUS.layout))
+    assert found in caught.value.message
+    assert caught.value.where == str(tmp_path / "adult.csv")
+
+
+def test_an_altered_answer_is_not_kept(alone, monkeypatch, tmp_path):
+    frame = pd.DataFrame({"age": [1], "class": [">50K"]})
+    answer = SimpleNamespace(frame=frame)
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_options: answer)
+    with pytest.raises(DatasetUnavailable) as caught:
+        load("census-income")
+    assert caught.value.where == "OpenML, id 1590"
+    assert not (tmp_path / "cache").exists()
+
+
+def test_unknown_names_get_the_nearest():
+    with pytest.raises(ConfigError, match="no dataset 'breast-cancr'") as caught:
+        load("breast-cancr")
+    assert "did you mean breast-cancer?" in caught.value.hint
+
+
+def test_the_cache_is_in_the_home_directory_by_default(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert datasets.cache_dir() == tmp_path / ".cache" / "tacit"

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.data import files
+from tacit.data.files import read_frame
+from tacit.errors import ColumnError, FileError
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        data = content if isinstance(content, bytes) else content.encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write
+
+
+TABLE = "id,age,job\n007,31,clerk\n008,NA,?\n"
+ROWS = [("007", 31, "clerk"), ("008", None, None)]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "A.CSV", "a.tsv", "a.tsv.gz"])
+def test_text_files(save, name):
+    content = TABLE.replace(",", "\t") if "tsv" in name else TABLE
+    assert read_frame(save(name, content), text=["id"]).rows() == ROWS
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TABLE.replace("\n", "\r\n"),
+        "\ufeff" + TABLE,
+        TABLE + "\n\n",
+        TABLE.replace("\n", "\r\n") + "\r\n",
+        TABLE.removesuffix("\n"),
+        TABLE.replace(",", " , "),
+        TABLE.replace("clerk", '"clerk"'),
+        TABLE.replace("clerk", '"clerk"') + "\n",
+    ],
+)
+def test_other_spellings_of_the_same_table(save, content):
+    assert read_frame(save("a.csv", content.replace("id ", "id")), text=["id"]).rows() == ROWS
+
+
+def test_parquet(tmp_path):
+    frame = pl.DataFrame({"a": [1, 2], "b": ["x", None]})
+    frame.write_parquet(tmp_path / "a.parquet")
+    assert read_frame(tmp_path / "a.parquet").equals(frame)
+
+
+def test_types_come_from_all_rows(save):
+    late = "a\n" + "1\n" * 5000 + "2.5\n"
+    assert read_frame(save("a.csv", late))["a"].dtype == pl.Float64
+
+
+def test_leading_zeros_go_unless_the_column_is_text(save):
+    assert read_frame(save("a.csv", TABLE))["id"].to_list() == [7, 8]
+
+
+def test_padded_numbers_are_numbers(save):
+    frame = read_frame(save("a.csv", "a,b\n 1, x\n 2, ?\n"))
+    assert frame.rows() == [(1.0, "x"), (2.0, None)]
+
+
+def test_missing_marks_can_be_chosen(save):
+    frame = read_frame(save("a.csv", "a,b\n1,NA\n2,-\n"), missing=["-"])
+    assert frame["b"].to_list() == ["NA", None]
+
+
+def test_a_blank_line_in_a_single_column_is_a_missing_value(save):
+    assert read_frame(save("a.csv", "a\n1\n\n2\n"))["a"].to_list() == [1, None, 2]
+
+
+def test_quoted_values_may_hold_anything(save):
+    frame = read_frame(save("a.csv", 'a,b\n1,"x, ""y""\nz"\n'))
+    assert frame.rows() == [(1, 'x, "y"\nz')]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "", "the file is empty"),
+        ("a.csv.gz", "", "the file is empty"),
+        ("a.parquet", "", "the file is empty"),
+        ("a.csv", "a,b\n", "a header and no rows"),
+        ("a.csv", "a,b\n\n\n", "a header and no rows"),
+        ("a.csv", "\na,b\n1,2\n", "first line is blank"),
+        ("a.csv", "a,b\n1,2\n3\n", "row 2 has 1 fields and the header has 2"),
+        ("a.csv", "a,b\n1,2\n3,4,5\n", "row 2 has 3 fields and the header has 2"),
+        ("a.csv", 'a,b\n1,"2"\n3\n', "row 2 has 1 fields"),
+        ("a.csv", "a,b\n1,2\n\n3,4\n", "row 2 has 0 fields"),
+        ("a.csv", "a\n1,2\n", "row 1 has 2 fields and the header has 1"),
+        ("a.csv", b"a,b\n1,\xff\n", "not UTF-8"),
+        ("a.csv", b"\xff\xfea\x00\n", "not UTF-8"),
+        ("a.csv", 'a,b\n1,"x\n', "quoting is off"),
+        ("a.parquet", "PAR1 no PAR1", "cut short or damaged"),
+        ("a.xlsx", "x", "the kind of file is unknown: a.xlsx"),
+        ("a", "x", "the kind of file is unknown"),
+    ],
+)
+def test_unfit_files_are_refused(save, name, content, message):
+    path = save(name, content)
+    with pytest.raises(FileError, match=message) as caught:
+        read_frame(path)
+    assert str(path) in caught.value.where
+    assert caught.value.hint
+
+
+def test_absent_files_and_directories(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        read_frame(tmp_path / "a.csv")
+    (tmp_path / "b.csv").mkdir()
+    with pytest.raises(FileError, match="a directory"):
+        read_frame(tmp_path / "b.csv")
+
+
+def test_unreadable_files(save, monkeypatch):
+    path = save("a.csv", TABLE)
+
+    def refuse(*_args, **_options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(FileError, match="cannot be read: Permission denied"):
+        read_frame(path)
+
+
+def test_a_cut_gzip_file(save):
+    path = save("a.csv.gz", TABLE * 50)
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(FileError, match="gzip file is cut short"):
+        read_frame(path)
+    path.write_bytes(b"no gzip")
+    with pytest.raises(FileError, match="gzip file is cut short or damaged"):
+        read_frame(path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "body", "footer"])
+def test_a_damaged_parquet_file(tmp_path, damage):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"a": range(1000), "b": [str(i) for i in range(1000)]}).write_parquet(path)
+    data = bytearray(path.read_bytes())
+    if damage == "cut":
+        data = data[: len(data) // 2]
+    elif damage == "body":
+        data[50:500] = b"\xff" * 450
+    else:
+        data[-200:-10] = b"\xff" * 190
+    path.write_bytes(data)
+    with pytest.raises(FileError, match="cut short or damaged"):
+        read_frame(path)
+
+
+@pytest.mark.parametrize("header", ["a,b,a", '"a",b,a'])
+def test_repeated_columns_are_refused(save, header):
+    path = save("a.csv", f"{header}\n1,2,3\n")
+    with pytest.raises(ColumnError, match="'a' appears 2 times") as caught:
+        read_frame(path)
+    assert str(path) in caught.value.where
+
+
+def test_errors_carry_no_values(save):
+    with pytest.raises(FileError) as caught:
+        read_frame(save("a.csv", 'a,b\n1,"secret\n'))
+    assert "secret" not in str(caught.value)
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=12),
+    st.booleans(),
+    st.sampled_from(["\n", "\r\n"]),
+    st.integers(1, 9),
+)
+def test_the_look_over_agrees_with_a_plain_count(tmp_path_factory, widths, end, newline, block):
+    """Rows of 0 to 3 fields under a header of 2, whatever the block size cuts."""
+    lines = ["h,k", *(",".join("1" * width) for width in widths)]
+    path = tmp_path_factory.mktemp("look") / "a.csv"
+    path.write_text(newline.join(lines) + (newline if end else ""), newline="")
+    kept = len("".join(str(width) for width in widths).rstrip("0"))
+    fit = kept > 0 and all(width == 2 for width in widths[:kept])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "_BLOCK", block)
+        if fit:
+            assert read_frame(path).height == kept
+        else:
+            with pytest.raises(FileError, match=r"fields|no rows"):
+                read_frame(path)

@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.data import ids as ids_module
+from tacit.data.ids import RowIds, row_name
+from tacit.errors import RowIdError, RowOrderError, ShapeError
+
+TEXTS = st.lists(
+    st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=6),
+    min_size=1,
+    max_size=8,
+    unique=True,
+)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [10, 20, 30],
+        (10, 20, 30),
+        ["10", "20", "30"],
+        np.array([10, 20, 30], dtype=np.uint16),
+        np.array(["10", "20", "30"]),
+        np.array([10, 20, 30], dtype=object),
+        pl.Series([10, 20, 30]),
+        pl.Series(["10", "20", "30"], dtype=pl.Categorical),
+        pd.Series([10, 20, 30]),
+        pd.Series([10, 20, 30], dtype="Int64"),
+        pd.Series(["10", "20", "30"]),
+        pd.Index(["10", "20", "30"]),
+    ],
+)
+def test_of_gives_the_same_text_from_every_kind_of_list(values):
+    expected = ["10", "20", "30"]
+    assert RowIds.of(values).series.to_list() == expected
+
+
+def test_whole_numbers_beyond_64_bits_keep_every_digit():
+    assert RowIds.of([2**70, 2**70 + 1])[1] == str(2**70 + 1)
+
+
+def test_of_passes_row_ids_on():
+    ids = RowIds.numbered(2)
+    assert RowIds.of(ids) is ids
+
+
+@pytest.mark.parametrize(
+    ("values", "message", "where"),
+    [
+        ([1.0, 2.0], "row ids are Float64, not text or whole numbers", ""),
+        (np.array([1.5]), "row ids are Float64", ""),
+        ([True, False], "row ids are Boolean", ""),
+        (["a", 1], "mixed", ""),
+        (["a", None, "b"], "1 of 3 row ids is missing", "row 2"),
+        (pd.Series(["a", np.nan]), "1 of 2 row ids is missing", "row 2"),
+        (pd.Series([1, None], dtype="Int64"), "1 of 2 row ids is missing", "row 2"),
+        ([None, None], "all 2 row ids are missing", ""),
+        (["a", " "], "1 of 2 row ids is empty", "row 2"),
+        (["", ""], "2 of 2 row ids are empty", "row 1"),
+        (["a\0b"], "1 of 1 row ids is not printable", "row 1"),
+        (["a", "b\n"], "not printable", "row 2"),
+        (["a\u2028b"], "not printable", "row 1"),
+        (["a", "b", "a", "a"], "2 of 4 row ids repeat an earlier one", "row 3, id 'a'"),
+        ([b"a"], "bytes", ""),
+    ],
+)
+def test_unfit_ids_are_refused_with_their_place(values, message, where):
+    with pytest.raises(RowIdError, match=message) as caught:
+        RowIds.of(values)
+    assert caught.value.where == where
+    assert caught.value.hint
+
+
+def test_the_constructor_wants_text():
+    with pytest.raises(RowIdError, match="Int64, not text"):
+        RowIds(pl.Series([1, 2]))
+
+
+def test_repr_shows_no_id():
+    assert repr(RowIds.of(["ann"])) == "RowIds(1 rows)"
+    assert row_name(0, ["ann"]) == "row id 'ann'"
+
+
+def test_digest_is_sha256_over_nul_terminated_ids():
+    assert RowIds.of(["a", "é"]).digest() == hashlib.sha256("a\0é\0".encode()).hexdigest()
+
+
+def test_digest_does_not_depend_on_the_block(monkeypatch):
+    whole = RowIds.numbered(1000).digest()
+    monkeypatch.setattr(ids_module, "_BLOCK", 7)
+    assert RowIds.numbered(1000).digest() == whole
+
+
+@given(TEXTS, TEXTS)
+def test_digests_agree_exactly_where_the_lists_do(left, right):
+    assert (RowIds.of(left).digest() == RowIds.of(right).digest()) == (left == right)
+
+
+@given(TEXTS, st.randoms(use_true_random=False))
+def test_take_follows_the_order_given(values, shuffler):
+    order = list(range(len(values)))
+    shuffler.shuffle(order)
+    taken = RowIds.of(values).take(np.array(order))
+    assert taken.series.to_list() == [values[i] for i in order]
+
+
+@pytest.mark.parametrize("indices", [[-1], [3], [0.5], [[0, 1]], [True, False, True]])
+def test_take_refuses_positions_that_do_not_fit(indices):
+    with pytest.raises(ShapeError):
+        RowIds.numbered(3).take(np.array(indices))
+
+
+def test_take_refuses_a_row_twice():
+    with pytest.raises(RowIdError, match="repeat"):
+        RowIds.numbered(3).take(np.array([1, 1]))
+
+
+def test_require_same_tells_order_from_content():
+    ids = RowIds.of(["a", "b", "c"])
+    ids.require_same(RowIds.of(["a", "b", "c"]))
+    with pytest.raises(RowOrderError, match="same 3 ids in another order") as caught:
+        ids.require_same(RowIds.of(["a", "c", "b"]))
+    assert caught.value.where == "first difference at row 2"
+    with pytest.raises(RowOrderError) as caught:
+        ids.require_same(RowIds.of(["a", "x"]), names=("left", "right"))
+    assert caught.value.message == (
+        "left and right do not have the same rows: 2 of left's 3 ids are missing at right, "
+        "1 of right's 2 ids are missing at left"
+    )

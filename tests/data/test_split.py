@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.data.own import own_data
+from tacit.data.raw import RawData
+from tacit.data.split import (
+    ColumnSplit,
+    Partition,
+    prepare_vertical,
+    random_partition,
+    split_columns,
+)
+from tacit.data.tables import LabelTable
+from tacit.errors import ColumnError, ConfigError, LabelValueError, ShapeError
+from tacit.rng import KeyedEntropy
+
+COLUMNS = ("age", "job=baker", "job=clerk", "rate", "debt")
+SOURCES = ("age", "job", "job", "rate", "debt")
+
+
+@given(st.integers(2, 300), st.floats(0.01, 0.99), st.integers(0, 99))
+def test_a_partition_places_every_row_once(rows, fraction, seed):
+    held_out = math.ceil(fraction * rows)
+    if held_out == rows:
+        with pytest.raises(ShapeError, match="0 rows would be left for training"):
+            random_partition(rows, fraction, KeyedEntropy.from_seed(seed))
+        return
+    parts = random_partition(rows, fraction, KeyedEntropy.from_seed(seed))
+    assert len(parts.test) == held_out
+    assert sorted([*parts.train, *parts.test]) == list(range(rows))
+
+
+@pytest.mark.parametrize(
+    ("rows", "held_out"), [(569, 114), (1797, 360), (48842, 9769), (150_000, 30_000)]
+)
+def test_the_papers_test_sets_have_scikit_learns_sizes(rows, held_out):
+    assert len(random_partition(rows, 0.2, KeyedEntropy.from_seed(1)).test) == held_out
+
+
+def test_a_partition_repeats_with_its_seed_only():
+    first, again, other = (
+        random_partition(50, 0.2, KeyedEntropy.from_seed(seed)) for seed in (1, 1, 2)
+    )
+    assert first.train.tolist() == again.train.tolist()
+    assert first.train.tolist() != other.train.tolist()
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2.0, float("nan")])
+def test_fractions_out_of_range_are_refused(fraction):
+    with pytest.raises(ConfigError, match="the test fraction is"):
+        random_partition(10, fraction, KeyedEntropy.from_seed(1))
+
+
+def test_a_row_in_both_parts_is_refused():
+    with pytest.raises(ShapeError, match="in both parts"):
+        Partition(np.array([0, 1]), np.array([1]))
+
+
+@pytest.mark.parametrize(
+    ("spec", "alice"),
+    [
+        ("all", COLUMNS),
+        ("half", COLUMNS[:3]),
+        (1, COLUMNS[:1]),
+        ("4", COLUMNS[:4]),
+        (5, COLUMNS),
+        ("debt,age", ("age", "debt")),
+        ("job, rate", ("job=baker", "job=clerk", "rate")),
+        ("job=clerk", ("job=clerk",)),
+        (["job", "debt"], ("job=baker", "job=clerk", "debt")),
+    ],
+)
+def test_column_splits(spec, alice):
+    bob = tuple(name for name in COLUMNS if name not in alice)
+    assert split_columns(spec, COLUMNS, SOURCES) == ColumnSplit(alice, bob)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message", "hint"),
+    [
+        (0, "Alice cannot get 0 of 5 columns", "from 1 to 5"),
+        (6, "Alice cannot get 6 of 5 columns", "from 1 to 5"),
+        ("-1", "Alice cannot get -1 of 5", "from 1 to 5"),
+        (True, "truth value", "half"),
+        ("agee", "no column 'agee'", "did you mean age?"),
+        ("", "no column ''", "known: age"),
+        ("age,age", "'age' is named twice", "once"),
+        ("job,job=baker", "'job=baker' is named twice", "once"),
+        ([], "Alice gets no column", "half"),
+    ],
+)
+def test_unfit_splits_are_refused(spec, message, hint):
+    with pytest.raises(ColumnError, match=message) as caught:
+        split_columns(spec, COLUMNS, SOURCES)
+    assert hint in caught.value.hint
+
+
+def test_nothing_cannot_be_split():
+    with pytest.raises(ColumnError, match="no columns to split"):
+        split_columns("all", (), ())
+
+
+@pytest.fixture
+def raw():
+    rows = 20
+    frame = pl.DataFrame(
+        {
+            "who": [f"r{i}" for i in range(rows)],
+            "age": [20.0 + i * i for i in range(rows)],
+            "job": ["clerk", "baker", "actor", None] * 5,
+            "y": [0, 1] * 10,
+        }
+    )
+    return own_data(frame, label_column="y", id_column="who")
+
+
+def _parts(raw):
+    return random_partition(raw.rows, 0.3, KeyedEntropy.from_seed(4))
+
+
+def test_vertical_data_fits_together(raw):
+    parts = _parts(raw)
+    data = prepare_vertical(raw, parts, "job", intercept=False)
+    assert data.alice_train.columns == ("job=baker", "job=clerk")
+    assert data.bob_train.columns == data.bob_test.columns == ("age",)
+    data.alice_train.ids.require_same(data.bob_train.ids)
+    data.alice_train.ids.require_same(data.labels_train.ids)
+    data.alice_test.ids.require_same(data.labels_test.ids)
+    assert data.alice_train.ids == raw.ids.take(parts.train)
+    assert data.labels_test == raw.labels.take(parts.test)
+    assert data.alice_train.rows + data.alice_test.rows == raw.rows
+    assert data.bob_train.values.mean() == pytest.approx(0)
+    assert data.bob_train.values.std() == pytest.approx(1)
+    assert data.notes == data.preparation.notes
+
+
+def test_bob_may_have_nothing_or_an_intercept(raw):
+    parts = _parts(raw)
+    assert prepare_vertical(raw, parts, "all", intercept=False).bob_train.columns == ()
+    both = prepare_vertical(raw, parts, "all", intercept=True)
+    assert both.bob_train.columns == both.bob_test.columns == ("(intercept)",)
+    half = prepare_vertical(raw, parts, 1, intercept=True)
+    assert half.bob_train.columns == ("job=baker", "job=clerk", "(intercept)")
+    assert (half.bob_test.values[:, -1] == 1).all()
+    assert "(intercept)" not in half.alice_train.columns
+
+
+def test_the_split_only_divides(raw):
+    parts = _parts(raw)
+    whole = prepare_vertical(raw, parts, "all", intercept=False).alice_train
+    data = prepare_vertical(raw, parts, "half", intercept=False)
+    assert whole.select(data.alice_train.columns) == data.alice_train
+    assert whole.select(data.bob_train.columns) == data.bob_train
+
+
+def test_statistics_come_from_the_training_rows_only(raw):
+    parts = _parts(raw)
+    before = prepare_vertical(raw, parts, "all", intercept=False)
+    held_out = pl.Series(np.isin(np.arange(raw.rows), parts.test))
+    frame = raw.frame.with_columns(
+        age=pl.when(held_out).then(1e6).otherwise("age"),
+        job=pl.when(held_out).then(pl.lit("astronaut")).otherwise("job"),
+    )
+    changed = RawData(raw.name, frame, raw.ids, raw.labels, raw.settings)
+    after = prepare_vertical(changed, parts, "all", intercept=False)
+    assert after.preparation == before.preparation
+    assert after.alice_train.digest() == before.alice_train.digest()
+    assert after.alice_test.digest() != before.alice_test.digest()
+    assert not after.alice_test.select(["job=baker", "job=clerk"]).values.any()
+
+
+def test_one_class_in_training_is_refused(raw):
+    labels = LabelTable(raw.ids, np.zeros(raw.rows, dtype=np.int8))
+    same = RawData(raw.name, raw.frame, raw.ids, labels, raw.settings)
+    with pytest.raises(LabelValueError, match="labels are the same"):
+        prepare_vertical(same, _parts(raw), "all", intercept=False)
+
+
+def test_raw_data_must_fit_together(raw):
+    with pytest.raises(ShapeError, match="19 rows, 20 ids and 20 labels"):
+        RawData(raw.name, raw.frame.head(19), raw.ids, raw.labels, raw.settings)

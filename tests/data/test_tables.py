@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tacit.data import tables as tables_module
+from tacit.data.ids import RowIds
+from tacit.data.tables import FeatureTable, LabelTable
+from tacit.errors import (
+    ColumnError,
+    ConfigError,
+    InfiniteValueError,
+    LabelValueError,
+    MissingValueError,
+    RowIdError,
+    ShapeError,
+)
+from tacit.rng import KeyedEntropy
+
+MATRICES = hnp.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 5), st.integers(0, 4)),
+    elements=st.floats(allow_nan=False, allow_infinity=False),
+)
+
+
+def test_numpy_pandas_and_polars_give_the_same_table():
+    data = {"age": [31, 44, 58], "rate": [0.5, 1.5, -2.0], "member": [True, False, True]}
+    who = ["a", "b", "c"]
+    array = np.array([list(map(float, column)) for column in data.values()]).T
+    expected = FeatureTable.of(array, columns=list(data), ids=who)
+    assert expected == FeatureTable.of(pl.DataFrame(data), ids=who)
+    assert expected == FeatureTable.of(pl.LazyFrame(data), ids=who)
+    assert expected == FeatureTable.of(pd.DataFrame(data), ids=pd.Series(who))
+    assert expected == FeatureTable.of(pd.DataFrame({"who": who, **data}), id_column="who")
+    assert expected == FeatureTable.of(pl.DataFrame({"who": who, **data}), id_column="who")
+    nullable = pd.DataFrame(data).convert_dtypes()
+    assert expected == FeatureTable.of(nullable, ids=who)
+    assert expected != FeatureTable.of(array, columns=list(data))
+
+
+def test_a_frame_may_be_narrowed_to_some_columns():
+    frame = pl.DataFrame({"a": [1], "text": ["x"], "b": [2]})
+    assert FeatureTable.of(frame, columns=["b", "a"]).values.tolist() == [[2.0, 1.0]]
+
+
+def test_a_fit_array_is_not_copied_and_stays_the_callers():
+    array = np.ones((4, 2))
+    table = FeatureTable.of(array)
+    assert np.shares_memory(array, table.values)
+    assert not table.values.flags.writeable
+    array[0, 0] = 2.0  # the caller's own array is as writable as before
+    assert np.ascontiguousarray(table.values) is table.values
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_, ">f8"])
+def test_other_numbers_become_float64(dtype):
+    table = FeatureTable.of(np.array([[1, 0]], dtype=dtype))
+    assert table.values.dtype == np.float64
+    assert table.values.tolist() == [[1.0, 0.0]]
+
+
+def test_fortran_order_becomes_c_order():
+    assert FeatureTable.of(np.asfortranarray(np.eye(3))).values.flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error", "message"),
+    [
+        (np.ones(3), {}, ShapeError, "1 dimensions"),
+        (np.ones((0, 2)), {}, ShapeError, "no rows"),
+        (np.ones((2, 2)), {"columns": ["a"]}, ShapeError, "2 rows by 2 columns, but there are 2"),
+        (np.ones((2, 2)), {"ids": [1, 2, 3]}, ShapeError, "3 row ids"),
+        (np.ones((2, 2)), {"columns": ["a", "a"]}, ColumnError, "'a' appears 2 times"),
+        (np.ones((2, 2)), {"columns": ["a", ""]}, ColumnError, "column 2 of 2 has no name"),
+        (np.ones((2, 2)), {"id_column": "a"}, ColumnError, "no named columns"),
+        (np.array([["x"]]), {}, ColumnError, "not numbers"),
+        (np.array([[1j]]), {}, ColumnError, "complex128"),
+        ([[1, 2]], {}, ShapeError, "cannot be made from list"),
+        (np.ones((1, 1)), {"ids": [1], "id_column": "a"}, ConfigError, "both given"),
+        (pl.DataFrame({"a": ["x"]}), {}, ColumnError, "'a' is String, not numbers"),
+        (pl.DataFrame({"a": [1]}), {"columns": ["b"]}, ColumnError, "no column 'b'"),
+        (pl.DataFrame({"a": [1]}), {"id_column": "b"}, RowIdError, "no id column 'b'"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, ColumnError, "'a' appears 2 times"),
+        (pd.DataFrame({"a": [1, "x"]}), {}, ColumnError, "mixed"),
+    ],
+)
+def test_unfit_tables_are_refused(data, options, error, message):
+    with pytest.raises(error, match=message) as caught:
+        FeatureTable.of(data, **options)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.array([[1.0, 2.0], [3.0, np.nan]]),
+        pl.DataFrame({"x0": [1.0, 2.0], "x1": [2.0, None]}),
+        pd.DataFrame({"x0": [1.0, 2.0], "x1": [2.0, np.nan]}),
+    ],
+)
+def test_missing_values_are_named_by_column_and_row(data):
+    with pytest.raises(MissingValueError) as caught:
+        FeatureTable.of(data, ids=["ann", "bea"])
+    assert caught.value.where == "column 'x1', row id 'bea'"
+
+
+def test_infinities_are_named_by_column_and_row(monkeypatch):
+    monkeypatch.setattr(tables_module, "_BLOCK", 4)
+    data = np.ones((9, 2))
+    data[7, 0] = -np.inf
+    with pytest.raises(InfiniteValueError) as caught:
+        FeatureTable.of(data)
+    assert caught.value.where == "column 'x0', row id '7'"
+
+
+def test_no_columns_are_allowed():
+    table = FeatureTable(RowIds.numbered(3), (), np.empty((3, 0)))
+    assert table.with_intercept().values.tolist() == [[1.0], [1.0], [1.0]]
+    assert len(table.digest()) == 64
+    assert table.take(np.array([1])).rows == 1
+
+
+def test_select_and_take():
+    table = FeatureTable.of(np.arange(6.0).reshape(2, 3), columns=["a", "b", "c"])
+    part = table.select(["c", "a"]).take(np.array([1, 0]))
+    assert part.values.tolist() == [[5.0, 3.0], [2.0, 0.0]]
+    assert part.values.flags.c_contiguous
+    assert part.ids == RowIds.of([1, 0])
+    assert table.select(["a", "b", "c"]) is table
+    assert table.select([]).columns == ()
+    with pytest.raises(ColumnError) as caught:
+        FeatureTable.of(np.ones((1, 1)), columns=["income"]).select(["incom"])
+    assert "did you mean income?" in caught.value.hint
+    with pytest.raises(ColumnError, match="'a' appears 2 times"):
+        table.select(["a", "a"])
+
+
+def test_the_intercept_is_added_once():
+    table = FeatureTable.of(np.zeros((2, 1))).with_intercept()
+    assert table.columns == ("x0", "(intercept)")
+    with pytest.raises(ColumnError, match="already"):
+        table.with_intercept()
+
+
+@given(MATRICES)
+def test_a_digest_is_a_function_of_the_content(values):
+    table = FeatureTable.of(values)
+    assert table.digest() == FeatureTable.of(np.asfortranarray(values)).digest()
+    other = FeatureTable.of(values, ids=[f"r{i}" for i in range(len(values))])
+    assert table.digest() != other.digest()
+    if len(values) > 1:
+        backwards = np.arange(len(values))[::-1]
+        assert table.digest() != table.take(backwards).digest()
+        assert table.digest() == table.take(backwards).take(backwards).digest()
+    if values.size:
+        changed = values.copy()
+        changed[0, 0] = 1.0 if changed[0, 0] != 1.0 else 2.0
+        assert table.digest() != FeatureTable.of(changed).digest()
+
+
+def test_a_digest_tells_column_names_apart():
+    values = np.ones((1, 2))
+    left = FeatureTable.of(values, columns=["ab", "c"])
+    assert left.digest() != FeatureTable.of(values, columns=["a", "bc"]).digest()
+
+
+def test_tables_are_frozen_and_show_no_values():
+    table = FeatureTable.of(np.full((1, 1), 4711.0))
+    assert repr(table) == "FeatureTable(1 rows, 1 columns)"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        table.columns = ()  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        table.values[0, 0] = 0.0
+    assert repr(LabelTable.of([1, 0])) == "LabelTable(2 rows, <hidden>)"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        [0, 1, 1],
+        [False, True, True],
+        [0.0, 1.0, 1.0],
+        np.array([0, 1, 1], dtype=np.uint8),
+        np.array([0, 1, 1], dtype=np.float32),
+        np.array([False, True, True]),
+        pl.Series([0, 1, 1]),
+        pl.Series([False, True, True]),
+        pd.Series([0, 1, 1]),
+        pd.Series([False, True, True]),
+        pd.Series([0, 1, 1], dtype="Int64"),
+        pd.Series([False, True, True], dtype="boolean"),
+    ],
+)
+def test_labels_from_every_kind_of_list(data):
+    table = LabelTable.of(data)
+    assert table.values.dtype == np.int8
+    assert table.values.tolist() == [0, 1, 1]
+    assert not table.values.flags.writeable
+    assert table == LabelTable(RowIds.numbered(3), np.array([0, 1, 1], dtype=np.int8))
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ([0, 1, 2, 2], LabelValueError, r"2 of 4 labels are neither 0 nor 1 \(3 distinct"),
+        ([0.0, 0.5], LabelValueError, "1 of 2 labels"),
+        ([0, -1], LabelValueError, "1 of 2 labels"),
+        (["0", "1"], LabelValueError, "String, not 0 and 1"),
+        (["yes", 1], LabelValueError, "mixed"),
+        ([0, None], MissingValueError, "1 of 2 labels are missing"),
+        (np.array([0.0, np.nan]), MissingValueError, "1 of 2 labels are missing"),
+        (pd.Series([0, None], dtype="Int64"), MissingValueError, "1 of 2 labels are missing"),
+        (np.ones((2, 1)), ShapeError, "2 dimensions"),
+        ([], ShapeError, "no labels"),
+    ],
+)
+def test_unfit_labels_are_refused(data, error, message):
+    with pytest.raises(error, match=message) as caught:
+        LabelTable.of(data)
+    assert caught.value.hint
+
+
+def test_a_wrong_label_is_named_by_row_and_not_by_value():
+    with pytest.raises(LabelValueError) as caught:
+        LabelTable.of([0, 4711], ids=["ann", "bea"])
+    assert caught.value.where == "row id 'bea'"
+    assert "4711" not in str(caught.value)
+
+
+def test_as_many_labels_as_ids():
+    with pytest.raises(ShapeError, match="2 labels for 3 row ids"):
+        LabelTable.of([0, 1], ids=[1, 2, 3])
+
+
+def test_one_class_is_refused_only_when_asked():
+    table = LabelTable.of([1, 1])
+    with pytest.raises(LabelValueError, match="all 2 labels are the same"):
+        table.require_both_classes()
+    LabelTable.of([1, 0]).require_both_classes()
+
+
+def test_permuted_keeps_ids_and_counts():
+    labels = LabelTable.of(np.arange(200) % 3 == 0, ids=np.arange(200) + 5)
+    mixed = labels.permuted(KeyedEntropy.from_seed(3))
+    assert mixed.ids == labels.ids
+    assert mixed.values.sum() == labels.values.sum()
+    assert mixed != labels
+    assert mixed == labels.permuted(KeyedEntropy.from_seed(3))

@@ -1,0 +1,40 @@
+"""Cutting an epoch into batches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.errors import ConfigError, ShapeError
+from tacit.numerics.batches import batch_count, batches
+
+
+@given(st.integers(0, 300), st.integers(1, 320), st.randoms(use_true_random=False))
+def test_each_row_comes_once_in_order(rows, size, shuffler):
+    order = list(range(rows))
+    shuffler.shuffle(order)
+    parts = list(batches(np.array(order, dtype=np.int64), size))
+    assert [row for part in parts for row in part.tolist()] == order
+    assert len(parts) == batch_count(rows, size)
+    assert all(len(part) == size for part in parts[:-1])
+    assert not parts or 1 <= len(parts[-1]) <= size
+
+
+def test_batches_are_views():
+    order = np.arange(10)
+    assert all(np.shares_memory(part, order) for part in batches(order, 4))
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_a_bad_size_is_refused_at_the_call(size):
+    with pytest.raises(ConfigError, match="batch size"):
+        batches(np.arange(3), size)
+    with pytest.raises(ConfigError, match="batch size"):
+        batch_count(3, size)
+
+
+def test_a_matrix_is_no_order():
+    with pytest.raises(ShapeError):
+        batches(np.zeros((2, 2), dtype=np.int64), 1)

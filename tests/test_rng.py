@@ -1,0 +1,261 @@
+"""Entropy: the same key gives the same draws, and every draw is what it says."""
+
+from __future__ import annotations
+
+import hmac
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2, kstest
+
+from tacit.errors import ConfigError
+from tacit.rng import Entropy, KeyedEntropy, SystemEntropy, _ByteSource
+
+KEY = bytes(range(32))
+
+# RFC 8439 appendix A.1, test vectors 1 and 2: key 0, nonce 0, blocks 0 and 1.
+RFC8439_BLOCKS = bytes.fromhex(
+    "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+    "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
+    "9f07e7be5551387a98ba977c732d080dcb0f29a048e3656912c6533e32ee7aed"
+    "29b721769ce64e43d57133b074d839d531ed1f28510afb45ace10a1f4b794d6f"
+)
+
+# RFC 8439 appendix A.1, test vector 3: key 0...01, nonce 0, block 1.
+RFC8439_OTHER_KEY = bytes.fromhex(
+    "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a"
+    "8eca00bbb4a73bdad192b5c42f73f2fd4e273644c8b36125a64addeb006c13a0"
+)
+
+
+class ListedBytes(_ByteSource):
+    """Hands out the given bytes, then stops the test."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def token(self, size: int) -> bytes:
+        if size > len(self.data):
+            raise EOFError
+        head, self.data = self.data[:size], self.data[size:]
+        return head
+
+
+def chacha20(key: bytes, size: int) -> bytes:
+    return Cipher(ChaCha20(key, bytes(16)), mode=None).encryptor().update(bytes(size))
+
+
+def keystream(key: bytes, size: int) -> bytes:
+    return chacha20(hmac.digest(key, b"stream", "sha256"), size)
+
+
+def test_the_cipher_underneath_is_rfc_8439():
+    assert chacha20(bytes(32), 128) == RFC8439_BLOCKS
+    assert chacha20(bytes(31) + b"\x01", 128)[64:] == RFC8439_OTHER_KEY
+
+
+def test_stream_and_forks_are_derived_under_distinct_labels():
+    assert KeyedEntropy(KEY).token(64) == keystream(KEY, 64)
+    fork = KeyedEntropy(KEY).fork("masks")
+    assert fork.key == hmac.digest(KEY, b"fork masks", "sha256")
+    assert fork.token(64) == keystream(fork.key, 64)
+
+
+def test_a_negative_size_does_not_rewind_the_stream():
+    coins = KeyedEntropy(KEY)
+    coins.token(8)
+    with pytest.raises(ValueError, match="negative"):
+        coins.token(-8)
+    with pytest.raises(ValueError, match="negative"):
+        coins.words(-1)
+
+
+def test_a_seed_is_a_whole_number():
+    with pytest.raises(TypeError):
+        KeyedEntropy.from_seed(7.9)  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(0, 100),
+            st.sampled_from([4095, 4096, 4097, 8191, 8192, 8193]),
+            st.integers(0, 20_000),
+        ),
+        max_size=12,
+    )
+)
+def test_stream_does_not_depend_on_the_request_sizes(sizes):
+    coins = KeyedEntropy(KEY)
+    parts = [coins.token(size) for size in sizes]
+    assert [len(part) for part in parts] == sizes
+    assert b"".join(parts) == keystream(KEY, sum(sizes))
+
+
+@pytest.mark.parametrize("before", [0, 1, 4095, 4096])
+def test_a_large_token_continues_the_buffer(before):
+    coins = KeyedEntropy(KEY)
+    head, large, tail = coins.token(before), coins.token(10_000), coins.token(5)
+    assert head + large + tail == keystream(KEY, before + 10_005)
+
+
+def draws(coins: Entropy) -> list[object]:
+    return [
+        coins.token(7),
+        coins.below(10**40),
+        coins.uniform((2, 3)).tolist(),
+        coins.words(5).tolist(),
+        coins.permutation(9).tolist(),
+    ]
+
+
+def test_same_key_same_draws_other_key_others():
+    assert draws(KeyedEntropy(KEY)) == draws(KeyedEntropy(KEY))
+    assert draws(KeyedEntropy.from_seed(3)) == draws(KeyedEntropy.from_seed(3))
+    seeds = [KeyedEntropy.from_seed(seed).token(16) for seed in (-1, 0, 1, 11, 2**70)]
+    assert len(set(seeds)) == len(seeds)
+    assert KeyedEntropy.from_system().key != KeyedEntropy.from_system().key
+
+
+def test_forks_do_not_depend_on_what_the_parent_drew_or_disturb_it():
+    quiet, busy = KeyedEntropy(KEY), KeyedEntropy(KEY)
+    busy.token(5000)
+    assert quiet.fork("masks").token(64) == busy.fork("masks").token(64)
+    assert busy.token(10) == keystream(KEY, 5010)[5000:]
+
+
+def test_forks_differ_by_purpose_and_from_the_parent():
+    coins = KeyedEntropy(KEY)
+    streams = [
+        coins.token(32),
+        coins.fork("").token(32),
+        coins.fork("a").token(32),
+        coins.fork("ab").token(32),
+        coins.fork("a").fork("b").token(32),
+    ]
+    assert len(set(streams)) == len(streams)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 6, 128, 200, 255, 256])
+def test_below_is_exactly_uniform_over_every_byte(bound):
+    """All first bytes enumerated: each value is hit equally often, the rest is redrawn."""
+    counts: Counter[int] = Counter()
+    for byte in range(256):
+        try:
+            counts[ListedBytes(bytes([byte])).below(bound)] += 1
+        except EOFError:  # a rejected byte, and no second one to draw
+            continue
+    assert sorted(counts) == list(range(bound))
+    assert len(set(counts.values())) == 1
+    # Rejection keeps more than half of the draws.
+    assert sum(counts.values()) > 128
+
+
+@pytest.mark.parametrize("bound", [257, 300, 1000])
+def test_below_is_exactly_uniform_over_every_pair_of_bytes(bound):
+    counts: Counter[int] = Counter()
+    for pair in itertools.product(range(256), repeat=2):
+        try:
+            counts[ListedBytes(bytes(pair)).below(bound)] += 1
+        except EOFError:
+            continue
+    assert sorted(counts) == list(range(bound))
+    assert len(set(counts.values())) == 1
+
+
+@pytest.mark.parametrize("bound", [6, 37, 256])
+def test_below_passes_chi_square_with_false_alarm_rate_1e_minus_6(bound):
+    """At a fixed seed; over seeds it would fail once in a million."""
+    coins, size = KeyedEntropy.from_seed(2024).fork(f"below {bound}"), 20_000
+    counts = np.bincount([coins.below(bound) for _ in range(size)], minlength=bound)
+    expected = size / bound
+    statistic = float(np.sum((counts - expected) ** 2) / expected)
+    assert statistic < chi2.isf(1e-6, bound - 1)
+
+
+@given(st.integers(1, 2**200), st.integers(0, 100))
+def test_below_stays_below(bound, seed):
+    assert 0 <= KeyedEntropy.from_seed(seed).below(bound) < bound
+
+
+@pytest.mark.parametrize("bound", [0, -1])
+def test_below_refuses_an_empty_range(bound):
+    with pytest.raises(ValueError, match="positive"):
+        KeyedEntropy(KEY).below(bound)
+
+
+def test_words_are_the_stream_in_little_endian():
+    words = KeyedEntropy(KEY).words(1000)
+    assert words.dtype == np.uint64
+    expected = np.frombuffer(keystream(KEY, 8000), dtype="<u8")
+    np.testing.assert_array_equal(words, expected)
+    assert KeyedEntropy(KEY).words(0).shape == (0,)
+
+
+def test_uniform_is_a_multiple_of_2_to_minus_53_below_one():
+    values = KeyedEntropy(KEY).uniform((50, 4))
+    expected = [word >> 11 for word in KeyedEntropy(KEY).words(200).tolist()]
+    assert (values * 2**53).reshape(-1).tolist() == expected
+    top = ListedBytes(b"\xff" * 8).uniform((1,))
+    assert top[0] == 1 - 2**-53
+    assert KeyedEntropy(KEY).uniform(()).shape == ()
+    assert KeyedEntropy(KEY).uniform((0, 3)).shape == (0, 3)
+
+
+def test_uniform_passes_kolmogorov_smirnov_with_false_alarm_rate_1e_minus_6():
+    values = KeyedEntropy.from_seed(2024).uniform((20_000,))
+    assert kstest(values, "uniform").pvalue > 1e-6
+
+
+@given(st.integers(0, 600), st.integers(0, 100))
+def test_permutation_holds_each_number_once(count, seed):
+    order = KeyedEntropy.from_seed(seed).permutation(count)
+    assert order.dtype == np.int64
+    assert sorted(order.tolist()) == list(range(count))
+
+
+def test_permutation_of_four_passes_chi_square_with_false_alarm_rate_1e_minus_6():
+    coins, size = KeyedEntropy.from_seed(2024).fork("orders"), 12_000
+    counts = Counter(tuple(coins.permutation(4).tolist()) for _ in range(size))
+    assert len(counts) == 24
+    expected = size / 24
+    statistic = sum((seen - expected) ** 2 for seen in counts.values()) / expected
+    assert statistic < chi2.isf(1e-6, 23)
+
+
+def test_permutation_redraws_when_keys_tie():
+    tied = np.array([5, 5, 1], dtype="<u8").tobytes()
+    distinct = np.array([9, 3, 6], dtype="<u8").tobytes()
+    assert ListedBytes(tied + distinct).permutation(3).tolist() == [1, 2, 0]
+
+
+def test_repr_hides_the_key():
+    coins = KeyedEntropy(KEY)
+    for text in (repr(coins), str(coins), f"{coins}", repr([coins])):
+        assert "hidden" in text
+        assert KEY.hex() not in text
+        assert repr(KEY) not in text
+    assert repr(SystemEntropy()) == "SystemEntropy()"
+
+
+@pytest.mark.parametrize("size", [0, 16, 31, 33])
+def test_a_key_of_another_length_is_refused_without_being_named(size):
+    key = b"k" * size
+    with pytest.raises(ConfigError, match="32 bytes") as caught:
+        KeyedEntropy(key)
+    assert not size or key.decode() not in str(caught.value)
+
+
+def test_system_entropy_draws_and_forks():
+    coins = SystemEntropy()
+    assert len(coins.token(33)) == 33
+    assert coins.token(16) != coins.token(16)
+    assert coins.fork("masks").token(16) != coins.fork("masks").token(16)
+    assert 0 <= coins.below(10) < 10
+    assert sorted(coins.permutation(20).tolist()) == list(range(20))
