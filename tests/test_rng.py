@@ -230,9 +230,17 @@ def test_permutation_of_four_passes_chi_square_with_false_alarm_rate_1e_minus_6(
 
 
 def test_permutation_redraws_when_keys_tie():
-    tied = np.array([5, 5, 1], dtype="<u8").tobytes()
-    distinct = np.array([9, 3, 6], dtype="<u8").tobytes()
-    assert ListedBytes(tied + distinct).permutation(3).tolist() == [1, 2, 0]
+    # Keys that differ in their low 20 bits only tie too: those bits make room for the position.
+    tied = (np.array([5, 5, 1], dtype="<u8") << np.uint64(20)).tobytes()
+    nearly = np.array([5 << 20, (5 << 20) + 7, 1 << 20], dtype="<u8").tobytes()
+    distinct = (np.array([9, 3, 6], dtype="<u8") << np.uint64(20)).tobytes()
+    assert ListedBytes(tied + nearly + distinct).permutation(3).tolist() == [1, 2, 0]
+
+
+def test_permutation_of_more_rows_than_fit_packed_keys():
+    order = KeyedEntropy(KEY).permutation((1 << 20) + 1)
+    assert order.dtype == np.int64
+    assert (np.bincount(order, minlength=len(order)) == 1).all()
 
 
 def test_repr_hides_the_key():

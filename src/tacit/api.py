@@ -100,7 +100,7 @@ def train(
 
     >>> train(dataset="breast-cancr", mechanism="none")
     Traceback (most recent call last):
-    ...
+        ...
     tacit.errors.ConfigError: unknown dataset breast-cancr
       where: --dataset
       try:   did you mean breast-cancer? ...
@@ -132,8 +132,10 @@ def audit(
         transcript: A file that ``train`` recorded, instead of a new run.
         record: Write the transcript of the new run to this file (one seed only).
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
-            chance. observe: Called with each event of the training. announce: Called with the name
-            of each attack before it runs. options: Fields of ``Settings``.
+            chance.
+        observe: Called with each event of the training.
+        announce: Called with the name of each attack before it runs.
+        options: Fields of ``Settings``.
 
     Raises:
         TacitError: With what is wrong, where, and the way out.

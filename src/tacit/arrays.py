@@ -13,5 +13,7 @@ IndexArray: TypeAlias = NDArray[np.int64]
 WordArray: TypeAlias = NDArray[np.uint64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+ByteLabels: TypeAlias = NDArray[np.int8]
+
 # Labels are 0 and 1 in whatever type the caller stores them: booleans, bytes, integers or reals.
 LabelArray: TypeAlias = NDArray[np.bool | np.integer[Any] | np.floating[Any]]

@@ -72,13 +72,16 @@ class DatasetDefaults:
     intercept: bool = False
 
 
-# The batch sizes are the paper's (Table III); it states neither learning rate nor epochs. Ours are
-# the smallest round numbers at which the held-out loss of a validation part stops improving.
+# The batch sizes are the paper's (Table III); it states neither learning rate nor epochs. Ours were
+# chosen on a validation part cut from the training rows, never on the held-out ones: the largest
+# rate of a coarse grid at which the loss falls steadily, and ten epochs, after which another ten
+# change the validation accuracy by 0.2 to 0.6 points. give-me-some-credit takes a smaller rate
+# because a few of its standardised values lie beyond 200.
 DATASET_DEFAULTS: Mapping[str, DatasetDefaults] = {
-    "breast-cancer": DatasetDefaults(batch_size=16, learning_rate=0.05, epochs=10),
-    "sklearn-digits": DatasetDefaults(batch_size=32, learning_rate=0.05, epochs=10),
-    "census-income": DatasetDefaults(batch_size=32, learning_rate=0.01, epochs=5),
-    "give-me-some-credit": DatasetDefaults(batch_size=8, learning_rate=0.001, epochs=5),
+    "breast-cancer": DatasetDefaults(batch_size=16, learning_rate=0.1, epochs=10),
+    "sklearn-digits": DatasetDefaults(batch_size=32, learning_rate=0.1, epochs=10),
+    "census-income": DatasetDefaults(batch_size=32, learning_rate=0.05, epochs=10),
+    "give-me-some-credit": DatasetDefaults(batch_size=8, learning_rate=0.003, epochs=10),
 }
 OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10, intercept=True)
 

@@ -32,6 +32,8 @@ from tacit.errors import ConfigError
 
 KEY_BYTES = 32
 _REFILL = 4096
+_PACKED_BITS = 20
+_POSITION = np.uint64((1 << _PACKED_BITS) - 1)
 
 
 class Entropy(Protocol):
@@ -87,13 +89,25 @@ class _ByteSource:
         return np.frombuffer(self.token(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def permutation(self, count: int) -> IndexArray:
-        # Sorting random keys is uniform unless two of the 64-bit keys tie; redraw then.
+        # Sorting by random keys is exactly uniform as long as no two keys tie; redraw then.
         while True:
-            keys = self.words(count)
-            order = np.argsort(keys)
-            ranked = keys[order]
-            if count < 2 or bool(np.all(ranked[1:] != ranked[:-1])):
-                return order.astype(np.int64, copy=False)
+            order = _sorted_by_keys(self.words(count))
+            if order is not None:
+                return order
+
+
+def _sorted_by_keys(keys: WordArray) -> IndexArray | None:
+    """The order of the keys, or None where two of them tie."""
+    if len(keys) <= 1 << _PACKED_BITS:
+        # A key's low bits make room for its position: sorting numbers takes half of the time of
+        # sorting positions. With up to 2^20 positions 44 bits remain, and a tie has 3 % at most.
+        packed = keys & ~_POSITION | np.arange(len(keys), dtype=np.uint64)
+        packed.sort()
+        tied = (packed[1:] ^ packed[:-1]) <= _POSITION
+        return None if tied.any() else (packed & _POSITION).astype(np.int64)
+    order = np.argsort(keys)
+    ranked = keys[order]
+    return None if (ranked[1:] == ranked[:-1]).any() else order
 
 
 class SystemEntropy(_ByteSource):

@@ -6,7 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from tacit.crypto.base import Capacity, IntArray, PublicKey, Scheme, SecretKey
+from tacit.arrays import IntArray
+from tacit.crypto.base import Capacity, PublicKey, Scheme, SecretKey
 from tacit.crypto.clear import ClearScheme
 from tacit.crypto.paillier import PaillierScheme
 from tacit.rng import Entropy, KeyedEntropy

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -7,6 +11,8 @@ from hypothesis import strategies as st
 
 from tacit.data.canonical import Layout, canonical, digest, written
 from tacit.errors import ColumnError, LabelValueError
+
+Row = tuple[Decimal | float | None, str | None, bool]
 
 LAYOUT = Layout(
     numeric=frozenset({"n"}),
@@ -23,7 +29,7 @@ ROWS = st.lists(
 )
 
 
-def _frame(rows, *, missing=None):
+def _frame(rows: Sequence[Row], *, missing: str | None = None) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "y": ["yes" if y else "no" for _, _, y in rows],
@@ -47,8 +53,6 @@ def test_order_of_rows_and_marks_for_missing_do_not_matter(rows, shuffler):
 
 @given(ROWS, st.sampled_from([-1, 1]))
 def test_a_last_bit_does_not_matter_and_a_last_decimal_does(rows, way):
-    import math
-
     table = canonical(_frame(rows), LAYOUT)
     nudged = _frame(rows).with_columns(
         pl.col("n").map_elements(lambda v: math.nextafter(v, way * 1e9), return_dtype=pl.Float64)
@@ -60,7 +64,13 @@ def test_a_last_bit_does_not_matter_and_a_last_decimal_does(rows, way):
 
 
 def test_rows_are_sorted_by_all_columns_with_nulls_last():
-    rows = [(2, "a", True), (1, None, True), (1, "b", True), (1, "b", False), (None, "a", True)]
+    rows: list[Row] = [
+        (2, "a", True),
+        (1, None, True),
+        (1, "b", True),
+        (1, "b", False),
+        (None, "a", True),
+    ]
     assert canonical(_frame(rows), LAYOUT).rows() == [
         (1.0, "b", 0),
         (1.0, "b", 1),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import socket
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +15,8 @@ from tacit.data.canonical import canonical, digest
 from tacit.data.datasets import load
 from tacit.data.files import read_frame
 from tacit.data.ids import RowIds
-from tacit.data.split import prepare_vertical, random_partition
+from tacit.data.raw import RawData
+from tacit.data.split import VerticalData, prepare_vertical, random_partition
 from tacit.errors import ConfigError, DatasetUnavailable
 from tacit.rng import KeyedEntropy
 
@@ -36,7 +38,7 @@ def alone(monkeypatch, tmp_path):
     return asked
 
 
-def _prepared(raw, seed=1):
+def _prepared(raw: RawData, seed: int = 1) -> VerticalData:
     parts = random_partition(raw.rows, 0.2, KeyedEntropy.from_seed(seed))
     return prepare_vertical(raw, parts, "all", intercept=False)
 
@@ -111,7 +113,7 @@ def test_kaggles_own_file_is_the_same_data(alone, credit, dataset_dir, tmp_path)
     assert again.labels == credit.labels
 
 
-def _openml_census(file):
+def _openml_census(file: Path) -> pd.DataFrame:
     """The shape in which OpenML gives the data: pandas categories, NaN, label named class."""
     frame = read_frame(file).rename({"income": "class"}).reverse()
     table = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
@@ -229,7 +231,7 @@ def test_an_altered_answer_is_not_kept(alone, monkeypatch, tmp_path):
 
 
 def test_unknown_names_get_the_nearest():
-    with pytest.raises(ConfigError, match="no dataset 'breast-cancr'") as caught:
+    with pytest.raises(ConfigError, match="unknown dataset breast-cancr") as caught:
         load("breast-cancr")
     assert "did you mean breast-cancer?" in caught.value.hint
 

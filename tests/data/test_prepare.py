@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import datetime
 import json
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -251,6 +253,7 @@ def categorical(draw):
     return CategoricalRule(column, levels, dropped, draw(numbers), draw(spreads), None)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(NUMERIC | categorical(), max_size=4, unique_by=lambda rule: rule.column),
     st.lists(st.text(), max_size=2),
@@ -263,7 +266,7 @@ def test_a_preparation_survives_json(rules, notes):
     assert Preparation.from_json(json.loads(json.dumps(plan.to_json()))) == plan
 
 
-def _altered(change):
+def _altered(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     data = fit(FRAME, PrepareSettings(scale_categories=True)).to_json()
     change(data)
     return data

@@ -121,7 +121,7 @@ def raw():
     return own_data(frame, label_column="y", id_column="who")
 
 
-def _parts(raw):
+def _parts(raw: RawData) -> Partition:
     return random_partition(raw.rows, 0.3, KeyedEntropy.from_seed(4))
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from tacit.data import frames as frames_module
 from tacit.data import tables as tables_module
 from tacit.data.ids import RowIds
 from tacit.data.tables import FeatureTable, LabelTable
@@ -19,7 +20,6 @@ from tacit.errors import (
     InfiniteValueError,
     LabelValueError,
     MissingValueError,
-    RowIdError,
     ShapeError,
 )
 from tacit.rng import KeyedEntropy
@@ -34,7 +34,7 @@ MATRICES = hnp.arrays(
 def test_numpy_pandas_and_polars_give_the_same_table():
     data = {"age": [31, 44, 58], "rate": [0.5, 1.5, -2.0], "member": [True, False, True]}
     who = ["a", "b", "c"]
-    array = np.array([list(map(float, column)) for column in data.values()]).T
+    array = np.column_stack([np.array(column, dtype=float) for column in data.values()])
     expected = FeatureTable.of(array, columns=list(data), ids=who)
     assert expected == FeatureTable.of(pl.DataFrame(data), ids=who)
     assert expected == FeatureTable.of(pl.LazyFrame(data), ids=who)
@@ -87,7 +87,7 @@ def test_fortran_order_becomes_c_order():
         (np.ones((1, 1)), {"ids": [1], "id_column": "a"}, ConfigError, "both given"),
         (pl.DataFrame({"a": ["x"]}), {}, ColumnError, "'a' is String, not numbers"),
         (pl.DataFrame({"a": [1]}), {"columns": ["b"]}, ColumnError, "no column 'b'"),
-        (pl.DataFrame({"a": [1]}), {"id_column": "b"}, RowIdError, "no id column 'b'"),
+        (pl.DataFrame({"a": [1]}), {"id_column": "b"}, ColumnError, "no id column 'b'"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, ColumnError, "'a' appears 2 times"),
         (pd.DataFrame({"a": [1, "x"]}), {}, ColumnError, "mixed"),
     ],
@@ -254,3 +254,13 @@ def test_permuted_keeps_ids_and_counts():
     assert mixed.values.sum() == labels.values.sum()
     assert mixed != labels
     assert mixed == labels.permuted(KeyedEntropy.from_seed(3))
+
+
+@given(st.integers(1, 5), st.permutations(range(5)))
+def test_a_matrix_is_filled_alike_whatever_the_blocks(block, order):
+    expected = np.arange(35.0).reshape(7, 5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frames_module, "_ROWS_AT_ONCE", block)
+        patch.setattr(frames_module, "_COLUMNS_AT_ONCE", 1 + block // 2)
+        filled = frames_module.matrix_of(7, 5, ((place, expected[:, place]) for place in order))
+    np.testing.assert_array_equal(filled, expected)

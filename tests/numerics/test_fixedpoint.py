@@ -34,7 +34,7 @@ def test_decoding_is_within_half_a_step(values, bits):
 
 @given(VALUES, st.integers(0, 42))
 def test_encoding_is_odd_and_bounded(values, bits):
-    grid, width = FixedPoint(bits), magnitude_bits(values)
+    grid, width = FixedPoint(bits), magnitude_bits(float(np.abs(values).max()))
     encoded = grid.encode(values, width)
     np.testing.assert_array_equal(grid.encode(-values, width), -encoded)
     assert np.abs(encoded).max() <= 2 ** (bits + width)
@@ -42,7 +42,8 @@ def test_encoding_is_odd_and_bounded(values, bits):
 
 @given(VALUES)
 def test_magnitude_bits_is_the_smallest_that_holds(values):
-    width, largest = magnitude_bits(values), float(np.abs(values).max())
+    largest = float(np.abs(values).max())
+    width = magnitude_bits(largest)
     assert largest <= 2.0**width
     assert width == 0 or largest > 2.0 ** (width - 1)
 
@@ -79,7 +80,6 @@ def test_scalars_and_nothing_keep_their_shape(shape):
     encoded = FixedPoint(1).encode(values, 0)
     assert encoded.shape == shape
     assert np.all(encoded == 1)
-    assert magnitude_bits(values) == 0
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,6 @@ def test_encode_refuses_what_does_not_fit_without_naming_the_value(bad, error, p
     with pytest.raises(error, match=r"scale 2\^20 the bound is 2\^0") as caught:
         FixedPoint(20).encode(values, 0)
     assert math.isinf(bad) or str(bad) not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("bad", "error"), [(math.nan, MissingValueError), (-math.inf, InfiniteValueError)]
-)
-def test_magnitude_refuses_what_is_not_finite(bad, error):
-    with pytest.raises(error):
-        magnitude_bits(np.array([1.0, bad]))
 
 
 @pytest.mark.parametrize("bits", [-1, 63])

@@ -48,4 +48,5 @@ class ExactSolveAttack:
 def _remark(determined: int, tried: int) -> str:
     if determined == 0:
         return f"not determined: none of {tried} batches has full rank"
-    return f"{determined} of {tried} batches determined"
+    rest = "" if determined == tried else "; the others are not determined"
+    return f"{determined} of {tried} batches determined{rest}"

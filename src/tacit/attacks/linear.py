@@ -14,8 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
-from tacit.arrays import BoolArray, FloatArray
-from tacit.crypto.base import IntArray
+from tacit.arrays import BoolArray, FloatArray, IntArray
 from tacit.protocol.events import GradientSeen
 from tacit.view.alice_view import AliceView
 

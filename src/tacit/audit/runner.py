@@ -10,6 +10,7 @@ from tacit.attacks.base import LabelAttack
 from tacit.attacks.controls import ModelOnlyControl
 from tacit.attacks.registry import ATTACKS
 from tacit.audit.judge import AttackScore, ControlScore, judge, prior
+from tacit.audit.verdict import verdict
 from tacit.data.tables import LabelTable
 from tacit.view.alice_view import AliceView
 
@@ -33,6 +34,7 @@ class Findings:
     controls: tuple[ControlScore, ...]
     attacks: tuple[AttackScore, ...]
     skipped: tuple[Skipped, ...]
+    verdict: str
 
 
 def examine(
@@ -67,4 +69,4 @@ def examine(
         guess = attack.infer(view).completed(fallback)
         scores.append(judge(attack.name, guess, truth, time.perf_counter() - start))
     controls = (prior(truth), ControlScore(control.name, control.accuracy, control.auc))
-    return Findings(controls, tuple(scores), tuple(skipped))
+    return Findings(controls, tuple(scores), tuple(skipped), verdict(controls, scores))

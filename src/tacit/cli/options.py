@@ -1,7 +1,7 @@
 """The options that commands share: one table, so that ``train`` and ``audit`` never drift apart.
 
-Every option is a field of ``Settings`` and a key of the TOML file of the same name. An option that is
-given lies over the file's key; one that is not is left to the file, and then to the default.
+Every option is a field of ``Settings`` and a key of the TOML file of the same name. An option that
+is given lies over the file's key; one that is not is left to the file, and then to the default.
 """
 
 from __future__ import annotations

@@ -28,12 +28,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tacit.arrays import IntArray
 from tacit.errors import CryptoError
 from tacit.rng import Entropy
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, IntArray, Mask
+from tacit.arrays import IntArray, WordArray
+from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
 from tacit.errors import CryptoError
 from tacit.rng import Entropy
-
-WordArray = NDArray[np.uint64]
 
 _EXACT_FLOAT_BITS = 53
 

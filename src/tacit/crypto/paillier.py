@@ -27,7 +27,8 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpz
 
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, IntArray, Mask
+from tacit.arrays import IntArray
+from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
 from tacit.crypto.multiexp import PowerTable, best_window, product_of_powers
 from tacit.crypto.packing import Packing
 from tacit.crypto.primes import has_small_factor, looks_prime

@@ -35,6 +35,8 @@ from tacit.data.tables import LabelTable
 from tacit.data.vocabularies import CENSUS_INCOME
 from tacit.errors import ConfigError, DataError, DatasetUnavailable, nearest
 
+__all__ = ["NAMES", "RawData", "cache_dir", "file_names", "load"]
+
 NAMES = ("breast-cancer", "sklearn-digits", "census-income", "give-me-some-credit")
 
 # Seconds for one answer from OpenML; a person waits for this.
@@ -150,7 +152,7 @@ def load(name: str, *, data_dir: Path | None = None) -> RawData:
         return _breast_cancer()
     if name == "sklearn-digits":
         return _digits()
-    raise ConfigError(f"there is no dataset {name!r}", where="dataset", hint=nearest(name, NAMES))
+    raise ConfigError(f"unknown dataset {name}", where="--dataset", hint=nearest(name, NAMES))
 
 
 def file_names(name: str) -> tuple[str, ...]:

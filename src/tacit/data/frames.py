@@ -6,13 +6,19 @@ importing it; they are converted column by column, which needs no Arrow library.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit.arrays import FloatArray
 from tacit.errors import ColumnError, DataError, ShapeError
+
+_COLUMNS_AT_ONCE = 16
+_ROWS_AT_ONCE = 1024
 
 
 def is_pandas(data: object) -> bool:
@@ -87,12 +93,36 @@ def as_series(data: object, *, name: str, error: type[DataError] = ColumnError) 
     if array.dtype.kind == "O":
         return _from_objects(list(array), name, error)
     try:
-        return pl.Series(name, array)
+        # In pandas a NaN is how a missing number is written.
+        return pl.Series(name, array, nan_to_null=is_pandas(data))
     except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:
         raise error(
             f"column {name} holds {array.dtype}, which is not supported",
             hint="use numbers, booleans or text",
         ) from problem
+
+
+def matrix_of(rows: int, width: int, columns: Iterable[tuple[int, FloatArray]]) -> FloatArray:
+    """A C-contiguous matrix filled from columns that come one after the other.
+
+    Args:
+        rows: How many rows the matrix has.
+        width: How many columns it has.
+        columns: Each column's place and values; every place once.
+
+    >>> matrix_of(2, 2, [(1, np.array([3.0, 4.0])), (0, np.array([1.0, 2.0]))]).tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+    matrix = np.empty((rows, width))
+    source = iter(columns)
+    # A few columns and a thousand rows at a time: column by column, each value written would
+    # fetch a cache line of its own, at several times the cost for a million rows.
+    while batch := list(itertools.islice(source, _COLUMNS_AT_ONCE)):
+        for start in range(0, rows, _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            for place, values in batch:
+                matrix[part, place] = values[part]
+    return matrix
 
 
 def require_distinct(names: list[str], *, where: str = "") -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -42,6 +42,7 @@ class RowIds:
     """
 
     series: pl.Series
+    _digest: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         _check(self.series)
@@ -93,6 +94,12 @@ class RowIds:
         >>> RowIds.of([1, 2]).digest() == RowIds.of([2, 1]).digest()
         False
         """
+        if not self._digest:
+            # Both parties of a simulation ask, and hashing a million ids takes a while.
+            self._digest.append(self._hash())
+        return self._digest[0]
+
+    def _hash(self) -> str:
         sha = hashlib.sha256()
         for start in range(0, len(self), _BLOCK):
             block = self.series.slice(start, _BLOCK).str.join("\0").item()

@@ -9,15 +9,15 @@ rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tacit.data.frames import require_distinct
+from tacit.arrays import FloatArray
+from tacit.data.frames import matrix_of, require_distinct
 from tacit.data.ids import RowIds
 from tacit.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
 from tacit.data.rules import (
@@ -33,7 +33,14 @@ from tacit.data.rules import (
 )
 from tacit.errors import ColumnError, ConfigError, InfiniteValueError, nearest
 
-FloatArray = NDArray[np.float64]
+__all__ = [
+    "CategoricalRule",
+    "NumericRule",
+    "Preparation",
+    "PrepareSettings",
+    "fit",
+]
+
 Impute: TypeAlias = Literal["median", "mean", "none"]
 Scale: TypeAlias = Literal["standard", "none"]
 
@@ -132,21 +139,25 @@ class Preparation:
             InfiniteValueError: If a value is infinite.
         """
         wanted = self.columns if columns is None else tuple(columns)
+        require_distinct(list(wanted))
         places = {name: place for place, name in enumerate(wanted)}
         for name in wanted:
             if name not in self.columns:
                 raise ColumnError(
                     f"the preparation gives no column {name!r}", hint=nearest(name, self.columns)
                 )
-        out = np.empty((frame.height, len(wanted)))
+        return matrix_of(frame.height, len(wanted), self._placed(frame, places, ids))
+
+    def _placed(
+        self, frame: pl.DataFrame, places: Mapping[str, int], ids: RowIds | None
+    ) -> Iterator[tuple[int, FloatArray]]:
         for rule in self.rules:
             if not any(name in places for name in rule.outputs):
                 continue
             arrays = rule.arrays(_source(frame, rule.column), ids)
             for name, array in zip(rule.outputs, arrays, strict=True):
                 if name in places:
-                    out[:, places[name]] = array
-        return out
+                    yield places[name], array
 
     def describe(self) -> list[str]:
         """One line per source column that says exactly what was done to it.
@@ -278,6 +289,7 @@ def _fit_categorical(
     series: pl.Series, settings: PrepareSettings, levels: tuple[str, ...]
 ) -> tuple[CategoricalRule, list[str]]:
     name = series.name
+    text = as_levels(series)
     dropped = levels[0] if settings.drop_first and levels else None
     rule = CategoricalRule(name, levels, dropped, clip=settings.clip)
     notes = []
@@ -285,7 +297,7 @@ def _fit_categorical(
         notes.append(f"column {name} has one level on the training rows: it gives no column")
     if not settings.scale_categories or settings.scale == "none":
         return rule, notes
-    indicators = CategoricalRule(name, levels, dropped).arrays(series)
+    indicators = CategoricalRule(name, levels, dropped).arrays(text)
     shares = [float(indicator.mean()) for indicator in indicators]
     scales = [math.sqrt(share * (1.0 - share)) for share in shares]
     for output, scale in zip(rule.outputs, scales, strict=True):

@@ -21,10 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tacit.arrays import FloatArray
 from tacit.data.ids import RowIds, row_name
 from tacit.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
-
-FloatArray = NDArray[np.float64]
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 

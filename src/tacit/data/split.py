@@ -8,16 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from tacit.arrays import IndexArray
 from tacit.data.ids import RowIds
 from tacit.data.prepare import Preparation, fit
 from tacit.data.raw import RawData
 from tacit.data.tables import INTERCEPT, FeatureTable, LabelTable
 from tacit.errors import ColumnError, ConfigError, ShapeError, nearest
 from tacit.rng import Entropy
-
-IndexArray = NDArray[np.int64]
 
 _FORMS = 'use "all", "half", a number of columns, or names separated by commas'
 

@@ -9,15 +9,17 @@ and errors about it carry counts.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tacit.data.frames import as_frame, as_series, is_frame, require_distinct
+from tacit.arrays import ByteLabels, FloatArray
+from tacit.data.frames import as_frame, as_series, is_frame, matrix_of, require_distinct
 from tacit.data.ids import RowIds, checked_indices, row_name
 from tacit.errors import (
     ColumnError,
@@ -25,14 +27,10 @@ from tacit.errors import (
     InfiniteValueError,
     LabelValueError,
     MissingValueError,
-    RowIdError,
     ShapeError,
     nearest,
 )
 from tacit.rng import Entropy
-
-FloatArray = NDArray[np.float64]
-LabelArray = NDArray[np.int8]
 
 INTERCEPT = "(intercept)"
 
@@ -51,6 +49,7 @@ class FeatureTable:
         ids: One id per row.
         columns: One distinct, non-empty name per column; there may be none.
         values: The numbers, rows by columns.
+        largest: The greatest absolute value, known from the check for finite ones.
 
     Raises:
         ShapeError: If the dimensions do not fit or there are no rows.
@@ -65,6 +64,7 @@ class FeatureTable:
     ids: RowIds
     columns: tuple[str, ...]
     values: FloatArray
+    largest: float = field(init=False)
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -78,7 +78,7 @@ class FeatureTable:
         if not len(self.ids):
             raise ShapeError("the table has no rows", hint="pass at least one row")
         _check_names(columns)
-        _check_finite(values, columns, self.ids)
+        object.__setattr__(self, "largest", _largest(values, columns, self.ids))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "values", _read_only(values))
 
@@ -210,7 +210,7 @@ class LabelTable:
     """
 
     ids: RowIds
-    values: LabelArray
+    values: ByteLabels
 
     def __post_init__(self) -> None:
         series = as_series(self.values, name="labels", error=LabelValueError)
@@ -324,7 +324,17 @@ def _check_names(columns: tuple[str, ...]) -> None:
     require_distinct(list(columns))
 
 
-def _check_finite(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> None:
+def _largest(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> float:
+    if not values.size:
+        return 0.0
+    # A NaN makes both extremes NaN: one look at them tells that every value is finite.
+    largest = max(float(values.max()), -float(values.min()))
+    if not math.isfinite(largest):
+        _refuse_not_finite(values, columns, ids)
+    return largest
+
+
+def _refuse_not_finite(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> None:
     step = max(1, _BLOCK // max(1, len(columns)))
     for start in range(0, len(values), step):
         block = values[start : start + step]
@@ -352,16 +362,15 @@ def _from_frame(
 ) -> FeatureTable:
     if id_column is not None:
         if id_column not in frame.columns:
-            raise RowIdError(
+            raise ColumnError(
                 f"there is no id column {id_column!r}", hint=nearest(id_column, frame.columns)
             )
         ids = frame[id_column]
         frame = frame.drop(id_column)
     names = list(columns) if columns is not None else frame.columns
-    # Filled column by column: the one full-size array made here is the table's own.
-    values = np.empty((frame.height, len(names)))
-    for place, name in enumerate(names):
-        values[:, place] = _numbers(frame, name)
+    # One column after the other: the one full-size array made here is the table's own.
+    numbers = ((place, _numbers(frame, name)) for place, name in enumerate(names))
+    values = matrix_of(frame.height, len(names), numbers)
     return FeatureTable(_ids_or_numbers(ids, frame.height), tuple(names), values)
 
 
@@ -377,7 +386,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> FloatArray:
     return series.cast(pl.Float64).to_numpy()
 
 
-def _as_labels(series: pl.Series, ids: RowIds) -> LabelArray:
+def _as_labels(series: pl.Series, ids: RowIds) -> ByteLabels:
     if series.dtype.is_float():
         series = series.fill_nan(None)
     if missing := series.null_count():

@@ -73,7 +73,7 @@ class Ledger:
     """
 
     def __init__(self, rows: int, assumption: str) -> None:
-        self._counts = np.zeros(rows, dtype=np.int64)
+        self._counts = np.zeros(rows, dtype=np.int32)
         self._price = Price(0.0, 0.0, 0.0)
         self._assumption = assumption
 

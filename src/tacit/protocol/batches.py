@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from tacit.arrays import IndexArray
 from tacit.numerics.batches import batch_count, batches
@@ -43,10 +44,16 @@ class BatchPlan:
         return self.epochs * batch_count(self.rows, self.batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
-        coins = KeyedEntropy(self.seed)
         iteration = 0
         for epoch in range(self.epochs):
-            order = coins.fork(f"epoch {epoch}").permutation(self.rows)
-            for rows in batches(order, self.batch_size):
+            for rows in batches(_epoch_order(self.seed, epoch, self.rows), self.batch_size):
                 yield Batch(iteration, epoch, rows)
                 iteration += 1
+
+
+@lru_cache(maxsize=1)
+def _epoch_order(seed: bytes, epoch: int, rows: int) -> IndexArray:
+    """The rows in one epoch's order; kept once, for the other party in the same process."""
+    order = KeyedEntropy(seed).fork(f"epoch {epoch}").permutation(rows)
+    order.setflags(write=False)
+    return order

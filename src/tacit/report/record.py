@@ -18,6 +18,7 @@ def audit_record(training: Record, findings: Findings) -> Record:
         "controls": [control.to_dict() for control in findings.controls],
         "attacks": [attack.to_dict() for attack in findings.attacks],
         "skipped": [skipped.to_dict() for skipped in findings.skipped],
+        "verdict": findings.verdict,
     }
 
 

@@ -78,26 +78,18 @@ def findings(record: Record) -> RenderableType:
 
 
 def _verdict(record: Record) -> Text:
-    known = max(control["accuracy"] for control in record["controls"])
-    best = max(record["attacks"], key=lambda attack: attack["accuracy"], default=None)
-    canary = (
-        " in a canary run (labels shuffled before training)" if record["permute_labels"] else ""
-    )
-    if best is None or best["accuracy_low"] <= known:
-        return Text(
-            f"No attack of ours told more than the controls{canary}. That is not a proof of safety."
-        )
-    return Text(
-        f"{best['name']} tells Alice {percent(best['accuracy'])} % of the labels{canary}; "
-        f"without the messages she would know {percent(known)} %.",
-        style="bold",
-    )
+    """The verdict of the run, or of each where there are several."""
+    runs = record.get("runs", [record])
+    lines = [run["verdict"] for run in runs]
+    if record["permute_labels"]:
+        lines.append("A canary run: labels shuffled before training, so that columns say nothing.")
+    return Text("\n".join(dict.fromkeys(lines)), style="bold")
 
 
 def _title(record: Record) -> Text:
     shape = (
-        f"{record['rows_train']:,} + {record['rows_test']:,} rows, {record['alice_columns']} columns "
-        f"at Alice, {record['bob_columns']} at Bob"
+        f"{record['rows_train']:,} + {record['rows_test']:,} rows, "
+        f"{record['alice_columns']} columns at Alice, {record['bob_columns']} at Bob"
     )
     seeds = f", mean of {record['seeds']} seeds" if "seeds" in record else ""
     return Text(f"{record['dataset']}: {shape}{seeds}", style="bold")

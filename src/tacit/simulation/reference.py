@@ -9,6 +9,7 @@ import numpy as np
 from tacit.arrays import FloatArray
 from tacit.config import Agreement
 from tacit.data.split import VerticalData
+from tacit.data.tables import FeatureTable
 from tacit.numerics.logistic import Penalty
 from tacit.numerics.metrics import Metrics, evaluate
 from tacit.numerics.schedule import LearningRate
@@ -44,11 +45,11 @@ def compare(
     return Comparison(
         centralised=evaluate(scores, data.labels_test.values),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
-        weight_bound=fixed_point_bound(agreement, data.alice_train.values, plan.iterations),
+        weight_bound=fixed_point_bound(agreement, data.alice_train, plan.iterations),
     )
 
 
-def fixed_point_bound(agreement: Agreement, features: FloatArray, iterations: int) -> float:
+def fixed_point_bound(agreement: Agreement, features: FeatureTable, iterations: int) -> float:
     """How far rounding can move a weight from the centralised trainer's.
 
     Rounding changes the gradient of a batch by at most ``2^-(feature_bits+1)`` per column for the
@@ -59,11 +60,10 @@ def fixed_point_bound(agreement: Agreement, features: FloatArray, iterations: in
     and so the difference of each weight.
     """
     rate = LearningRate(agreement.learning_rate, agreement.schedule, agreement.decay)
-    largest = max(float(features.max()), -float(features.min()))
     per_column = 2.0 ** -(agreement.feature_bits + 1)
-    per_column += 2.0 ** -(agreement.residue_bits + 1) * (largest + per_column)
+    per_column += 2.0 ** -(agreement.residue_bits + 1) * (features.largest + per_column)
     steps = sum(rate.at(number) for number in range(iterations))
-    return steps * per_column * float(np.sqrt(features.shape[1]))
+    return steps * per_column * float(np.sqrt(len(features.columns)))
 
 
 def _joined(alice: FloatArray, bob: FloatArray) -> FloatArray:

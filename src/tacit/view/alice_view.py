@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from tacit.arrays import FloatArray, IndexArray
+from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.config import Agreement
-from tacit.crypto.base import IntArray
 from tacit.crypto.registry import scheme
 from tacit.data.tables import FeatureTable
 from tacit.errors import TranscriptError
@@ -104,4 +103,4 @@ class AliceView:
 
     @cached_property
     def _magnitude_bits(self) -> int:
-        return magnitude_bits(self.features.values)
+        return magnitude_bits(self.features.largest)

@@ -6,11 +6,11 @@ The expensive product under encryption is therefore skipped; masks are drawn as 
 
 from __future__ import annotations
 
+from tacit.arrays import IntArray
 from tacit.crypto.base import (
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
-    IntArray,
     Mask,
     PublicKey,
     Scheme,

@@ -53,7 +53,7 @@ def train(
     Returns:
         Her weights, one per column.
     """
-    size = magnitude_bits(features.values)
+    size = magnitude_bits(features.largest)
     yield from shake_hands(
         "alice", agreement.canonical(), features.rows, features.ids.digest(), size
     )

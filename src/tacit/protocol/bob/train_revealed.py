@@ -65,7 +65,7 @@ def train(
         agreement.canonical(),
         features.rows,
         features.ids.digest(),
-        magnitude_bits(features.values),
+        magnitude_bits(features.largest),
     )
     key = scheme.generate(
         agreement.key_bits,

@@ -1,0 +1,173 @@
+"""Small tables and both programs on them, and a way to drive one program by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from tacit.arrays import FloatArray
+from tacit.config import Agreement
+from tacit.crypto.base import Scheme
+from tacit.crypto.clear import ClearScheme
+from tacit.data.tables import FeatureTable, LabelTable
+from tacit.numerics.fixedpoint import FixedPoint
+from tacit.numerics.logistic import Penalty
+from tacit.numerics.schedule import LearningRate
+from tacit.numerics.sgd import train_centralised
+from tacit.privacy.base import Mechanism
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.unprotected import Unprotected
+from tacit.protocol.alice import train_revealed as alice_train
+from tacit.protocol.batches import BatchPlan
+from tacit.protocol.bob import train_revealed as bob_train
+from tacit.protocol.codec import decode, encode
+from tacit.protocol.messages import Message
+from tacit.protocol.steps import Program
+from tacit.rng import KeyedEntropy
+from tacit.runtime.driver import Driver
+
+R = TypeVar("R")
+
+ALICE = KeyedEntropy.from_seed(101)
+BOB = KeyedEntropy.from_seed(202)
+CLEAR = ClearScheme()
+
+
+def agreement(**changes: Any) -> Agreement:
+    base = {
+        "mechanism": "none",
+        "scheme": "clear",
+        "key_bits": 0,
+        "epochs": 2,
+        "batch_size": 4,
+        "learning_rate": 0.25,
+        "schedule": "constant",
+        "decay": 0.0,
+        "l1": 0.0,
+        "l2": 0.0,
+        "feature_bits": 16,
+        "residue_bits": 20,
+    }
+    return Agreement.of({**base, **changes})
+
+
+@dataclass(frozen=True)
+class Tables:
+    """One table, its first columns at Alice and the rest at Bob; an intercept stands last."""
+
+    alice: FeatureTable
+    bob: FeatureTable
+    labels: LabelTable
+    free: int = 0
+
+    @classmethod
+    def make(
+        cls, *, rows: int = 18, alice: int = 4, bob: int = 0, intercept: bool = False, seed: int = 7
+    ) -> Tables:
+        coins = KeyedEntropy.from_seed(seed)
+        values = 4.0 * coins.fork("features").uniform((rows, alice + bob)) - 2.0
+        truth = values @ np.linspace(-2.0, 2.0, alice + bob) + coins.fork("noise").uniform((rows,))
+        his = FeatureTable.of(values[:, alice:], columns=[f"b{j}" for j in range(bob)])
+        return cls(
+            FeatureTable.of(values[:, :alice]),
+            his.with_intercept() if intercept else his,
+            LabelTable.of((truth > 0.5).astype(np.int8)),
+            int(intercept),
+        )
+
+    @property
+    def joined(self) -> FloatArray:
+        return np.hstack([self.alice.values, self.bob.values])
+
+
+def alice_program(tables: Tables, terms: Agreement, scheme: Scheme = CLEAR) -> Program[FloatArray]:
+    return alice_train.train(tables.alice, terms, scheme, ALICE)
+
+
+def bob_program(
+    tables: Tables,
+    terms: Agreement,
+    scheme: Scheme = CLEAR,
+    *,
+    mechanism: Mechanism | None = None,
+    ledger: Ledger | None = None,
+) -> Program[FloatArray]:
+    method = mechanism or Unprotected()
+    book = ledger or Ledger(tables.labels.rows, method.assumption)
+    return bob_train.train(
+        tables.bob, tables.labels, terms, scheme, method, book, BOB, free=tables.free
+    )
+
+
+def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:
+    seed = bob_train.batch_seed(BOB)
+    return BatchPlan(seed, tables.labels.rows, terms.batch_size, terms.epochs)
+
+
+def centralised(tables: Tables, terms: Agreement) -> FloatArray:
+    """The oracle: the same batches, in the open."""
+    return train_centralised(
+        tables.joined,
+        tables.labels.values,
+        (batch.rows for batch in plan_of(tables, terms)),
+        LearningRate(terms.learning_rate, terms.schedule, terms.decay),
+        Penalty(terms.l1, terms.l2),
+        tables.free,
+    )
+
+
+def rounding_tolerance(tables: Tables, terms: Agreement) -> float:
+    """How far rounding to the grid can move a weight; asserts what the bound rests on.
+
+    Each step errs, in each of Alice's columns, by at most ``e = max|x - x'| + 2^-(fr+1) max|x'|``
+    (residues lie in ±1; x' is the rounded feature). A gradient step of rate ``lr`` on the logistic
+    loss with an L2 penalty does not expand distances while ``lr (max|row|^2 / 4 + l2) <= 2``, so
+    the Euclidean distance is at most ``sum(lr) sqrt(d_A) e``. Sums of floats add a hair.
+    """
+    values = tables.alice.values
+    grid = FixedPoint(terms.feature_bits)
+    rounded = grid.decode(grid.encode(values, 20))
+    error = (
+        np.abs(values - rounded).max() + 2.0 ** -(terms.residue_bits + 1) * np.abs(rounded).max()
+    )
+    steepest = float(np.square(tables.joined).sum(axis=1).max()) / 4 + terms.l2
+    assert terms.learning_rate * steepest <= 2
+    rate = LearningRate(terms.learning_rate, terms.schedule, terms.decay)
+    steps = sum(rate.at(number) for number in range(plan_of(tables, terms).iterations))
+    return float(steps * np.sqrt(values.shape[1]) * error + 1e-13)
+
+
+class ByHand(Generic[R]):
+    """One program, fed crafted messages; what it says is kept."""
+
+    def __init__(self, driver_role: Any, program: Program[R]) -> None:
+        self.frames: list[bytes] = []
+        self.driver: Driver[R] = Driver(driver_role, program, self.frames.append)
+        self.driver.start()
+
+    def feed(self, message: Message) -> None:
+        self.driver.feed(encode(message))
+
+    @property
+    def said(self) -> list[Message]:
+        return [decode(frame) for frame in self.frames]
+
+
+def same(left: object, right: object) -> bool:
+    """Equality of dataclasses whose fields may be arrays; NaN never occurs."""
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        return (
+            isinstance(left, np.ndarray)
+            and isinstance(right, np.ndarray)
+            and left.dtype == right.dtype
+            and left.shape == right.shape
+            and left.tobytes() == right.tobytes()
+        )
+    if type(left) is not type(right):
+        return False
+    names = getattr(left, "__dataclass_fields__", None)
+    if names is None:
+        return left == right
+    return all(same(getattr(left, name), getattr(right, name)) for name in names)

@@ -1,0 +1,91 @@
+"""The batches: a function of one public seed, each row once per epoch."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.errors import ConfigError
+from tacit.protocol.batches import BatchPlan
+
+seeds = st.binary(min_size=32, max_size=32)
+plans = st.builds(BatchPlan, seeds, st.integers(1, 40), st.integers(1, 50), st.integers(1, 4))
+
+
+def listed(plan: BatchPlan) -> list[list[int]]:
+    return [batch.rows.tolist() for batch in plan]
+
+
+@settings(deadline=None, derandomize=True)
+@given(plans)
+def test_every_row_comes_once_per_epoch(plan):
+    for _, group in groupby(plan, key=lambda batch: batch.epoch):
+        rows = np.concatenate([batch.rows for batch in group])
+        assert sorted(rows.tolist()) == list(range(plan.rows))
+
+
+@settings(deadline=None, derandomize=True)
+@given(plans)
+def test_all_batches_are_full_but_the_last_of_an_epoch(plan):
+    whole, rest = divmod(plan.rows, plan.batch_size)
+    sizes = [plan.batch_size] * whole + ([rest] if rest else [])
+    assert [len(batch.rows) for batch in plan] == sizes * plan.epochs
+
+
+@settings(deadline=None, derandomize=True)
+@given(plans)
+def test_iterations_count_on_through_the_epochs(plan):
+    found = list(plan)
+    assert [batch.iteration for batch in found] == list(range(plan.iterations))
+    assert [batch.epoch for batch in found] == sorted(batch.epoch for batch in found)
+    assert {batch.epoch for batch in found} == set(range(plan.epochs))
+
+
+@settings(deadline=None, derandomize=True)
+@given(plans)
+def test_the_seed_decides_the_batches_each_time_anew(plan):
+    first = listed(plan)
+    assert listed(plan) == first
+    assert listed(BatchPlan(plan.seed, plan.rows, plan.batch_size, plan.epochs)) == first
+
+
+@settings(deadline=None, derandomize=True)
+@given(seeds, st.integers(1, 30), st.integers(1, 4))
+def test_the_batch_size_only_cuts_the_same_order(seed, size, epochs):
+    whole = np.concatenate([batch.rows for batch in BatchPlan(seed, 30, 30, epochs)])
+    cut = np.concatenate([batch.rows for batch in BatchPlan(seed, 30, size, epochs)])
+    assert cut.tolist() == whole.tolist()
+
+
+def test_epochs_and_seeds_differ():
+    first, second, third = listed(BatchPlan(bytes(32), 50, 50, 3))
+    other = listed(BatchPlan(bytes(31) + b"\x01", 50, 50, 1))[0]
+    assert len({tuple(order) for order in (first, second, third, other)}) == 4
+
+
+def test_the_batches_of_a_seed_never_change():
+    """Two versions of the program must agree on them, or they could not train together."""
+    assert listed(BatchPlan(bytes(range(32)), 7, 3, 2)) == PINNED
+
+
+PINNED = [[0]]
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_of_no_rows_is_refused(size):
+    with pytest.raises(ConfigError, match="batch size"):
+        list(BatchPlan(bytes(32), 5, size, 1))
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_a_seed_of_another_length_is_refused(length):
+    with pytest.raises(ConfigError, match="32 bytes"):
+        list(BatchPlan(bytes(length), 5, 2, 1))
+
+
+def test_the_seed_is_not_shown():
+    assert "seed" not in repr(BatchPlan(bytes(32), 5, 2, 1))

@@ -1,0 +1,449 @@
+"""The codec: one message has one encoding, and hostile bytes give one error."""
+
+from __future__ import annotations
+
+import json
+import struct
+import tracemalloc
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from tacit.arrays import FloatArray
+from tacit.crypto.base import EncryptedAnswer, EncryptedVector
+from tacit.errors import LocalProtocolError, MalformedFrame
+from tacit.privacy.base import Released
+from tacit.privacy.events import EVENTS, NonPrivate
+from tacit.protocol.codec import MAX_FRAME, MAX_TEXT, MESSAGES, decode, encode, field_codecs
+from tacit.protocol.messages import (
+    EncryptedResidues,
+    Hello,
+    MaskedGradient,
+    Message,
+    PartialScores,
+    PublicBytes,
+    Residues,
+    RevealedGradient,
+    Setup,
+)
+from tests.protocol.parties import same
+
+GOLDEN: dict[str, str] = json.loads(
+    Path(__file__).with_name("golden_frames.json").read_text(encoding="utf-8")
+)
+
+# The same messages as in golden_frames.json; a new message class needs a line in both.
+EXAMPLES: dict[str, Message] = {
+    "Hello": Hello(1, "alice", '{"a":1}', 455, "00ff", 3),
+    "Setup": Setup(PublicBytes(b"\x01\x02\x03"), PublicBytes(bytes(range(32)))),
+    "PartialScores": PartialScores(7, np.array([0.0, -1.5, 1e300])),
+    "EncryptedResidues": EncryptedResidues(-1, EncryptedVector(b"\xaa\xbb", 2)),
+    "MaskedGradient": MaskedGradient(2**63 - 1, EncryptedAnswer(b"", 5)),
+    "RevealedGradient": RevealedGradient(0, Released.unprotected((0, 255, 256))),
+}
+
+ints = st.integers(-(2**63), 2**63 - 1)
+texts = st.text(max_size=50)
+blobs = st.binary(max_size=100)
+lengths = st.integers(0, 2**32 - 1)
+scores = npst.arrays(
+    np.float64, st.integers(0, 20), elements=st.floats(allow_nan=False, allow_infinity=False)
+)
+events = st.sampled_from([kind() for kind in EVENTS.values()])
+residues = st.lists(st.integers(0, 2**300), max_size=12).map(tuple)
+
+STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
+    Hello: st.builds(Hello, ints, texts, texts, ints, texts, ints),
+    Setup: st.builds(Setup, blobs, blobs),
+    PartialScores: st.builds(PartialScores, ints, scores),
+    EncryptedResidues: st.builds(
+        EncryptedResidues, ints, st.builds(EncryptedVector, blobs, lengths)
+    ),
+    MaskedGradient: st.builds(MaskedGradient, ints, st.builds(EncryptedAnswer, blobs, lengths)),
+    RevealedGradient: st.builds(RevealedGradient, ints, st.builds(Released, residues, events)),
+}
+messages = st.one_of(*STRATEGIES.values())
+
+
+def head(code: int, version: int = 1) -> bytes:
+    return b"TACT" + bytes([version, code])
+
+
+def release(event: bytes, width: int, count: int, body: bytes) -> bytes:
+    start = head(6) + struct.pack("<q", 0) + struct.pack("<I", len(event)) + event
+    return start + struct.pack("<HI", width, count) + body
+
+
+def accepted(frame: bytes) -> Message | None:
+    """What decoding gives: a message that encodes to the same bytes, or None where refused.
+
+    Any error but ``MalformedFrame`` goes through and fails the test.
+    """
+    try:
+        message = decode(frame)
+    except MalformedFrame:
+        return None
+    assert encode(message) == frame
+    return message
+
+
+def test_every_message_has_a_strategy_and_an_example():
+    assert set(STRATEGIES) == set(MESSAGES)
+    assert {type(example) for example in EXAMPLES.values()} == set(MESSAGES)
+
+
+def test_codes_are_distinct_and_fit_their_byte():
+    codes = [kind.code for kind in MESSAGES]
+    assert len(set(codes)) == len(codes)
+    assert all(0 < code < 256 for code in codes)
+
+
+@pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
+def test_what_is_encoded_decodes_to_the_same_message(kind):
+    @settings(deadline=None, derandomize=True, max_examples=60)
+    @given(STRATEGIES[kind])
+    def check(message):
+        assert same(decode(encode(message)), message)
+
+    check()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_wire_format_has_not_changed(name):
+    assert encode(EXAMPLES[name]).hex() == GOLDEN[name]
+    assert same(decode(bytes.fromhex(GOLDEN[name])), EXAMPLES[name])
+
+
+def test_a_frame_is_laid_out_as_the_docstring_says():
+    frame = encode(RevealedGradient(3, Released.unprotected((1, 0x0203))))
+    assert frame == (
+        b"TACT\x01\x06"
+        + (3).to_bytes(8, "little")
+        + (11).to_bytes(4, "little")
+        + b"non-private"
+        + (2).to_bytes(2, "little")
+        + (2).to_bytes(4, "little")
+        + b"\x00\x01\x02\x03"
+    )
+
+
+def test_signs_of_zero_and_subnormal_scores_survive():
+    values = np.array([-0.0, 5e-324, np.finfo(np.float64).max])
+    message = decode(encode(PartialScores(0, values)))
+    assert isinstance(message, PartialScores)
+    assert message.scores.tobytes() == values.tobytes()
+
+
+# --- hostile bytes -----------------------------------------------------------------------------
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused(data):
+    assert accepted(data) is None
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(st.sampled_from([kind.code for kind in MESSAGES]), st.binary(max_size=80))
+def test_random_bytes_behind_a_true_head_are_refused_or_canonical(code, data):
+    accepted(head(code) + data)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(messages, st.data())
+def test_altered_frames_are_refused_or_another_canonical_message(message, data):
+    frame = bytearray(encode(message))
+    for _ in range(data.draw(st.integers(1, 4))):
+        frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
+    accepted(bytes(frame))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_single_bit_flip_is_refused_or_another_canonical_message(name):
+    frame = bytes.fromhex(GOLDEN[name])
+    for place in range(len(frame)):
+        for bit in range(8):
+            changed = bytearray(frame)
+            changed[place] ^= 1 << bit
+            found = accepted(bytes(changed))
+            assert found is None or not same(found, EXAMPLES[name])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_truncation_is_refused(name):
+    frame = bytes.fromhex(GOLDEN[name])
+    for length in range(len(frame)):
+        with pytest.raises(MalformedFrame):
+            decode(frame[:length])
+
+
+@settings(deadline=None, derandomize=True)
+@given(messages, st.binary(min_size=1, max_size=20))
+def test_bytes_behind_the_end_are_refused(message, extra):
+    with pytest.raises(MalformedFrame, match="follow the frame's end"):
+        decode(encode(message) + extra)
+
+
+HUGE = struct.pack("<I", 2**32 - 1)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        head(1) + bytes(8) + HUGE,
+        head(2) + HUGE + b"key",
+        head(3) + bytes(8) + HUGE + bytes(80),
+        head(4) + bytes(8) + HUGE + HUGE + b"data",
+        head(5) + bytes(8) + HUGE + HUGE + b"data",
+        release(b"non-private", 1, 2**32 - 1, b"\x01"),
+        release(b"non-private", 65535, 2**32 - 1, b"\x01" * 65535),
+    ],
+    ids=["text", "bytes", "floats", "vector", "answer", "release", "wide-release"],
+)
+def test_a_huge_declared_count_is_refused_without_allocating(frame):
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedFrame, match="too early"):
+            decode(frame)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 200_000
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        encode(PartialScores(0, np.ones(1 << 16))),
+        encode(EncryptedResidues(0, EncryptedVector(bytes(1 << 19), 1))),
+        encode(Setup(PublicBytes(bytes(1 << 19)), PublicBytes(b""))),
+    ],
+    ids=["floats", "cipher", "bytes"],
+)
+def test_decoding_allocates_little_more_than_the_frame(frame):
+    tracemalloc.start()
+    try:
+        decode(frame)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.25 * len(frame) + 20_000
+
+
+def test_decoding_a_release_allocates_at_most_24_times_the_frame():
+    """A released number is a Python integer: 28 bytes and a pointer for two on the wire."""
+    frame = release(b"non-private", 2, 1 << 17, b"\xff\xff" * (1 << 17))
+    tracemalloc.start()
+    try:
+        decode(frame)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 24 * len(frame)
+
+
+@pytest.mark.parametrize("version", [0, 2, 255])
+def test_another_version_is_refused_by_name(version):
+    frame = bytearray(bytes.fromhex(GOLDEN["Hello"]))
+    frame[4] = version
+    with pytest.raises(MalformedFrame, match=f"version {version}"):
+        decode(bytes(frame))
+
+
+@pytest.mark.parametrize("code", sorted(set(range(256)) - {kind.code for kind in MESSAGES})[::25])
+def test_an_unknown_code_is_refused_by_name(code):
+    with pytest.raises(MalformedFrame, match=f"unknown kind {code}"):
+        decode(head(code) + bytes(100))
+
+
+def test_another_magic_is_refused():
+    with pytest.raises(MalformedFrame, match="not a frame"):
+        decode(b"TACS" + bytes.fromhex(GOLDEN["Hello"])[4:])
+
+
+@pytest.mark.parametrize("event", [b"", b"laplace", b"non-private ", b"Non-Private"])
+def test_an_unknown_event_is_refused(event):
+    with pytest.raises(MalformedFrame, match="unknown kind"):
+        decode(release(event, 1, 1, b"\x05"))
+
+
+@pytest.mark.parametrize(
+    ("width", "count", "body"),
+    [
+        (0, 0, b""),
+        (0, 1, b""),
+        (0, 2**32 - 1, b""),
+        (2, 0, b""),
+        (2, 1, b"\x00\x05"),
+        (2, 3, b"\x00\xff\x00\x01\x00\x00"),
+        (3, 2, b"\x00\xff\xff\x00\x00\x01"),
+        (65535, 0, b""),
+    ],
+)
+def test_a_width_that_is_not_the_narrowest_is_refused(width, count, body):
+    with pytest.raises(MalformedFrame, match="wider than"):
+        decode(release(b"non-private", width, count, body))
+
+
+def test_no_numbers_and_zeros_have_width_one():
+    for numbers in [(), (0,), (0, 0, 0)]:
+        assert same(
+            decode(release(b"non-private", 1, len(numbers), bytes(len(numbers)))),
+            RevealedGradient(0, Released.unprotected(numbers)),
+        )
+
+
+@pytest.mark.parametrize("data", [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"ok\xe2\x82"])
+def test_a_text_that_is_not_utf8_is_refused(data):
+    frame = head(1) + bytes(8) + struct.pack("<I", len(data)) + data
+    with pytest.raises(MalformedFrame, match="not UTF-8"):
+        decode(frame + bytes(100))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_score_that_is_not_finite_is_refused_on_both_sides(value):
+    with pytest.raises(MalformedFrame, match="not finite"):
+        decode(head(3) + bytes(8) + struct.pack("<Idd", 2, 1.0, value))
+    with pytest.raises(LocalProtocolError, match="finite"):
+        encode(PartialScores(0, np.array([1.0, value])))
+
+
+def test_the_longest_text_passes_and_one_more_byte_does_not():
+    longest = Hello(1, "alice", "é" * (MAX_TEXT // 2), 1, "", 0)
+    frame = encode(longest)
+    assert same(decode(frame), longest)
+    with pytest.raises(LocalProtocolError, match="exceeds"):
+        encode(Hello(1, "alice", "é" * (MAX_TEXT // 2) + "a", 1, "", 0))
+    longer = head(1) + bytes(8) + struct.pack("<I", MAX_TEXT + 1) + b"a" * (MAX_TEXT + 1)
+    with pytest.raises(MalformedFrame, match="exceeds"):
+        decode(longer + bytes(100))
+
+
+def test_the_longest_frame_passes_and_one_more_byte_does_not():
+    room = MAX_FRAME - len(head(2)) - 8
+    frame = encode(Setup(PublicBytes(bytes(room)), PublicBytes(b"")))
+    assert len(frame) == MAX_FRAME
+    assert isinstance(decode(frame), Setup)
+    with pytest.raises(MalformedFrame, match="exceeds"):
+        decode(frame + b"\x00")
+    with pytest.raises(LocalProtocolError, match="exceeds"):
+        encode(Setup(PublicBytes(bytes(room)), PublicBytes(b"\x00")))
+
+
+# --- what may be registered and what may be said -----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BareArrayFromBob(Message):
+    code = 200
+    senders = ("bob",)
+
+    residues: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class BareArrayFromBoth(Message):
+    code = 201
+    senders = ("alice", "bob")
+
+    iteration: int
+    residues: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class BareArrayFromAlice(Message):
+    code = 202
+    senders = ("alice",)
+
+    scores: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class BareBytes(Message):
+    code = 203
+    senders = ("bob",)
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BareNumbers(Message):
+    code = 204
+    senders = ("bob",)
+
+    residues: Residues
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedArray(Message):
+    code = 205
+    senders = ("bob",)
+
+    residues: Released[FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class SharesACode(Message):
+    code = 1
+    senders = ("alice", "bob")
+
+
+@pytest.mark.parametrize("kind", [BareArrayFromBob, BareArrayFromBoth])
+def test_a_bare_array_from_bob_has_no_place_on_the_wire(kind):
+    with pytest.raises(LocalProtocolError, match=f"{kind.__name__}.residues would let Bob send"):
+        field_codecs(kind)
+
+
+def test_a_bare_array_from_alice_has():
+    assert [name for name, _ in field_codecs(BareArrayFromAlice)] == ["scores"]
+
+
+@pytest.mark.parametrize("kind", [BareBytes, BareNumbers, ReleasedArray])
+def test_a_field_of_unknown_type_has_no_place_on_the_wire(kind):
+    with pytest.raises(LocalProtocolError, match="a type the codec refuses"):
+        field_codecs(kind)
+
+
+@pytest.mark.parametrize("message", [BareArrayFromAlice(np.zeros(1)), SharesACode()])
+def test_a_message_of_an_unregistered_class_is_not_encoded(message):
+    with pytest.raises(LocalProtocolError, match="not a registered message"):
+        encode(message)
+
+
+def test_a_negative_residue_is_not_encoded():
+    with pytest.raises(LocalProtocolError, match="negative"):
+        encode(RevealedGradient(0, Released((3, -1), NonPrivate())))
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**40])
+def test_an_integer_beyond_64_bits_is_not_encoded(value):
+    with pytest.raises(LocalProtocolError, match="64 bits"):
+        encode(EncryptedResidues(value, EncryptedVector(b"", 0)))
+
+
+@pytest.mark.parametrize(
+    "values", [np.zeros((2, 2)), np.zeros(3, dtype=np.float32), np.zeros(3, dtype=np.int64)]
+)
+def test_scores_of_another_shape_or_type_are_not_encoded(values):
+    with pytest.raises(LocalProtocolError, match="vector of finite float64"):
+        encode(PartialScores(0, values))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        RevealedGradient(0, Released.unprotected((1 << (8 * 65536),))),
+        EncryptedResidues(0, EncryptedVector(b"", -1)),
+        MaskedGradient(0, EncryptedAnswer(b"", 2**32)),
+        Hello(1, "\ud800", "", 0, "", 0),
+    ],
+    ids=["residue-too-wide", "negative-length", "length-too-large", "lone-surrogate"],
+)
+def test_what_the_format_cannot_hold_is_refused_by_name(message):
+    with pytest.raises(LocalProtocolError):
+        encode(message)

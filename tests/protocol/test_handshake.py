@@ -1,0 +1,173 @@
+"""The first words: each difference between the two sides has its own message."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tacit.crypto.base import EncryptedVector
+from tacit.errors import AgreementError, RemoteProtocolError
+from tacit.protocol.codec import MAX_TEXT
+from tacit.protocol.handshake import MAX_MAGNITUDE_BITS, PROTOCOL_VERSION, shake_hands
+from tacit.protocol.messages import EncryptedResidues, Hello
+from tacit.protocol.steps import Program, receive, send
+from tacit.runtime.pair import run_pair
+from tests.protocol.parties import ByHand, Tables, agreement
+
+TERMS = agreement().canonical()
+OURS = Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 3)
+
+
+def greet(hello: Hello) -> Program[Hello]:
+    """A peer that says exactly this, and takes whatever it is told."""
+    yield from send(hello)
+    return (yield from receive(Hello))
+
+
+def answer_to(hello: Hello) -> Hello:
+    """What Bob's side makes of Alice's greeting."""
+    _, heard = run_pair(
+        greet(hello),
+        shake_hands("bob", OURS.terms, OURS.rows, OURS.ids_digest, OURS.magnitude_bits),
+    )
+    return heard
+
+
+ALIKE = replace(OURS, role="alice")
+
+
+def test_two_sides_that_are_alike_hear_each_other():
+    alice, bob = run_pair(
+        shake_hands("alice", TERMS, 10, "aa", 7), shake_hands("bob", TERMS, 10, "aa", 0)
+    )
+    assert alice == Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0)
+    assert bob == Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7)
+
+
+@pytest.mark.parametrize("version", [PROTOCOL_VERSION + 1, 0, -1])
+def test_another_version_is_named_with_both_numbers(version):
+    with pytest.raises(
+        AgreementError, match=f"speaks protocol {version}, this side {PROTOCOL_VERSION}"
+    ) as raised:
+        answer_to(replace(ALIKE, version=version))
+    assert "same version" in raised.value.hint
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_two_of_the_same_role_are_refused(role):
+    with pytest.raises(AgreementError, match=f"both sides are {role}"):
+        run_pair(shake_hands(role, TERMS, 10, "aa", 0), shake_hands(role, TERMS, 10, "aa", 0))
+
+
+def test_a_role_that_does_not_exist_is_refused_without_repeating_it():
+    with pytest.raises(AgreementError, match="neither alice nor bob") as raised:
+        answer_to(replace(ALIKE, role="carol"))
+    assert "carol" not in str(raised.value)
+
+
+CHANGES = {
+    "mechanism": "add",
+    "scheme": "paillier",
+    "key_bits": 2048,
+    "epochs": 3,
+    "batch_size": 5,
+    "learning_rate": 0.5,
+    "schedule": "inverse",
+    "decay": 0.125,
+    "l1": 0.25,
+    "l2": 0.75,
+    "feature_bits": 17,
+    "residue_bits": 21,
+}
+
+
+def test_every_setting_of_the_agreement_is_tried_below():
+    assert set(CHANGES) == set(type(agreement()).model_fields)
+
+
+@pytest.mark.parametrize("key", CHANGES)
+def test_a_setting_that_differs_is_named_with_both_values(key):
+    theirs = agreement(**{key: CHANGES[key]}).canonical()
+    with pytest.raises(AgreementError, match="settings of the two sides differ") as raised:
+        answer_to(replace(ALIKE, terms=theirs))
+    assert raised.value.message.count(" here, ") == 1
+    assert f"differ: {key}: " in raised.value.message
+    shown = f'"{CHANGES[key]}"' if isinstance(CHANGES[key], str) else str(CHANGES[key])
+    assert raised.value.message.endswith(f"here, {shown} there")
+
+
+def test_several_differences_are_all_named():
+    theirs = agreement(epochs=9, l2=0.5).canonical()
+    with pytest.raises(AgreementError, match=r"epochs: 2 here, 9 there; l2: 0\.0 here, 0\.5 there"):
+        answer_to(replace(ALIKE, terms=theirs))
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ("null", "not a JSON object"),
+        (TERMS.replace(",", ", ", 1), "spelled differently"),
+        (TERMS[:-1] + ',"extra":1}', "extra: absent here, 1 there"),
+        ('{"purpose":"predict"}', 'purpose: absent here, "predict" there'),
+        ("1" * 6000, "not JSON"),
+    ],
+    ids=["empty", "cut", "list", "null", "blanks", "more", "other-purpose", "endless-number"],
+)
+def test_terms_of_another_form_are_refused_by_name(terms, said):
+    with pytest.raises(AgreementError, match=said):
+        answer_to(replace(ALIKE, terms=terms))
+
+
+def test_deeply_nested_terms_are_refused_by_name():
+    with pytest.raises(AgreementError):
+        answer_to(replace(ALIKE, terms="[" * MAX_TEXT))
+
+
+def test_another_number_of_rows_is_named_with_both():
+    with pytest.raises(AgreementError, match="this side has 10 rows, the peer 11"):
+        answer_to(replace(ALIKE, rows=11))
+
+
+def test_another_digest_of_the_ids_is_refused():
+    with pytest.raises(AgreementError, match="row ids, or their order, differ"):
+        answer_to(replace(ALIKE, ids_digest="ab"))
+
+
+def test_the_same_ids_in_another_order_are_refused():
+    ids = Tables.make(rows=10).alice.ids
+    turned = ids.take(np.arange(10)[::-1])
+    with pytest.raises(AgreementError, match="order"):
+        run_pair(
+            shake_hands("alice", TERMS, 10, ids.digest(), 0),
+            shake_hands("bob", TERMS, 10, turned.digest(), 0),
+        )
+
+
+@pytest.mark.parametrize("bits", [-1, MAX_MAGNITUDE_BITS + 1, 2**62, -(2**63)])
+def test_an_absurd_size_of_the_features_is_refused(bits):
+    with pytest.raises(RemoteProtocolError, match=f"need {bits} bits") as raised:
+        answer_to(replace(ALIKE, magnitude_bits=bits))
+    assert not isinstance(raised.value, AgreementError)
+
+
+@pytest.mark.parametrize("bits", [0, MAX_MAGNITUDE_BITS])
+def test_the_ends_of_the_range_are_accepted(bits):
+    assert answer_to(replace(ALIKE, magnitude_bits=bits)).magnitude_bits == bits
+
+
+def test_alice_refuses_as_bob_does():
+    side = ByHand("alice", shake_hands("alice", TERMS, 10, "aa", 0))
+    assert side.said == [Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0)]
+    with pytest.raises(AgreementError, match="this side has 10 rows, the peer 9"):
+        side.feed(replace(OURS, rows=9))
+
+
+def test_anything_but_a_greeting_is_refused_by_name():
+    side = ByHand("alice", shake_hands("alice", TERMS, 10, "aa", 0))
+    with pytest.raises(RemoteProtocolError, match="sent EncryptedResidues where Hello was due"):
+        side.feed(EncryptedResidues(0, EncryptedVector(b"", 1)))

@@ -1,0 +1,99 @@
+"""Joint prediction: the scores are X w, in chunks, and only Bob has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.data.tables import FeatureTable
+from tacit.errors import AgreementError, RemoteProtocolError
+from tacit.protocol.alice import predict as alice
+from tacit.protocol.bob import predict as bob
+from tacit.protocol.codec import decode
+from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.messages import Hello, Message, PartialScores
+from tacit.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
+from tacit.rng import KeyedEntropy
+from tacit.runtime.pair import run_pair
+from tests.protocol.parties import ByHand, Tables, agreement, alice_program
+
+TABLES = Tables.make(rows=11, alice=3, bob=2, intercept=True)
+W_ALICE, W_BOB = np.array([0.5, -2.0, 1.0]), np.array([3.0, 0.25, -1.0])
+
+
+def test_scores_are_the_product_of_all_columns_and_weights():
+    _, scores = run_pair(alice.predict(TABLES.alice, W_ALICE), bob.predict(TABLES.bob, W_BOB))
+    expected = TABLES.joined @ np.concatenate([W_ALICE, W_BOB])
+    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_a_bob_without_columns_gets_alices_scores():
+    none = FeatureTable.of(np.empty((11, 0)))
+    _, scores = run_pair(alice.predict(TABLES.alice, W_ALICE), bob.predict(none, np.empty(0)))
+    assert scores.tolist() == (TABLES.alice.values @ W_ALICE).tolist()
+
+
+@pytest.mark.parametrize("rows", [CHUNK_ROWS, CHUNK_ROWS + 1, 2 * CHUNK_ROWS + 5])
+def test_many_rows_go_in_chunks(rows):
+    coins = KeyedEntropy.from_seed(rows)
+    hers = FeatureTable.of(coins.uniform((rows, 1)))
+    his = FeatureTable.of(coins.uniform((rows, 2)))
+    sizes: list[int] = []
+
+    def listen(sender: str, frame: bytes) -> None:
+        message = decode(frame)
+        if isinstance(message, PartialScores):
+            assert (sender, message.iteration) == ("alice", len(sizes))
+            sizes.append(len(message.scores))
+
+    nothing, scores = run_pair(
+        alice.predict(hers, np.array([2.0])), bob.predict(his, np.array([-1.0, 0.5])), tap=listen
+    )
+    assert nothing is None
+    assert sum(sizes) == rows
+    assert sizes[:-1] == [CHUNK_ROWS] * (len(sizes) - 1)
+    assert 0 < sizes[-1] <= CHUNK_ROWS
+    expected = 2.0 * hers.values[:, 0] - his.values[:, 0] + 0.5 * his.values[:, 1]
+    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_only_bob_learns_anything():
+    heard: list[Message] = []
+    nothing, _ = run_pair(
+        alice.predict(TABLES.alice, W_ALICE),
+        bob.predict(TABLES.bob, W_BOB),
+        tap=lambda sender, frame: heard.append(decode(frame)) if sender == "bob" else None,
+    )
+    assert nothing is None
+    assert heard == [
+        Hello(PROTOCOL_VERSION, "bob", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0)
+    ]
+
+
+HELLO = Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0)
+
+
+@pytest.mark.parametrize("rows", [0, 10, 12])
+def test_bob_refuses_another_number_of_scores(rows):
+    side = ByHand("bob", bob.predict(TABLES.bob, W_BOB))
+    side.feed(HELLO)
+    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows of a chunk of 11"):
+        side.feed(PartialScores(0, np.zeros(rows)))
+
+
+def test_bob_refuses_another_chunk():
+    side = ByHand("bob", bob.predict(TABLES.bob, W_BOB))
+    side.feed(HELLO)
+    with pytest.raises(RemoteProtocolError, match="iteration 1 where 0 was due"):
+        side.feed(PartialScores(1, np.zeros(11)))
+
+
+def test_other_rows_are_refused():
+    other = TABLES.alice.take(np.arange(11)[::-1])
+    with pytest.raises(AgreementError, match="order"):
+        run_pair(alice.predict(other, W_ALICE), bob.predict(TABLES.bob, W_BOB))
+
+
+def test_a_training_alice_does_not_get_predictions_from_a_predicting_bob():
+    with pytest.raises(AgreementError, match='purpose: "predict" here, absent there'):
+        run_pair(alice_program(TABLES, agreement()), bob.predict(TABLES.bob, W_BOB))
