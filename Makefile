@@ -40,7 +40,7 @@ test-all: check  ## the long proofs too
 	$(BIN)/pytest
 
 bench: $(READY)  ## speed, as ratios in one run
-	$(BIN)/python -m benchmarks.rows
+	$(BIN)/python -m tacit.experiments.throughput
 
 format: $(READY)  ## put the code in its form
 	$(BIN)/ruff format .

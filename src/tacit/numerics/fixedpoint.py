@@ -73,6 +73,18 @@ class FixedPoint:
         [0, 2]
         """
         self._check_range(magnitude_bits)
+        self._check_block(values, magnitude_bits)
+        return self.rounded(values)
+
+    def rounded(self, values: FloatArray) -> IntArray:
+        """``encode`` for values whose range was checked before: the same integers, one look less.
+
+        Args:
+            values: Finite reals of any shape, small enough for an int64 at this scale.
+
+        >>> FixedPoint(bits=1).rounded(np.array([0.25, -0.75])).tolist()
+        [0, -2]
+        """
         encoded = np.empty(values.shape, dtype=np.int64)
         # Views with at least one dimension, so that a scalar needs no path of its own.
         source, target = np.atleast_1d(values), np.atleast_1d(encoded)
@@ -80,7 +92,6 @@ class FixedPoint:
         scratch = np.empty((min(rows, len(source)), *source.shape[1:]))
         for start in range(0, len(source), rows):
             block = source[start : start + rows]
-            self._check_block(block, magnitude_bits)
             scaled = scratch[: len(block)]
             np.multiply(block, 2.0**self.bits, out=scaled)
             np.rint(scaled, out=scaled)

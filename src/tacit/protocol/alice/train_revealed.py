@@ -76,8 +76,8 @@ def train(
     for batch in plan:
         rows = features.values.take(batch.rows, axis=0)
         yield from send(PartialScores(batch.iteration, rows @ weights))
-        encoded = fixed.encode(rows, size).T
-        total = yield from _gradient(key, encoded, batch, masks, coins)
+        # The range is known since the handshake, and the key's capacity checks it once more.
+        total = yield from _gradient(key, fixed.rounded(rows).T, batch, masks, coins)
         yield from emit(GradientSeen(batch.iteration, batch.epoch, batch.rows, weights, total))
         gradient = total * (-unit / len(batch.rows))
         weights = weights - rate.at(batch.iteration) * (gradient + penalty.gradient(weights))

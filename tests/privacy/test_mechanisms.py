@@ -1,0 +1,86 @@
+"""The registry, and one contract for every mechanism in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacit.errors import ConfigError
+from tacit.privacy.base import Mechanism, Released
+from tacit.privacy.events import EVENTS, NonPrivate
+from tacit.privacy.ledger import Price, price
+from tacit.privacy.registry import MECHANISMS, mechanism
+from tacit.privacy.unprotected import Unprotected
+from tacit.rng import KeyedEntropy
+
+CONVERSATIONS = {"revealed"}
+
+
+@pytest.fixture(params=sorted(MECHANISMS))
+def each(request) -> Mechanism:
+    return MECHANISMS[request.param]
+
+
+def test_the_registry_is_known():
+    assert set(MECHANISMS) == {"none"}
+
+
+def test_a_mechanism_is_found_by_its_name(each):
+    assert mechanism(each.name) is each
+
+
+def test_its_name_is_its_key():
+    assert all(name == found.name for name, found in MECHANISMS.items())
+
+
+def test_an_unknown_name_is_refused_with_those_known():
+    with pytest.raises(ConfigError, match="unknown mechanism nome") as raised:
+        mechanism("nome")
+    assert "did you mean none?" in raised.value.hint
+    assert raised.value.where == "--mechanism"
+
+
+def test_the_registry_cannot_be_written():
+    with pytest.raises(TypeError):
+        MECHANISMS["more"] = Unprotected()  # type: ignore[index]
+
+
+# --- the contract ------------------------------------------------------------------------------
+
+
+def test_what_it_releases_carries_its_own_event(each):
+    released = each.release((3, 1, 4), KeyedEntropy.from_seed(1))
+    assert isinstance(released, Released)
+    assert released.event == each.event
+
+
+def test_its_event_is_priced(each):
+    found = price(each.event)
+    assert isinstance(found, Price)
+    assert min(found.claimed, found.residue, found.label) > 0
+
+
+def test_its_event_can_cross_the_wire(each):
+    assert EVENTS[each.event.name] is type(each.event)
+
+
+def test_it_says_what_it_rests_on_and_which_programs_use_it(each):
+    assert each.conversation in CONVERSATIONS
+    assert each.assumption
+
+
+def test_the_same_coins_give_the_same_release(each):
+    first, second = (each.release((5, 6), KeyedEntropy.from_seed(2)) for _ in range(2))
+    assert first == second
+
+
+# --- none --------------------------------------------------------------------------------------
+
+
+def test_none_hands_the_value_out_as_it_is():
+    released = Unprotected().release((1, 2, 3), KeyedEntropy.from_seed(1))
+    assert released.value == (1, 2, 3)
+    assert released.event == NonPrivate()
+
+
+def test_none_says_that_it_is_no_protection():
+    assert "no protection" in Unprotected.assumption

@@ -1,0 +1,262 @@
+"""Alice's view: what she saw while it happened, from the recording alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tacit.crypto.base import (
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    IntArray,
+    Mask,
+    PublicKey,
+    SecretKey,
+)
+from tacit.crypto.clear import ClearScheme
+from tacit.crypto.paillier import PaillierScheme
+from tacit.errors import CryptoError, LocalProtocolError, TranscriptError
+from tacit.protocol.alice import train_revealed
+from tacit.protocol.events import Event, GradientSeen
+from tacit.rng import Entropy, KeyedEntropy
+from tacit.runtime.pair import run_pair
+from tacit.runtime.replay import replay
+from tacit.runtime.transcript import Header, Recorder, Transcript
+from tacit.view.alice_view import AliceView
+from tacit.view.recall import RecallKey, RecallScheme
+from tacit.view.signals import Signal
+from tests.protocol.parties import (
+    ALICE,
+    Tables,
+    agreement,
+    alice_program,
+    bob_program,
+    same,
+)
+
+
+def test_observations_are_those_of_the_live_run(run):
+    found = run.view.observations
+    assert len(found.gradients) == len(run.live) == run.outcome.iterations
+    assert all(same(now, then) for now, then in zip(found.gradients, run.live, strict=True))
+    assert same(found.weights, run.outcome.alice_weights)
+
+
+def test_the_fast_replay_equals_the_full_verifying_one(run):
+    view, seen = run.view, []
+    weights = replay(
+        train_revealed.train(view.features, view.agreement, ClearScheme(), view.coins),
+        view.transcript,
+        verify=True,
+        observe=seen.append,
+    )
+    fast = view.observations
+    assert same(weights, fast.weights)
+    assert all(same(one, two) for one, two in zip(seen, fast.gradients, strict=True))
+
+
+def test_observations_are_computed_once(run):
+    view = run.view
+    assert view.observations is view.observations
+
+
+def test_a_view_of_a_file_is_the_view_of_the_run(run, tmp_path):
+    from tacit.runtime.transcript import TranscriptFile
+
+    with TranscriptFile(tmp_path / "t", run.transcript.header) as file:
+        for record in run.transcript.records:
+            file(*record)
+    loaded = AliceView.of(Transcript.load(tmp_path / "t"), run.outcome.data.alice_train)
+    assert same(loaded.observations.weights, run.outcome.alice_weights)
+    assert loaded.agreement == run.outcome.agreement
+
+
+def test_she_has_her_features_her_weights_and_the_gradients(run):
+    assert run.view.signals == {Signal.FEATURES, Signal.WEIGHTS, Signal.GRADIENTS}
+
+
+def test_a_view_shows_no_values(run):
+    assert "array" not in repr(run.view)
+    assert run.transcript.header["coins"]["alice"] not in repr(run.view)
+
+
+# --- what does not belong together ---------------------------------------------------------------
+
+
+def changed(run, **values: object) -> Transcript:
+    header: Header = {**run.transcript.header, **values}
+    return replace(run.transcript, header=header)
+
+
+def without(run, key: str) -> Transcript:
+    header = {name: value for name, value in run.transcript.header.items() if name != key}
+    return replace(run.transcript, header=header)
+
+
+def test_another_table_is_refused(run):
+    table = run.outcome.data.alice_train
+    values = table.values.copy()
+    values[0, 0] += 1e-9
+    others = [
+        run.outcome.data.alice_test,
+        run.outcome.data.bob_train,
+        table.select(table.columns[::-1]),
+        table.take(np.arange(table.rows)[::-1]),
+        type(table)(table.ids, table.columns, values),
+    ]
+    for other in others:
+        with pytest.raises(TranscriptError, match="another table of features"):
+            AliceView.of(run.transcript, other)
+
+
+@pytest.mark.parametrize("key", ["agreement", "coins", "features_digest"])
+def test_a_header_that_lacks_a_part_is_refused(run, key):
+    with pytest.raises(TranscriptError, match="header is not that of a recorded run"):
+        AliceView.of(without(run, key), run.outcome.data.alice_train)
+
+
+@pytest.mark.parametrize(
+    "coins",
+    [{}, {"bob": "00" * 32}, {"alice": None}, {"alice": "zz"}, "text", None],
+    ids=["none", "bobs", "null", "not-hex", "text", "absent"],
+)
+def test_a_header_without_alices_coins_is_refused(run, coins):
+    with pytest.raises(TranscriptError, match="header is not that of a recorded run"):
+        AliceView.of(changed(run, coins=coins), run.outcome.data.alice_train)
+
+
+@pytest.mark.parametrize("size", [0, 16, 31, 33])
+def test_coins_of_another_length_are_refused(run, size):
+    with pytest.raises(TranscriptError):
+        AliceView.of(changed(run, coins={"alice": "00" * size}), run.outcome.data.alice_train)
+
+
+@pytest.mark.parametrize("agreed", ["text", None, [], {}, {"epochs": 1}, {"unknown": 1}])
+def test_a_header_whose_agreement_is_none_is_refused(run, agreed):
+    with pytest.raises(TranscriptError):
+        AliceView.of(changed(run, agreement=agreed), run.outcome.data.alice_train)
+
+
+def test_a_recording_that_was_cut_has_no_observations(run):
+    cut = replace(run.transcript, records=run.transcript.records[:-1])
+    view = AliceView.of(cut, run.outcome.data.alice_train)
+    with pytest.raises(TranscriptError, match="ends where RevealedGradient was due"):
+        view.observations  # noqa: B018
+
+
+def test_other_coins_cannot_unmask(run):
+    """False-alarm rate: none; a wrong mask would go unnoticed once in 2^20 per column or less."""
+    other = changed(run, coins={"alice": "11" * 32})
+    view = AliceView.of(other, run.outcome.data.alice_train)
+    with pytest.raises((TranscriptError, CryptoError)):
+        view.observations  # noqa: B018
+
+
+# --- what she multiplied with ----------------------------------------------------------------------
+
+
+class WitnessKey:
+    """The real key, which also keeps the matrices it was given."""
+
+    def __init__(self, key: PublicKey, matrices: list[IntArray]) -> None:
+        self._key = key
+        self._matrices = matrices
+        self.capacity = key.capacity
+        self.modulus = key.modulus
+
+    def to_bytes(self) -> bytes:
+        return self._key.to_bytes()
+
+    def draw_mask(self, length: int, entropy: Entropy) -> Mask:
+        return self._key.draw_mask(length, entropy)
+
+    def masked_product(
+        self, matrix: IntArray, vector: EncryptedVector, mask: Mask, entropy: Entropy
+    ) -> EncryptedAnswer:
+        self._matrices.append(matrix.copy())
+        return self._key.masked_product(matrix, vector, mask, entropy)
+
+    def unmask(self, residues: tuple[int, ...], mask: Mask) -> IntArray:
+        return self._key.unmask(residues, mask)
+
+
+class WitnessScheme:
+    """The clear scheme with a witness."""
+
+    name, protects, key_bits = "clear", False, (0,)
+
+    def __init__(self) -> None:
+        self.matrices: list[IntArray] = []
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+        return ClearScheme().generate(bits, capacity, entropy)
+
+    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+        return WitnessKey(ClearScheme().read_public(data, bits, capacity), self.matrices)
+
+
+def test_encoded_is_what_was_multiplied(run):
+    view, witness = run.view, WitnessScheme()
+    replay(
+        train_revealed.train(view.features, view.agreement, witness, view.coins), view.transcript
+    )
+    gradients = view.observations.gradients
+    assert len(witness.matrices) == len(gradients)
+    for matrix, seen in zip(witness.matrices, gradients, strict=True):
+        assert np.array_equal(view.encoded(seen.rows).T, matrix)
+
+
+# --- the scheme that skips the work ---------------------------------------------------------------
+
+
+def test_recall_gives_the_same_view_under_paillier():
+    """A key of 512 bits, which protects nothing; the encrypted product is skipped all the same."""
+    scheme = PaillierScheme(key_bits=(512,))
+    tables = Tables.make(rows=8, alice=5, bob=1)
+    agreed = agreement(epochs=1, scheme=scheme.name, key_bits=512)
+    live: list[Event] = []
+    again: list[Event] = []
+    recorder = Recorder()
+    weights, _ = run_pair(
+        alice_program(tables, agreed, scheme),
+        bob_program(tables, agreed, scheme),
+        tap=recorder,
+        observe=live.append,
+    )
+    recording = recorder.finish({})
+    found = replay(
+        train_revealed.train(tables.alice, agreed, RecallScheme(scheme), ALICE),
+        recording,
+        verify=False,
+        observe=again.append,
+    )
+    assert same(found, weights)
+    seen = [event for event in live if isinstance(event, GradientSeen)]
+    assert len(seen) == 2
+    assert all(same(one, two) for one, two in zip(again, seen, strict=True))
+    assert same(replay(alice_program(tables, agreed, scheme), recording), weights)
+
+
+def test_recall_says_of_itself_what_the_real_scheme_says():
+    scheme = RecallScheme(ClearScheme())
+    assert (scheme.name, scheme.protects, scheme.key_bits) == ("clear", False, (0,))
+    capacity = Capacity(8, 8, 2)
+    key, real = scheme.read_public(b"", 0, capacity), ClearScheme().read_public(b"", 0, capacity)
+    assert isinstance(key, RecallKey)
+    assert (key.capacity, key.modulus) == (real.capacity, real.modulus)
+    assert key.to_bytes() == real.to_bytes()
+    coins = KeyedEntropy.from_seed(1)
+    assert key.draw_mask(3, coins.fork("m")) == real.draw_mask(3, coins.fork("m"))
+
+
+def test_recall_refuses_a_bad_key_as_the_real_scheme_does():
+    with pytest.raises(CryptoError, match="public key"):
+        RecallScheme(ClearScheme()).read_public(b"key", 0, Capacity(8, 8, 2))
+
+
+def test_a_view_makes_no_keys():
+    with pytest.raises(LocalProtocolError, match="makes no keys"):
+        RecallScheme(ClearScheme()).generate(0, Capacity(8, 8, 2), KeyedEntropy.from_seed(1))
