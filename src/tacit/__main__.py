@@ -17,7 +17,8 @@ import os
 import sys
 import traceback
 
-import click
+import typer
+from typer.exceptions import TyperException
 
 from tacit.cli.app import app
 from tacit.cli.console import console
@@ -37,10 +38,14 @@ def run(arguments: list[str]) -> int:
         result = app(arguments, standalone_mode=False)
     except TacitError as problem:
         return _complain(problem.diagnostics(), problem.exit_code)
-    except click.ClickException as problem:
-        problem.show()
-        return USAGE
-    except (KeyboardInterrupt, click.Abort):
+    except TyperException as problem:
+        message = problem.format_message()
+        if not message:  # the command alone: its help has been shown
+            return USAGE
+        return _complain(f"{message}\n  try:   add --help to see what the command takes", USAGE)
+    except typer.Exit as asked:
+        return asked.exit_code
+    except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # The reader has gone; keep Python from complaining about it once more at exit.

@@ -98,6 +98,7 @@ class Settings(_Checked):
     impute: Literal["median", "mean", "none"] | None = None
     scale: Literal["standard", "none"] | None = None
     clip: Positive | None = None
+    max_levels: PositiveInt | None = None
     alice_columns: str | int | tuple[str, ...] = "all"
     intercept: bool | None = None
     mechanism: str
@@ -126,7 +127,7 @@ class Settings(_Checked):
         if self.dataset is not None and self.data is not None:
             raise ValueError("give dataset or data, not both")
         if self.data is not None and self.label is None:
-            raise ValueError("own data needs the name of its label column (label)")
+            raise ValueError("own data needs the name of its label column: --label COLUMN")
         if self.dataset is not None and (self.id is not None or self.label is not None):
             raise ValueError("id and label name columns of own data; a dataset has its own")
         return self

@@ -5,7 +5,7 @@ Everything random in Tacit (keys, masks, obfuscators, batch seeds, splits, noise
 
 - ``SystemEntropy`` asks the operating system for every byte.
 - ``KeyedEntropy`` derives from a 32-byte key, by HMAC-SHA256 under distinct labels, the key of its
-  own ChaCha20 stream [RFC 8439 §2.4] and the keys of its forks, so that streams for different
+  own ChaCha20 stream [RFC8439, §2.4] and the keys of its forks, so that streams for different
   purposes are independent. Keyed by the operating system it serves simulations whose coins must be
   replayed; keyed by a seed it makes a run repeatable, which is no protection at all, marks the run
   as simulated, and is refused between real parties.

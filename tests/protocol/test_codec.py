@@ -430,7 +430,7 @@ def test_an_integer_beyond_64_bits_is_not_encoded(value):
     "values", [np.zeros((2, 2)), np.zeros(3, dtype=np.float32), np.zeros(3, dtype=np.int64)]
 )
 def test_scores_of_another_shape_or_type_are_not_encoded(values):
-    with pytest.raises(LocalProtocolError, match="vector of finite float64"):
+    with pytest.raises(LocalProtocolError, match="vector of"):
         encode(PartialScores(0, values))
 
 

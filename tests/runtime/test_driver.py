@@ -66,7 +66,7 @@ def test_a_result_may_be_none():
     end = Driver("bob", nothing(), silent)
     end.start()
     assert end.finished
-    assert end.result is None  # type: ignore[func-returns-value]
+    assert end.result is None
 
 
 def test_a_frame_nobody_waits_for_is_a_bug_of_the_runner():
@@ -140,7 +140,7 @@ def test_closing_ends_the_program_where_it_stands():
 
 @pytest.mark.parametrize("step", ["text", Progress(1, 2), None, send(scores(0, 1.0))])
 def test_a_step_of_no_known_kind_is_refused(step):
-    """``yield send(...)`` without ``from`` hands the driver a generator; a bare event is no step."""
+    """``yield send(...)`` without ``from`` hands the driver a generator: never a step."""
 
     def odd() -> Any:
         yield step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -129,7 +131,7 @@ def test_two_who_say_nothing_are_done():
 
 
 class Watched:
-    """A program that notes how it ended."""
+    """A program that notes its end. Tests hold on to it, or going out of scope would end it."""
 
     def __init__(self) -> None:
         self.closed = False
@@ -148,8 +150,9 @@ def failing(problem: Exception) -> Program[None]:
 
 def test_an_error_in_bob_goes_through_and_closes_alice():
     waiting, problem = Watched(), ZeroDivisionError("in bob")
+    held = waiting.run()
     with pytest.raises(ZeroDivisionError) as raised:
-        run_pair(waiting.run(), failing(problem))
+        run_pair(held, failing(problem))
     assert raised.value is problem
     assert waiting.closed
 
@@ -167,15 +170,17 @@ def test_an_error_in_alice_goes_through_and_closes_bob():
         yield from send(residues(0))
         yield from waiting.run()
 
+    held = patient()
     with pytest.raises(ZeroDivisionError):
-        run_pair(late(), patient())
+        run_pair(late(), held)
     assert waiting.closed
 
 
 def test_a_deadlock_closes_both():
     ends = Watched(), Watched()
+    held = ends[0].run(), ends[1].run()
     with pytest.raises(Deadlock, match="alice waits for Hello, bob waits for Hello"):
-        run_pair(ends[0].run(), ends[1].run())
+        run_pair(*held)
     assert all(end.closed for end in ends)
 
 
@@ -193,11 +198,10 @@ def test_an_error_in_a_listener_closes_both(place):
     def fail(*_: object) -> None:
         raise KeyError(place)
 
+    listener: dict[str, Any] = {place: fail}
+    held = waiting.run(), loud()
     with pytest.raises(KeyError, match=place):
-        if place == "tap":
-            run_pair(waiting.run(), loud(), tap=fail)
-        else:
-            run_pair(waiting.run(), loud(), observe=fail)
+        run_pair(*held, **listener)
     assert waiting.closed
     assert ended == ["loud"]
 

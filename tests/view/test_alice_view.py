@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tacit.arrays import IntArray
 from tacit.crypto.base import (
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
-    IntArray,
     Mask,
     PublicKey,
     SecretKey,
@@ -24,7 +24,7 @@ from tacit.protocol.events import Event, GradientSeen
 from tacit.rng import Entropy, KeyedEntropy
 from tacit.runtime.pair import run_pair
 from tacit.runtime.replay import replay
-from tacit.runtime.transcript import Header, Recorder, Transcript
+from tacit.runtime.transcript import Header, Recorder, Transcript, TranscriptFile
 from tacit.view.alice_view import AliceView
 from tacit.view.recall import RecallKey, RecallScheme
 from tacit.view.signals import Signal
@@ -36,6 +36,7 @@ from tests.protocol.parties import (
     bob_program,
     same,
 )
+from tests.view.conftest import Run
 
 
 def test_observations_are_those_of_the_live_run(run):
@@ -46,7 +47,8 @@ def test_observations_are_those_of_the_live_run(run):
 
 
 def test_the_fast_replay_equals_the_full_verifying_one(run):
-    view, seen = run.view, []
+    view = run.view
+    seen: list[Event] = []
     weights = replay(
         train_revealed.train(view.features, view.agreement, ClearScheme(), view.coins),
         view.transcript,
@@ -64,8 +66,6 @@ def test_observations_are_computed_once(run):
 
 
 def test_a_view_of_a_file_is_the_view_of_the_run(run, tmp_path):
-    from tacit.runtime.transcript import TranscriptFile
-
     with TranscriptFile(tmp_path / "t", run.transcript.header) as file:
         for record in run.transcript.records:
             file(*record)
@@ -86,12 +86,12 @@ def test_a_view_shows_no_values(run):
 # --- what does not belong together ---------------------------------------------------------------
 
 
-def changed(run, **values: object) -> Transcript:
+def changed(run: Run, **values: object) -> Transcript:
     header: Header = {**run.transcript.header, **values}
     return replace(run.transcript, header=header)
 
 
-def without(run, key: str) -> Transcript:
+def without(run: Run, key: str) -> Transcript:
     header = {name: value for name, value in run.transcript.header.items() if name != key}
     return replace(run.transcript, header=header)
 
@@ -148,14 +148,13 @@ def test_a_recording_that_was_cut_has_no_observations(run):
 
 
 def test_other_coins_cannot_unmask(run):
-    """False-alarm rate: none; a wrong mask would go unnoticed once in 2^20 per column or less."""
     other = changed(run, coins={"alice": "11" * 32})
     view = AliceView.of(other, run.outcome.data.alice_train)
     with pytest.raises((TranscriptError, CryptoError)):
         view.observations  # noqa: B018
 
 
-# --- what she multiplied with ----------------------------------------------------------------------
+# --- what she multiplied with -----------------------------------------------------------------
 
 
 class WitnessKey:

@@ -42,11 +42,13 @@ class ExactSolveAttack:
                 sure = solved.determined & (np.abs(solved.residues) > floor)
                 scores[solved.seen.rows[sure]] = np.sign(solved.residues[sure])
                 certain[solved.seen.rows[sure]] = True
-        return LabelGuess(scores, certain, certain, _remark(determined, tried))
+        return LabelGuess(scores, certain, certain, _remark(determined, tried, int(certain.sum())))
 
 
-def _remark(determined: int, tried: int) -> str:
-    if determined == 0:
-        return f"not determined: none of {tried} batches has full rank"
-    rest = "" if determined == tried else "; the others are not determined"
-    return f"{determined} of {tried} batches determined{rest}"
+def _remark(determined: int, tried: int, rows: int) -> str:
+    if determined == tried:
+        return f"{determined} of {tried} batches determined"
+    if determined:
+        return f"{determined} of {tried} batches determined; the others are not determined"
+    fixed = f", though they fix {rows} single rows" if rows else ""
+    return f"not determined: none of {tried} batches has full rank{fixed}"

@@ -34,6 +34,7 @@ class LeastSquaresAttack:
             # by the sum of leverages is the weighted mean of estimate / leverage.
             total[solved.seen.rows] += solved.residues
             weight[solved.seen.rows] += solved.leverage
-        signal = weight > _SEEN_AT_ALL
-        scores = np.divide(total, weight, out=np.zeros(rows), where=signal)
+        scores = np.divide(total, weight, out=np.zeros(rows), where=weight > _SEEN_AT_ALL)
+        # A residue of less than half a step of the grid is zero, and its estimate only rounding.
+        signal = np.abs(scores) > 2.0 ** -(view.agreement.residue_bits + 1)
         return LabelGuess(scores, signal, np.zeros(rows, dtype=bool))

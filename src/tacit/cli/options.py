@@ -39,6 +39,7 @@ SHARED: dict[str, Any] = {
     ),
     "scale": _option(str, "Numbers are standardised (standard) or left as they are (none).", _DATA),
     "clip": _option(float, "Clip prepared values to this size.", _DATA),
+    "max_levels": _option(int, "Most levels a text column may have (100).", _DATA),
     "alice_columns": _option(
         str, "Alice's columns: all, half, a number, or names separated by commas.", _DATA
     ),

@@ -1,6 +1,6 @@
 """Paillier: the paper's scheme, with packed answers.
 
-[Paillier, EUROCRYPT 1999] with g = n + 1. A vector is one ciphertext per entry, ``(1 + v_i n) r_i^n
+[Paillier99] with g = n + 1. A vector is one ciphertext per entry, ``(1 + v_i n) r_i^n
 mod n^2``, made by the key's owner with his factors (``trapdoor``). For an answer, d products are
 packed into slots of one plaintext (``packing``), and one packed ciphertext is one product of powers
 (``multiexp``)::
@@ -37,7 +37,7 @@ from tacit.errors import CryptoError
 from tacit.rng import Entropy
 
 OFFERED_BITS = (3072, 2048)
-"""128-bit and 112-bit security [NIST SP 800-57 Part 1 r5, table 2]."""
+"""128-bit and 112-bit security [NIST57, table 2]."""
 
 
 @dataclass(frozen=True, slots=True)

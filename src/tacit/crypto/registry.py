@@ -32,5 +32,5 @@ def scheme(name: str) -> Scheme:
         return SCHEMES[name]
     except KeyError:
         raise ConfigError(
-            f"there is no scheme {name!r}", where="scheme", hint=nearest(name, SCHEMES)
+            f"unknown scheme {name}", where="--scheme", hint=nearest(name, SCHEMES)
         ) from None

@@ -1,6 +1,6 @@
 """The factors of a Paillier modulus, and what only they make possible.
 
-With n = p q and g = n + 1 a ciphertext of m is ``(1 + m n) r^n mod n^2`` [Paillier 1999, §4]. Its
+With n = p q and g = n + 1 a ciphertext of m is ``(1 + m n) r^n mod n^2`` [Paillier99, §4]. Its
 owner works modulo p^2 and q^2 and joins the halves by the Chinese remainder theorem.
 
 **Encryption.** The obfuscator ``r^n``, r uniform in Z_n*, is sampled from its halves. Modulo p^2
@@ -14,7 +14,7 @@ exponent replace one, and the distribution is the same, not nearly the same. Neg
 as ``m mod n``.
 
 **Decryption.** With L(u) = (u - 1)/p: ``c^(p-1) = 1 + m (p-1) n mod p^2``, as the obfuscator
-vanishes in H, and so ``L = -m q mod p`` [Paillier 1999, §7].
+vanishes in H, and so ``L = -m q mod p`` [Paillier99, §7].
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def suitable(p: mpz, q: mpz) -> bool:
     """Whether two primes of one size make a key.
 
     They must differ in their first 100 bits, or in the upper half of smaller test primes, so that
-    searching near the root of n finds nothing [FIPS 186-5, A.1.3], and n must be coprime to
+    searching near the root of n finds nothing [FIPS186, A.1.3], and n must be coprime to
     (p-1)(q-1).
 
     >>> suitable(mpz(61), mpz(37)), suitable(mpz(61), mpz(59)), suitable(mpz(29), mpz(59))

@@ -55,8 +55,8 @@ def read_frame(
     [('007', 31), ('008', None)]
     """
     path = Path(path)
-    suffix = _suffix(path)
     _require_file(path)
+    suffix = _suffix(path)
     try:
         if suffix == ".parquet":
             frame = _read_parquet(path)

@@ -312,7 +312,7 @@ def _levels(series: pl.Series, limit: int) -> tuple[str, ...]:
     found = sorted(as_levels(series).drop_nulls().unique().to_list())
     if len(found) <= limit:
         return tuple(found)
-    hint = "drop it, name it as the id column, group its levels, or raise max_levels"
+    hint = "drop it, name it as the id column, group its levels, or raise --max-levels"
     readable = series.cast(pl.String).cast(pl.Float64, strict=False).drop_nulls()
     if 2 * len(readable) > len(series) - series.null_count():
         hint = "most of it reads as numbers: correct or mark as missing the values that do not"

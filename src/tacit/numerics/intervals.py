@@ -1,6 +1,6 @@
 """Exact intervals for a share.
 
-The Clopper-Pearson interval [Clopper and Pearson 1934] holds every share ``p`` under which neither
+The Clopper-Pearson interval [ClopperPearson34] holds every share ``p`` under which neither
 so few nor so many successes would be rarer than ``(1 - confidence)/2``::
 
     low  = Beta^-1((1-c)/2; k, n-k+1)        0 if k = 0

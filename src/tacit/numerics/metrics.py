@@ -7,7 +7,7 @@ threshold, ``P`` ones and ``N`` zeros::
     PR-AUC = sum (recall_i - recall_(i-1)) precision_i, the average precision of scikit-learn
     KS     = max |TP/P - FP/N|
     Brier  = mean (p - y)^2
-    ECE    = sum over bins (count/n) |mean p - share of ones|                 [Guo et al. 2017]
+    ECE    = sum over bins (count/n) |mean p - share of ones|                 [Guo17]
 
 AUC and KS are computed in integers and divided once, hence exact to the last rounding. Figures that
 compare the two classes are NaN where one is absent: there is nothing to compare, and no number

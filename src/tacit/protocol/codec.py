@@ -120,8 +120,13 @@ def _read_str(reader: _Reader) -> str:
 
 
 def _write_floats(value: FloatArray) -> bytes:
-    if value.ndim != 1 or value.dtype != np.float64 or not np.isfinite(value).all():
-        raise LocalProtocolError("scores must be a vector of finite float64")
+    if value.ndim != 1 or value.dtype != np.float64:
+        raise LocalProtocolError("scores must be a vector of float64")
+    if not np.isfinite(value).all():
+        raise LocalProtocolError(
+            "a score is not finite: the training has diverged",
+            hint="lower the learning rate, or scale or clip the features",
+        )
     return _U32.pack(len(value)) + value.astype("<f8", copy=False).tobytes()
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from tacit.report.record import Record
 
 WIDTH = 100
+MOST_COLUMNS_SHOWN = 15
 
 
 def percent(value: float | None, digits: int = 2) -> str:
@@ -40,7 +41,9 @@ def data_size(count: float) -> str:
 
 def training(record: Record) -> RenderableType:
     """A training's results: how good, how near the centralised model, at what price."""
-    return Group(_title(record), _metrics(record), _facts(record), *_notes(record))
+    return Group(
+        _title(record), *_preparation(record), _metrics(record), _facts(record), *_notes(record)
+    )
 
 
 def findings(record: Record) -> RenderableType:
@@ -164,6 +167,14 @@ def facts(record: Record) -> list[tuple[str, str]]:
 
 def _epsilon(value: Any) -> str:  # noqa: ANN401 - a number, or the text "inf"
     return "epsilon is infinite" if value == "inf" else f"epsilon {value:g}"
+
+
+def _preparation(record: Record) -> list[Text]:
+    """What was done to each column, where there are few enough to read."""
+    lines = record["preparation"]
+    if len(lines) > MOST_COLUMNS_SHOWN:
+        return [Text(f"  {len(lines)} source columns prepared; --json lists how", style="dim")]
+    return [Text(f"  {line}", style="dim") for line in lines]
 
 
 def _notes(record: Record) -> list[Text]:

@@ -71,5 +71,6 @@ class Outcome:
             "bytes_to_alice": self.traffic.to_alice,
             "bytes_to_bob": self.traffic.to_bob,
             "ledger": self.ledger.to_dict(),
+            "preparation": self.data.preparation.describe(),
             "notes": list(self.data.notes),
         }

@@ -48,7 +48,7 @@ def _preparation(settings: Settings) -> dict[str, Any]:
     """The preparation's choices that the settings make; the rest keeps its default."""
     return {
         name: value
-        for name in ("impute", "scale", "clip")
+        for name in ("impute", "scale", "clip", "max_levels")
         if (value := getattr(settings, name)) is not None
     }
 

@@ -1,0 +1,184 @@
+"""Each attack succeeds on an unprotected run, and sits at chance against shuffled labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tacit.attacks.base import LabelGuess
+from tacit.attacks.controls import ModelOnlyControl
+from tacit.attacks.exact_solve import ExactSolveAttack
+from tacit.attacks.least_squares import LeastSquaresAttack
+from tacit.attacks.linear import solve
+from tacit.attacks.registry import ATTACKS
+from tacit.audit.judge import judge
+from tacit.config import Settings
+from tacit.data.tables import LabelTable
+from tacit.numerics.metrics import auc
+from tacit.rng import KeyedEntropy
+from tacit.simulation.run import simulate
+from tacit.simulation.source import load_raw
+from tacit.view.alice_view import AliceView
+
+
+def run(table: object = None, **options: object) -> tuple[AliceView, LabelTable]:
+    """Alice's view of a small simulated run, and the truth."""
+    base = {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear"}
+    settings = Settings.of({**base, "seed": 5, "epochs": 3, **options}).resolved()
+    outcome = simulate(settings, load_raw(settings, table), keep=True)
+    assert outcome.transcript is not None
+    return AliceView.of(outcome.transcript, outcome.data.alice_train), outcome.data.labels_train
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return run()
+
+
+@pytest.fixture(scope="module")
+def canary():
+    return run(permute_labels=True, epochs=10)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Batches of 65 rows, of which 455 make exactly seven: no short one, none determined."""
+    return run(batch_size=65, epochs=10)
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_recovers_every_label_where_rows_are_fewer_than_columns(attack, plain):
+    view, truth = plain
+    guess = attack.infer(view).completed(ModelOnlyControl().infer(view))
+    score = judge(attack.name, guess, truth)
+    assert score.accuracy == 1.0
+    assert score.auc == 1.0
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_recovers_every_label_of_a_canary_run(attack, canary):
+    view, truth = canary
+    assert judge(attack.name, attack.infer(view), truth).accuracy == 1.0
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_sits_at_chance_against_labels_shuffled_after_the_run(attack, plain):
+    """False alarm below 1e-3 for each attack: four standard errors of an AUC of one half."""
+    view, truth = plain
+    shuffled = truth.permuted(KeyedEntropy.from_seed(99))
+    found = judge(attack.name, attack.infer(view), shuffled)
+    ones = int(truth.values.sum())
+    zeros = truth.rows - ones
+    error = np.sqrt((ones + zeros + 1) / (12 * ones * zeros))
+    assert abs(found.auc - 0.5) < 4 * error
+    assert found.accuracy < 0.65
+
+
+def test_exact_solve_is_certain_and_says_how_many_batches_it_solved(plain):
+    view, truth = run(epochs=1, learning_rate=0.01)
+    guess = ExactSolveAttack().infer(view)
+    assert guess.certain.all()
+    assert judge("", guess, truth).decided_correct == 1.0
+    assert guess.remark == "29 of 29 batches determined"
+
+
+def test_a_residue_that_rounds_to_zero_has_no_sign_and_is_not_called_certain(plain):
+    """With seed 5 one row is scored so surely that its residue is below half a step of the grid."""
+    view, truth = plain
+    guess = ExactSolveAttack().infer(view)
+    (row,) = np.flatnonzero(~guess.certain)
+    batch = next(seen for seen in view.observations.gradients if row in seen.rows)
+    score = view.features.values[row] @ batch.weights
+    assert abs(truth.values[row] - 1 / (1 + np.exp(-score))) < 2.0**-21
+    assert not guess.signal[row]
+
+
+def test_exact_solve_says_not_determined_where_no_batch_is(wide):
+    view, _ = wide
+    guess = ExactSolveAttack().infer(view)
+    assert not guess.certain.any()
+    assert not guess.signal.any()
+    assert guess.remark == "not determined: none of 70 batches has full rank"
+
+
+def test_exact_solve_takes_the_short_last_batch_of_wide_ones():
+    view, truth = run(batch_size=64, epochs=1)
+    guess = ExactSolveAttack().infer(view)
+    assert guess.certain.sum() == 455 % 64
+    assert judge("", guess, truth).decided_correct == 1.0
+
+
+def test_least_squares_on_wide_batches_beats_chance_in_a_canary_run():
+    """Where the features say nothing, the projection still tells more than half of the labels."""
+    view, truth = run(batch_size=65, epochs=10, permute_labels=True)
+    found = judge("", LeastSquaresAttack().infer(view), truth)
+    assert found.auc > 0.8
+    assert found.decided == 0.0
+
+
+def test_model_only_falls_to_memorising_in_a_canary_run(canary):
+    view, truth = canary
+    guess = ModelOnlyControl().infer(view)
+    assert 0.5 < auc(guess.scores, truth.values) < 0.7
+
+
+def test_solved_residues_are_the_true_ones_to_the_last_bit(plain):
+    """The residues are recomputed from labels and scores, which no attack has."""
+    view, truth = plain
+    seen = view.observations.gradients[:29]
+    for solved in solve(view, seen):
+        rows = solved.seen.rows
+        scores = view.features.values[rows] @ solved.seen.weights
+        residues = truth.values[rows] - 1 / (1 + np.exp(-scores))
+        step = 2.0**-view.agreement.residue_bits
+        assert solved.exact
+        assert np.abs(solved.residues - residues).max() < step
+        np.testing.assert_allclose(solved.leverage, 1.0)
+
+
+def test_rows_that_cannot_be_told_apart_are_not_called_certain():
+    """Two equal rows in one batch: only the sum of their residues is known."""
+    values = KeyedEntropy.from_seed(3).uniform((20, 6)) - 0.5
+    values[1] = values[0]
+    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(6)})
+    frame = frame.with_columns(y=pl.Series([0, 1] * 10))
+    met = 0
+    for seed in range(60):
+        view, _ = run(
+            frame,
+            dataset=None,
+            label="y",
+            seed=seed,
+            epochs=1,
+            batch_size=4,
+            intercept=False,
+            scale="none",
+            test_fraction=0.05,
+        )
+        ids = view.features.ids.series.to_list()
+        twins = [row for row, name in enumerate(ids) if name in ("0", "1")]
+        for seen in view.observations.gradients:
+            if len(twins) == 2 and np.isin(twins, seen.rows).all():
+                certain = ExactSolveAttack().infer(view).certain
+                assert not certain[twins].any()
+                assert certain[np.setdiff1d(seen.rows, twins)].all()
+                met += 1
+    assert met >= 3
+
+
+def test_a_guess_without_signal_takes_the_fallback():
+    mine = LabelGuess(
+        np.array([1.0, 9.0]), np.array([True, False]), np.array([True, False]), "half"
+    )
+    other = LabelGuess(np.array([-1.0, -0.25]), np.ones(2, bool), np.zeros(2, bool))
+    whole = mine.completed(other)
+    assert whole.scores.tolist() == [1.0, -0.25]
+    assert whole.certain.tolist() == [True, False]
+    assert whole.remark == "half"
+
+
+def test_attacks_have_distinct_names_and_say_where_they_come_from():
+    names = [attack.name for attack in ATTACKS]
+    assert len(set(names)) == len(names)
+    assert all(attack.reference and attack.needs for attack in ATTACKS)

@@ -1,0 +1,202 @@
+"""Every way we know of giving the commands something wrong, with the message it earns.
+
+``docs/errors.md`` is made from this table (``python -m tests.bad_input``); a test compares the two.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacit.__main__ import run
+
+HEADER = "person,age,balance,region,default"
+OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"
+NAMED = "train --dataset breast-cancer --mechanism none"
+
+
+def people() -> list[list[str]]:
+    return [
+        [
+            f"p{n:03d}",
+            f"{20 + 7 * n % 50}",
+            f"{(n * n % 17) / 4 - 2}",
+            "ABC"[n % 3],
+            f"{n * 5 % 3 % 2}",
+        ]
+        for n in range(60)
+    ]
+
+
+def table(rows: list[list[str]], header: str = HEADER) -> bytes:
+    return "\n".join([header, *(",".join(row) for row in rows)]).encode() + b"\n"
+
+
+def changed(row: int, column: int, value: str) -> Callable[[], bytes]:
+    def make() -> bytes:
+        rows = people()
+        rows[row][column] = value
+        return table(rows)
+
+    return make
+
+
+def every(column: int, value: Callable[[int], str]) -> Callable[[], bytes]:
+    def make() -> bytes:
+        rows = people() * 3
+        for n, row in enumerate(rows):
+            rows[n] = [*row[:column], value(n), *row[column + 1 :]]
+            rows[n][0] = f"p{n:03d}" if column else value(n)
+        return table(rows)
+
+    return make
+
+
+def cut_gzip() -> bytes:
+    whole = gzip.compress(table(people()), mtime=0)
+    return whole[: len(whole) // 2]
+
+
+@dataclass(frozen=True)
+class Case:
+    what: str
+    command: str
+    file: str = ""
+    content: Callable[[], bytes] | None = None
+
+
+def own(what: str, content: Callable[[], bytes], file: str = "people.csv", extra: str = "") -> Case:
+    return Case(what, f"train --data {file} {OWN} {extra}".strip(), file, content)
+
+
+def toml(what: str, text: str) -> Case:
+    return Case(what, "train --config run.toml", "run.toml", text.encode)
+
+
+CASES = (
+    own("a repeated id", changed(7, 0, "p003")),
+    own("a missing id", changed(7, 0, "")),
+    own("a label that is neither 0 nor 1", changed(7, 4, "2")),
+    own("a missing label", changed(7, 4, "")),
+    own("labels in words", every(4, lambda n: "yes" if n % 2 else "no")),
+    own("only one class", every(4, lambda n: "0")),
+    own("an infinite value", changed(7, 1, "inf")),
+    own("a missing value, and imputing turned off", changed(7, 1, ""), extra="--impute none"),
+    own("a column of free text", every(3, lambda n: f"note {n}")),
+    own("a short row", lambda: table([*people()[:9], ["p009", "31"], *people()[10:]])),
+    own("a repeated column", lambda: table(people(), "person,age,age,region,default")),
+    own("a header and no rows", lambda: table([])),
+    own("an empty file", lambda: b""),
+    own("a damaged Parquet file", lambda: b"PAR1 and then nothing", "people.parquet"),
+    own("a gzip file cut short", cut_gzip, "people.csv.gz"),
+    own("a kind of file that is not read", lambda: b"?", "people.xlsx"),
+    Case("a file that is not there", f"train --data nowhere.csv {OWN}"),
+    Case("a directory", f"train --data . {OWN}"),
+    own("a mistyped column for Alice", lambda: table(people()), extra="--alice-columns age,blance"),
+    own(
+        "more columns for Alice than there are", lambda: table(people()), extra="--alice-columns 9"
+    ),
+    Case(
+        "a mistyped label column",
+        "train --data people.csv --label defalt --mechanism none",
+        "people.csv",
+        lambda: table(people()),
+    ),
+    Case(
+        "a mistyped id column",
+        "train --data people.csv --id persn --label default --mechanism none",
+        "people.csv",
+        lambda: table(people()),
+    ),
+    Case("own data without its label column", "train --data people.csv --mechanism none"),
+    Case("data named twice", f"{NAMED} --data people.csv --label default"),
+    Case("no data", "train --mechanism none"),
+    Case("an unknown dataset", "train --dataset breast-cancr --mechanism none"),
+    Case("no mechanism", "train --dataset breast-cancer"),
+    Case("an unknown mechanism", "train --dataset breast-cancer --mechanism nne"),
+    Case("an unknown scheme", f"{NAMED} --scheme pailier"),
+    Case("a key size that is not offered", f"{NAMED} --key-bits 1024"),
+    Case("an impossible setting", f"{NAMED} --epochs 0"),
+    Case("a number that is none", f"{NAMED} --learning-rate nan"),
+    Case("a test part of everything", f"{NAMED} --test-fraction 1.5"),
+    Case("a word for a number", f"{NAMED} --epochs three"),
+    Case("an unknown option", f"{NAMED} --epoch 3"),
+    Case("an unknown command", "trane"),
+    Case("a training that diverges", f"{NAMED} --scheme clear --seed 1 --learning-rate 1e308"),
+    Case(
+        "features too wide for the products",
+        f"{NAMED} --scheme clear --feature-bits 30 --residue-bits 40",
+    ),
+    toml("an unknown key in a settings file", 'mechanism = "none"\nepoch = 3\n'),
+    toml("a settings file that is not TOML", "mechanism = \n"),
+    toml("a table in a settings file", '[train]\nmechanism = "none"\n'),
+    toml("a wrong type in a settings file", 'mechanism = "none"\nepochs = "three"\n'),
+    Case("a settings file that is not there", "train --config nowhere.toml"),
+    Case("a folder that is not there", f"{NAMED} --scheme clear --seed 1 --record no/where"),
+    Case("a transcript of several runs", f"{NAMED} --scheme clear --seeds 2 --record run"),
+    Case("a transcript that is not there", "audit --transcript nowhere"),
+    Case("a file that is no transcript", "audit --transcript x", "x", lambda: b"something else"),
+    Case(
+        "a transcript cut short",
+        "audit --transcript x",
+        "x",
+        lambda: b"TACIT-TRANSCRIPT\n\x01\x02\x00\x00\x00{}\x01\x09",
+    ),
+)
+
+
+@contextlib.contextmanager
+def placed(case: Case) -> Iterator[None]:
+    """A fresh folder with the case's file, as working directory."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            if case.content is not None:
+                Path(case.file).write_bytes(case.content())
+            yield
+        finally:
+            os.chdir(before)
+
+
+def outcome(case: Case) -> tuple[int, str, str]:
+    """Runs a case: exit code, standard output, standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    with placed(case), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(shlex.split(case.command))
+    return code, out.getvalue(), err.getvalue()
+
+
+def render() -> str:
+    """The document."""
+    parts = [
+        "# Errors\n",
+        "What the commands say to what they cannot use: the thing, the place, the way out, and the "
+        "exit code.\nThis page is made by `python -m tests.bad_input > docs/errors.md`; a test "
+        "compares it with what the program says.\n",
+        "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in tacit |\n"
+        "| 2 | wrong usage of the command |\n| 10 | a setting |\n| 20 | data |\n"
+        "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
+        "| 40 | the connection failed |\n| 50 | keys, ciphertexts or ranges |\n"
+        "| 60 | a guarantee would be broken |\n| 70 | a transcript |\n"
+        "| 74 | a result could not be written |\n| 130 | interrupted |\n",
+    ]
+    for number, case in enumerate(CASES, 1):
+        code, _, err = outcome(case)
+        said = "\n".join(line.rstrip() for line in err.strip().splitlines())
+        parts.append(
+            f"## {number}. {case.what}\n\n```text\n$ tacit {case.command}\n{said}\n```\n\n"
+            f"Exit code {code}.\n"
+        )
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    print(render(), end="")

@@ -1,0 +1,406 @@
+"""Settings: what is wrong is named by its key, and one agreement has one text."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tacit.config import (
+    DATASET_DEFAULTS,
+    OWN_DATA_DEFAULTS,
+    Agreement,
+    Settings,
+    differences,
+)
+from tacit.errors import ConfigError
+
+RUN = {"mechanism": "none", "dataset": "breast-cancer"}
+
+
+def of(**values: object) -> Settings:
+    return Settings.of({**RUN, **values})
+
+
+# --- keys ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "near"),
+    [
+        ("epoch", "epochs"),
+        ("batch-sise", "batch-size"),
+        ("learning_rat", "learning-rate"),
+        ("permute-label", "permute-labels"),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
+    with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
+        Settings.of({**RUN, key: 1})
+    assert f"did you mean {near}?" in raised.value.hint
+
+
+def test_a_key_like_no_other_gets_the_list():
+    with pytest.raises(ConfigError, match="unknown setting zzzz") as raised:
+        Settings.of({**RUN, "zzzz": 1}, where="run.toml")
+    assert raised.value.hint.startswith("known: dataset, data, id")
+    assert raised.value.where == "run.toml"
+
+
+@pytest.mark.parametrize("key", ["batch_size", "batch-size"])
+def test_hyphens_and_underscores_spell_the_same_key(key):
+    assert Settings.of({**RUN, key: 7}).batch_size == 7
+
+
+def test_a_key_given_in_both_spellings_is_refused():
+    with pytest.raises(ConfigError, match="setting batch-size is given twice"):
+        Settings.of({**RUN, "batch_size": 7, "batch-size": 7})
+
+
+def test_the_mechanism_is_required():
+    with pytest.raises(ConfigError, match="setting mechanism: field required"):
+        Settings.of({"dataset": "breast-cancer"})
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("epochs", "3"),
+        ("epochs", 0),
+        ("epochs", -1),
+        ("epochs", 2.0),
+        ("epochs", True),
+        ("batch-size", 0),
+        ("batch-size", "all"),
+        ("learning-rate", 0.0),
+        ("learning-rate", -0.1),
+        ("learning-rate", math.nan),
+        ("learning-rate", math.inf),
+        ("learning-rate", "0.1"),
+        ("l1", -1e-9),
+        ("l2", -1.0),
+        ("l2", math.nan),
+        ("l2", math.inf),
+        ("decay", -1.0),
+        ("decay", math.nan),
+        ("schedule", "cosine"),
+        ("test-fraction", 0.0),
+        ("test-fraction", 1.0),
+        ("test-fraction", math.nan),
+        ("clip", 0.0),
+        ("clip", math.nan),
+        ("impute", "zero"),
+        ("scale", "minmax"),
+        ("intercept", "yes"),
+        ("intercept", 1),
+        ("mechanism", 1),
+        ("scheme", None),
+        ("key-bits", "2048"),
+        ("feature-bits", 3),
+        ("feature-bits", 31),
+        ("residue-bits", 7),
+        ("residue-bits", 41),
+        ("seed", -1),
+        ("seed", 1.5),
+        ("seeds", 0),
+        ("permute-labels", "true"),
+        ("alice-columns", 1.5),
+        ("alice-columns", True),
+        ("alice-columns", [1, 2]),
+        ("dataset", 3),
+    ],
+)
+def test_a_value_of_the_wrong_kind_or_range_is_refused_by_its_key(key, value):
+    with pytest.raises(ConfigError) as raised:
+        Settings.of({**RUN, key: value})
+    assert raised.value.message.startswith(f"setting {key}")
+    assert "not " in raised.value.message
+
+
+def test_the_refused_value_is_shown():
+    with pytest.raises(ConfigError, match=r"setting epochs: .* greater than or equal to 1, not 0"):
+        of(epochs=0)
+
+
+def test_a_whole_number_serves_as_a_real_one():
+    assert of(learning_rate=1).learning_rate == 1.0
+
+
+@pytest.mark.parametrize("bits", [4, 30])
+def test_the_ends_of_a_range_are_inside(bits):
+    assert of(feature_bits=bits).feature_bits == bits
+
+
+def test_settings_are_frozen():
+    with pytest.raises(ValidationError):
+        of().epochs = 3  # type: ignore[misc]
+
+
+# --- sources -------------------------------------------------------------------------------------
+
+
+def test_dataset_and_data_together_are_refused():
+    with pytest.raises(ConfigError, match="give dataset or data, not both"):
+        of(data="mine.csv", label="y")
+
+
+def test_own_data_without_a_label_is_refused():
+    with pytest.raises(ConfigError, match="name of its label column"):
+        Settings.of({"mechanism": "none", "data": "mine.csv"})
+
+
+@pytest.mark.parametrize("key", ["id", "label"])
+def test_columns_of_own_data_do_not_go_with_a_dataset(key):
+    with pytest.raises(ConfigError, match="a dataset has its own"):
+        of(**{key: "x"})
+
+
+def test_the_source_is_named():
+    own = Settings.of({"mechanism": "none", "data": "mine.csv", "label": "y"})
+    assert (of().source, own.source) == ("breast-cancer", "mine.csv")
+    assert Settings.of({"mechanism": "none", "label": "y"}).source == "own data"
+
+
+@pytest.mark.parametrize(
+    ("given_columns", "kept"),
+    [
+        ("half", "half"),
+        (3, 3),
+        (["mean radius", "mean area"], ("mean radius", "mean area")),
+        ([], ()),
+    ],
+)
+def test_alices_columns_may_be_a_word_a_number_or_names(given_columns, kept):
+    assert of(alice_columns=given_columns).alice_columns == kept
+
+
+# --- defaults ------------------------------------------------------------------------------------
+
+
+def test_the_batch_sizes_are_the_papers():
+    sizes = {name: each.batch_size for name, each in DATASET_DEFAULTS.items()}
+    assert sizes == {
+        "breast-cancer": 16,
+        "sklearn-digits": 32,
+        "census-income": 32,
+        "give-me-some-credit": 8,
+    }
+
+
+@pytest.mark.parametrize("name", DATASET_DEFAULTS)
+def test_a_dataset_brings_its_defaults_and_no_intercept(name):
+    found = of(dataset=name).resolved()
+    expected = DATASET_DEFAULTS[name]
+    assert (found.batch_size, found.learning_rate, found.epochs) == (
+        expected.batch_size,
+        expected.learning_rate,
+        expected.epochs,
+    )
+    assert found.intercept is False
+
+
+def test_own_data_has_its_own_defaults_and_an_intercept():
+    found = Settings.of({"mechanism": "none", "data": "mine.csv", "label": "y"}).resolved()
+    assert (found.batch_size, found.epochs) == (
+        OWN_DATA_DEFAULTS.batch_size,
+        OWN_DATA_DEFAULTS.epochs,
+    )
+    assert found.intercept is True
+
+
+def test_what_was_asked_for_stays():
+    asked = of(batch_size=3, learning_rate=0.7, epochs=2, intercept=True, l2=0.5).resolved()
+    assert (asked.batch_size, asked.learning_rate, asked.epochs) == (3, 0.7, 2)
+    assert (asked.intercept, asked.l2) == (True, 0.5)
+    own = Settings.of({"mechanism": "none", "data": "a", "label": "y", "intercept": False})
+    assert own.resolved().intercept is False
+
+
+def test_resolving_twice_changes_nothing():
+    once = of().resolved()
+    assert once.resolved() == once
+
+
+# --- TOML ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text: str | bytes):
+        path = tmp_path / "run.toml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def test_a_file_of_settings_is_read(toml):
+    path = toml('dataset = "breast-cancer"\nbatch-size = 5\nalice-columns = ["a", "b"]\n')
+    values = Settings.from_toml(path)
+    assert values == {"dataset": "breast-cancer", "batch-size": 5, "alice-columns": ["a", "b"]}
+    assert Settings.of({"mechanism": "none", **values}).alice_columns == ("a", "b")
+
+
+def test_an_absent_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read: No such file") as raised:
+        Settings.from_toml(tmp_path / "absent.toml")
+    assert raised.value.where == str(tmp_path / "absent.toml")
+
+
+def test_a_folder_is_not_settings(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Settings.from_toml(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", [b"epochs", b"epochs = ", b"{}", b"\xff\xfe", b"epochs = 1\nepochs = 2"]
+)
+def test_a_file_that_is_not_toml_is_named(toml, text):
+    path = toml(text)
+    with pytest.raises(ConfigError, match="not TOML") as raised:
+        Settings.from_toml(path)
+    assert raised.value.where == str(path)
+
+
+@pytest.mark.parametrize("text", ["[train]\nepochs = 1\n", "epochs = {first = 1}\n"])
+def test_a_table_in_the_file_is_refused(toml, text):
+    with pytest.raises(ConfigError, match="is a table; settings stand at the top level"):
+        Settings.from_toml(toml(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("epoch = 1", "unknown setting epoch"),
+        ('epochs = "1"', "setting epochs"),
+        ("epochs = 2024-01-01", "setting epochs"),
+        ("l2 = nan", "setting l2"),
+        ("batch-size = 1\nbatch_size = 2", "given twice"),
+    ],
+)
+def test_a_wrong_setting_in_the_file_is_named_with_the_file(toml, text, said):
+    path = toml(text)
+    with pytest.raises(ConfigError, match=said) as raised:
+        Settings.from_toml(path)
+    assert raised.value.where == str(path)
+
+
+# --- the agreement --------------------------------------------------------------------------------
+
+positive = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
+not_negative = st.floats(min_value=0, allow_infinity=False).map(abs)
+counts = st.integers(1, 2**40)
+agreements = st.builds(
+    lambda **values: Agreement.of(values),
+    mechanism=st.text(max_size=20),
+    scheme=st.text(max_size=20),
+    key_bits=st.integers(0, 8192),
+    epochs=counts,
+    batch_size=counts,
+    learning_rate=positive,
+    schedule=st.sampled_from(["constant", "inverse", "inverse-sqrt"]),
+    decay=not_negative,
+    l1=not_negative,
+    l2=not_negative,
+    feature_bits=counts,
+    residue_bits=counts,
+)
+
+
+@settings(deadline=None, derandomize=True)
+@given(agreements)
+def test_an_agreement_survives_its_text(agreement):
+    text = agreement.canonical()
+    assert Agreement.parse(text) == agreement
+    assert Agreement.parse(text).canonical() == text
+
+
+@settings(deadline=None, derandomize=True)
+@given(agreements, agreements)
+def test_two_agreements_are_alike_exactly_when_their_texts_are(one, two):
+    assert (one == two) == (one.canonical() == two.canonical())
+    changed = {key for key in Agreement.model_fields if getattr(one, key) != getattr(two, key)}
+    named = [line.split(":")[0] for line in differences(one.canonical(), two.canonical())]
+    assert named == sorted(changed)
+
+
+AGREED = Agreement.of(
+    {
+        "mechanism": "none",
+        "scheme": "clear",
+        "key-bits": 0,
+        "epochs": 2,
+        "batch-size": 16,
+        "learning-rate": 0.05,
+        "schedule": "constant",
+        "decay": 0.0,
+        "l1": 0.0,
+        "l2": 0,
+        "feature-bits": 16,
+        "residue-bits": 20,
+    }
+)
+
+
+def test_the_text_of_an_agreement_is_pinned():
+    """Two versions of the program compare it byte by byte."""
+    assert AGREED.canonical() == (
+        '{"batch_size":16,"decay":0.0,"epochs":2,"feature_bits":16,"key_bits":0,"l1":0.0,"l2":0.0,'
+        '"learning_rate":0.05,"mechanism":"none","residue_bits":20,"schedule":"constant",'
+        '"scheme":"clear"}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ("3", "not a JSON object"),
+        ("{}", "field required"),
+        (AGREED.canonical().replace('"epochs":2', '"epochs":0'), "setting epochs"),
+        (AGREED.canonical().replace('"l2":0.0', '"l2":NaN'), "setting l2"),
+        (AGREED.canonical().replace('"l2"', '"l3"'), "unknown setting l3"),
+    ],
+)
+def test_a_text_that_is_no_agreement_is_refused(text, said):
+    with pytest.raises(ConfigError, match=said):
+        Agreement.parse(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 60_000, '{"a":' * 12_000], ids=["lists", "objects"])
+def test_a_deeply_nested_text_is_no_agreement(text):
+    with pytest.raises(ConfigError):
+        Agreement.parse(text)
+    assert differences(AGREED.canonical(), text)
+
+
+def test_differences_name_each_key_and_both_values():
+    assert differences('{"a":1,"b":"x","d":0}', '{"a":2,"b":"y","c":[1],"d":0}') == [
+        "a: 1 here, 2 there",
+        'b: "x" here, "y" there',
+        "c: absent here, [1] there",
+    ]
+    assert differences('{"a":null}', "{}") == ["a: null here, absent there"]
+
+
+def test_alike_texts_have_no_differences():
+    assert differences(AGREED.canonical(), AGREED.canonical()) == []
+
+
+@pytest.mark.parametrize(("theirs", "said"), [("x", "not JSON"), ("[]", "not a JSON object")])
+def test_texts_of_another_form_are_said_to_be(theirs, said):
+    assert said in differences("{}", theirs)[0]
+
+
+def test_a_long_value_is_shown_in_part():
+    (line,) = differences("{}", json.dumps({"a": "x" * 1000}))
+    assert len(line) < 120

@@ -1,0 +1,122 @@
+"""The rooms: who may import whom, and what may stand in a file at all."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from importlinter.cli import lint_imports
+
+import tacit
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "tacit"
+FILES = sorted(SOURCE.rglob("*.py"))
+FOLDERS = sorted({path.parent for path in FILES})
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_arrows_point_one_way(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT))
+    code = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True, no_logo=True)
+    printed = capsys.readouterr().out
+    assert code == 0, printed
+    assert "0 broken" in printed
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+def test_every_room_says_what_it_is(folder):
+    opening = folder / "__init__.py"
+    assert opening.is_file()
+    assert ast.get_docstring(ast.parse(opening.read_text(encoding="utf-8")))
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, however it does so."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+FORBIDDEN = {"pickle", "marshal", "random", "secrets", "shelve", "dill", "cloudpickle"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_no_file_imports_what_runs_received_bytes_or_draws_on_its_own(path):
+    found = imports(path)
+    assert not {module.split(".")[0] for module in found} & FORBIDDEN
+    assert "numpy.random" not in found
+
+
+def test_only_rng_asks_the_operating_system_for_randomness():
+    asking = [path for path in FILES if "urandom" in path.read_text(encoding="utf-8")]
+    assert asking == [SOURCE / "rng.py"]
+
+
+def test_the_public_names_are_pinned():
+    assert tacit.__all__ == [
+        "AuditResult",
+        "FeatureTable",
+        "LabelTable",
+        "Settings",
+        "TacitError",
+        "TrainResult",
+        "__version__",
+        "audit",
+        "train",
+    ]
+    assert all(hasattr(tacit, each) for each in tacit.__all__)
+
+
+# Written in parts, so that this file does not hold what it forbids.
+REGISTRY = re.compile("index" + "-url")
+ABSOLUTE = re.compile(r"(?<![\w./-])/(?:" + "work" + "|home|root|Users" + r")/\w")
+
+
+def tracked() -> list[Path]:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    return [ROOT / path for path in listed.stdout.decode().split("\0") if path]
+
+
+def test_no_tracked_text_names_a_registry_or_a_place_on_someones_machine():
+    wrong = []
+    for path in tracked():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+            continue
+        wrong += [
+            f"{name(path)}:{number}"
+            for number, line in enumerate(text.splitlines(), start=1)
+            if REGISTRY.search(line) or ABSOLUTE.search(line)
+        ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("/" + "work/main", True),
+        ('open("/' + 'home/me/x")', True),
+        ("https://example.org/" + "home/x", False),
+        ("docs/" + "work/x", False),
+        ("pip --extra-" + "index" + "-url=x", True),
+    ],
+)
+def test_the_search_finds_what_it_looks_for(line, found):
+    assert bool(REGISTRY.search(line) or ABSOLUTE.search(line)) is found
