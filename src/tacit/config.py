@@ -14,13 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tacit.errors import ConfigError, nearest
 
 PositiveInt = Annotated[int, Field(ge=1)]
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# Adding zero turns -0.0 into 0.0: equal settings have equal texts.
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(lambda v: v + 0.0)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+MOST_DIFFERENCES = 20
 Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 
 
@@ -55,7 +65,7 @@ class _Checked(BaseModel):
 
 def _explain(problem: ValidationError, where: str) -> ConfigError:
     first = problem.errors(include_url=False, include_context=False)[0]
-    name = ".".join(str(part) for part in first["loc"]).replace("_", "-")
+    name = str(first["loc"][0]).replace("_", "-") if first["loc"] else ""
     reason = first["msg"].removeprefix("Value error, ")
     given = "" if first["type"] in ("missing", "value_error") else f", not {first['input']!r}"
     subject = f"setting {name}: " if name else ""
@@ -202,7 +212,7 @@ class Agreement(_Checked):
         """
         try:
             values = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ConfigError("the agreement is not JSON") from None
         if not isinstance(values, dict):
             raise ConfigError("the agreement is not a JSON object")
@@ -217,17 +227,25 @@ def differences(ours: str, theirs: str) -> list[str]:
     """
     try:
         left, right = json.loads(ours), json.loads(theirs)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ["the peer's settings are not JSON"]
     if not isinstance(left, dict) or not isinstance(right, dict):
         return ["the peer's settings are not a JSON object"]
     missing = object()
-
-    def show(value: object) -> str:
-        return "absent" if value is missing else json.dumps(value)[:80]
-
-    return [
-        f"{key}: {show(left.get(key, missing))} here, {show(right.get(key, missing))} there"
+    apart = [
+        key
         for key in sorted(left.keys() | right.keys())
         if left.get(key, missing) != right.get(key, missing)
     ]
+
+    def show(value: object) -> str:
+        # The peer's text reaches a screen: escaped, and cut.
+        return "absent" if value is missing else json.dumps(value)[:80]
+
+    named = [
+        f"{show(key).strip(chr(34))}: {show(left.get(key, missing))} here, "
+        f"{show(right.get(key, missing))} there"
+        for key in apart[:MOST_DIFFERENCES]
+    ]
+    rest = len(apart) - len(named)
+    return [*named, f"and {rest} more"] if rest else named

@@ -4,6 +4,7 @@
 
     TacitError                      exit  1   (never raised bare)
     ├── ConfigError                       10  a setting is unknown, missing or out of range
+    │   └── DivergenceError               11  the training diverged at these settings
     ├── DataError                         20  a table, file or dataset is not fit for use
     │   ├── FileError                     20  a file is absent, unreadable, cut short or unknown
     │   ├── ColumnError                   20  a column is missing, repeated, empty or not numeric
@@ -77,6 +78,12 @@ class ConfigError(TacitError):
     """A setting is unknown, missing or out of range."""
 
     exit_code = 10
+
+
+class DivergenceError(ConfigError):
+    """The training diverged at these settings."""
+
+    exit_code = 11
 
 
 class DataError(TacitError):

@@ -39,7 +39,7 @@ GOLDEN: dict[str, str] = json.loads(
 
 # The same messages as in golden_frames.json; a new message class needs a line in both.
 EXAMPLES: dict[str, Message] = {
-    "Hello": Hello(1, "alice", '{"a":1}', 455, "00ff", 3),
+    "Hello": Hello(1, "alice", '{"a":1}', 455, "00ff", 3, 4),
     "Setup": Setup(PublicBytes(b"\x01\x02\x03"), PublicBytes(bytes(range(32)))),
     "PartialScores": PartialScores(7, np.array([0.0, -1.5, 1e300])),
     "EncryptedResidues": EncryptedResidues(-1, EncryptedVector(b"\xaa\xbb", 2)),
@@ -208,7 +208,7 @@ HUGE = struct.pack("<I", 2**32 - 1)
 def test_a_huge_declared_count_is_refused_without_allocating(frame):
     tracemalloc.start()
     try:
-        with pytest.raises(MalformedFrame, match="too early"):
+        with pytest.raises(MalformedFrame, match=r"too early|exceeds"):
             decode(frame)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -277,7 +277,7 @@ def test_an_unknown_event_is_refused(event):
     [
         (0, 0, b""),
         (0, 1, b""),
-        (0, 2**32 - 1, b""),
+        (0, 1 << 20, b""),
         (2, 0, b""),
         (2, 1, b"\x00\x05"),
         (2, 3, b"\x00\xff\x00\x01\x00\x00"),
@@ -314,11 +314,11 @@ def test_a_score_that_is_not_finite_is_refused_on_both_sides(value):
 
 
 def test_the_longest_text_passes_and_one_more_byte_does_not():
-    longest = Hello(1, "alice", "é" * (MAX_TEXT // 2), 1, "", 0)
+    longest = Hello(1, "alice", "é" * (MAX_TEXT // 2), 1, "", 0, 4)
     frame = encode(longest)
     assert same(decode(frame), longest)
     with pytest.raises(LocalProtocolError, match="exceeds"):
-        encode(Hello(1, "alice", "é" * (MAX_TEXT // 2) + "a", 1, "", 0))
+        encode(Hello(1, "alice", "é" * (MAX_TEXT // 2) + "a", 1, "", 0, 4))
     longer = head(1) + bytes(8) + struct.pack("<I", MAX_TEXT + 1) + b"a" * (MAX_TEXT + 1)
     with pytest.raises(MalformedFrame, match="exceeds"):
         decode(longer + bytes(100))
@@ -440,7 +440,7 @@ def test_scores_of_another_shape_or_type_are_not_encoded(values):
         RevealedGradient(0, Released.unprotected((1 << (8 * 65536),))),
         EncryptedResidues(0, EncryptedVector(b"", -1)),
         MaskedGradient(0, EncryptedAnswer(b"", 2**32)),
-        Hello(1, "\ud800", "", 0, "", 0),
+        Hello(1, "\ud800", "", 0, "", 0, 4),
     ],
     ids=["residue-too-wide", "negative-length", "length-too-large", "lone-surrogate"],
 )

@@ -17,7 +17,7 @@ from tacit.runtime.pair import run_pair
 from tests.protocol.parties import ByHand, Tables, agreement
 
 TERMS = agreement().canonical()
-OURS = Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 3)
+OURS = Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 3, 4)
 
 
 def greet(hello: Hello) -> Program[Hello]:
@@ -30,7 +30,17 @@ def answer_to(hello: Hello) -> Hello:
     """What Bob's side makes of Alice's greeting."""
     _, heard = run_pair(
         greet(hello),
-        shake_hands("bob", OURS.terms, OURS.rows, OURS.ids_digest, OURS.magnitude_bits),
+        shake_hands(
+            Hello(
+                PROTOCOL_VERSION,
+                "bob",
+                OURS.terms,
+                OURS.rows,
+                OURS.ids_digest,
+                OURS.magnitude_bits,
+                4,
+            )
+        ),
     )
     return heard
 
@@ -40,10 +50,11 @@ ALIKE = replace(OURS, role="alice")
 
 def test_two_sides_that_are_alike_hear_each_other():
     alice, bob = run_pair(
-        shake_hands("alice", TERMS, 10, "aa", 7), shake_hands("bob", TERMS, 10, "aa", 0)
+        shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4)),
+        shake_hands(Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4)),
     )
-    assert alice == Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0)
-    assert bob == Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7)
+    assert alice == Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4)
+    assert bob == Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4)
 
 
 @pytest.mark.parametrize("version", [PROTOCOL_VERSION + 1, 0, -1])
@@ -58,7 +69,10 @@ def test_another_version_is_named_with_both_numbers(version):
 @pytest.mark.parametrize("role", ["alice", "bob"])
 def test_two_of_the_same_role_are_refused(role):
     with pytest.raises(AgreementError, match=f"both sides are {role}"):
-        run_pair(shake_hands(role, TERMS, 10, "aa", 0), shake_hands(role, TERMS, 10, "aa", 0))
+        run_pair(
+            shake_hands(Hello(PROTOCOL_VERSION, role, TERMS, 10, "aa", 0, 4)),
+            shake_hands(Hello(PROTOCOL_VERSION, role, TERMS, 10, "aa", 0, 4)),
+        )
 
 
 def test_a_role_that_does_not_exist_is_refused_without_repeating_it():
@@ -143,8 +157,8 @@ def test_the_same_ids_in_another_order_are_refused():
     turned = ids.take(np.arange(10)[::-1])
     with pytest.raises(AgreementError, match="order"):
         run_pair(
-            shake_hands("alice", TERMS, 10, ids.digest(), 0),
-            shake_hands("bob", TERMS, 10, turned.digest(), 0),
+            shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, ids.digest(), 0, 4)),
+            shake_hands(Hello(PROTOCOL_VERSION, "bob", TERMS, 10, turned.digest(), 0, 4)),
         )
 
 
@@ -161,13 +175,13 @@ def test_the_ends_of_the_range_are_accepted(bits):
 
 
 def test_alice_refuses_as_bob_does():
-    side = ByHand("alice", shake_hands("alice", TERMS, 10, "aa", 0))
-    assert side.said == [Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0)]
+    side = ByHand("alice", shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)))
+    assert side.said == [Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)]
     with pytest.raises(AgreementError, match="this side has 10 rows, the peer 9"):
         side.feed(replace(OURS, rows=9))
 
 
 def test_anything_but_a_greeting_is_refused_by_name():
-    side = ByHand("alice", shake_hands("alice", TERMS, 10, "aa", 0))
+    side = ByHand("alice", shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)))
     with pytest.raises(RemoteProtocolError, match="sent EncryptedResidues where Hello was due"):
         side.feed(EncryptedResidues(0, EncryptedVector(b"", 1)))

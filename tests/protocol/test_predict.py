@@ -66,11 +66,11 @@ def test_only_bob_learns_anything():
     )
     assert nothing is None
     assert heard == [
-        Hello(PROTOCOL_VERSION, "bob", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0)
+        Hello(PROTOCOL_VERSION, "bob", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 3)
     ]
 
 
-HELLO = Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0)
+HELLO = Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 4)
 
 
 @pytest.mark.parametrize("rows", [0, 10, 12])

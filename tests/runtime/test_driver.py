@@ -104,8 +104,8 @@ def test_a_malformed_frame_is_the_peers_fault():
         ("bob", scores(0, 1.0), False),
         ("bob", residues(0), True),
         ("alice", residues(0), False),
-        ("alice", Hello(1, "", "", 0, "", 0), True),
-        ("bob", Hello(1, "", "", 0, "", 0), True),
+        ("alice", Hello(1, "", "", 0, "", 0, 4), True),
+        ("bob", Hello(1, "", "", 0, "", 0, 4), True),
     ],
 )
 def test_each_role_sends_only_its_own_messages(role, message, allowed):

@@ -111,7 +111,7 @@ def test_a_peer_that_leaves_early_is_a_deadlock_that_says_so():
 
 
 def chatty(role: str) -> Program[None]:
-    yield from send(Hello(1, role, "", 0, "", 0))
+    yield from send(Hello(1, role, "", 0, "", 0, 4))
 
 
 def silent() -> Program[None]:
@@ -191,7 +191,7 @@ def test_an_error_in_a_listener_closes_both(place):
     def loud() -> Program[None]:
         try:
             yield from emit(Progress(0, 1))
-            yield from send(Hello(1, "", "", 0, "", 0))
+            yield from send(Hello(1, "", "", 0, "", 0, 4))
         finally:
             ended.append("loud")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tacit.errors import MalformedFrame, RemoteProtocolError, TranscriptError
+from tacit.errors import TranscriptError
 from tacit.protocol.alice import train_revealed
 from tacit.protocol.codec import encode
 from tacit.protocol.events import Event, GradientSeen
@@ -95,14 +95,14 @@ def test_a_recording_that_lacks_one_of_her_frames_is_refused(dropped):
 def test_a_recording_with_one_more_of_her_frames_is_refused():
     recording, _, _ = talk()
     more = (*recording.records, recording.records[0])
-    with pytest.raises(TranscriptError, match="sent 3 frames, the recording has 4"):
+    with pytest.raises(TranscriptError, match="holds more of alice's frames than the replay sent"):
         replay(alice(COINS.fork("a")), replace(recording, records=more))
 
 
-def test_a_foreign_message_in_the_recording_is_refused_as_the_peers():
+def test_a_foreign_message_in_the_recording_is_refused():
     recording, _, _ = talk()
     swapped = (recording.records[0], ("bob", recording.records[0][1]))
-    with pytest.raises(RemoteProtocolError, match="PartialScores where EncryptedResidues was due"):
+    with pytest.raises(TranscriptError, match="PartialScores where EncryptedResidues was due"):
         replay(alice(COINS.fork("a")), replace(recording, records=swapped))  # type: ignore[arg-type]
 
 
@@ -110,7 +110,7 @@ def test_bytes_that_are_no_message_are_refused():
     recording, _, _ = talk()
     cut = ("bob", encode(residues(0))[:-1])
     broken = Transcript({}, (recording.records[0], cut))  # type: ignore[arg-type]
-    with pytest.raises(MalformedFrame):
+    with pytest.raises(TranscriptError, match="cannot be replayed"):
         replay(alice(COINS.fork("a")), broken)
 
 

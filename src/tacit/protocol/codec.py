@@ -10,8 +10,9 @@
 
 Fields follow in the order of their class; there are no names and no optional parts, so that one
 message has one encoding: ``encode(decode(frame)) == frame`` for every frame that is accepted.
-Decoding hostile bytes raises ``MalformedFrame`` and nothing else, and allocates no more than a
-frame's own length.
+Decoding hostile bytes raises ``MalformedFrame`` and nothing else, and takes memory of a small
+multiple of the frame's own length: most for a release of many narrow numbers, about twenty times
+its bytes, of which there may be 2^20.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ MAGIC = b"TACT"
 VERSION = 1
 MAX_FRAME = 64 << 20
 MAX_TEXT = 64 << 10
+MAX_RELEASED = 1 << 20
 
 MESSAGES: tuple[type[Message], ...] = (
     Hello,
@@ -83,11 +85,15 @@ class _Reader:
 _U8, _U16, _U32, _I64 = (struct.Struct("<" + letter) for letter in "BHIq")
 
 
-def _write_int(value: int) -> bytes:
+def _packed(form: struct.Struct, value: int) -> bytes:
     try:
-        return _I64.pack(value)
+        return form.pack(value)
     except struct.error:
-        raise LocalProtocolError("an integer field does not fit 64 bits") from None
+        raise LocalProtocolError(f"a number does not fit {8 * form.size} bits") from None
+
+
+def _write_int(value: int) -> bytes:
+    return _packed(_I64, value)
 
 
 def _read_int(reader: _Reader) -> int:
@@ -95,7 +101,7 @@ def _read_int(reader: _Reader) -> int:
 
 
 def _write_bytes(value: bytes) -> bytes:
-    return _U32.pack(len(value)) + value
+    return _packed(_U32, len(value)) + value
 
 
 def _read_bytes(reader: _Reader) -> bytes:
@@ -103,7 +109,10 @@ def _read_bytes(reader: _Reader) -> bytes:
 
 
 def _write_str(value: str) -> bytes:
-    data = value.encode()
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        raise LocalProtocolError("a text field is not Unicode") from None
     if len(data) > MAX_TEXT:
         raise LocalProtocolError(f"a text field of {len(data)} bytes exceeds {MAX_TEXT}")
     return _write_bytes(data)
@@ -123,10 +132,7 @@ def _write_floats(value: FloatArray) -> bytes:
     if value.ndim != 1 or value.dtype != np.float64:
         raise LocalProtocolError("scores must be a vector of float64")
     if not np.isfinite(value).all():
-        raise LocalProtocolError(
-            "a score is not finite: the training has diverged",
-            hint="lower the learning rate, or scale or clip the features",
-        )
+        raise LocalProtocolError("a score is not finite")
     return _U32.pack(len(value)) + value.astype("<f8", copy=False).tobytes()
 
 
@@ -139,7 +145,7 @@ def _read_floats(reader: _Reader) -> FloatArray:
 
 
 def _write_cipher(value: EncryptedVector | EncryptedAnswer) -> bytes:
-    return _U32.pack(value.length) + _write_bytes(value.data)
+    return _packed(_U32, value.length) + _write_bytes(value.data)
 
 
 def _cipher_reader(kind: type[C]) -> Callable[[_Reader], C]:
@@ -151,12 +157,19 @@ def _cipher_reader(kind: type[C]) -> Callable[[_Reader], C]:
 
 
 def _write_release(value: Released[Residues]) -> bytes:
+    if not isinstance(value, Released):
+        raise LocalProtocolError(
+            "a value that depends on labels is not Released", hint="pass it through a mechanism"
+        )
     numbers = value.value
+    if len(numbers) > MAX_RELEASED:
+        raise LocalProtocolError(f"a release of {len(numbers)} numbers exceeds {MAX_RELEASED}")
     if any(number < 0 for number in numbers):
         raise LocalProtocolError("a released residue is negative")
     width = max(1, (max(numbers, default=0).bit_length() + 7) // 8)
     body = b"".join(number.to_bytes(width, "big") for number in numbers)
-    return _write_str(value.event.name) + _U16.pack(width) + _U32.pack(len(numbers)) + body
+    head = _packed(_U16, width) + _packed(_U32, len(numbers))
+    return _write_str(value.event.name) + head + body
 
 
 def _read_release(reader: _Reader) -> Released[Residues]:
@@ -164,6 +177,8 @@ def _read_release(reader: _Reader) -> Released[Residues]:
     if name not in EVENTS:
         raise MalformedFrame("a release is of an unknown kind")
     width, count = reader.number(_U16), reader.number(_U32)
+    if count > MAX_RELEASED:
+        raise MalformedFrame(f"a release of {count} numbers exceeds {MAX_RELEASED}")
     data = reader.take(width * count)
     if width != 1 and not any(data[::width] if width else b""):
         # Only the narrowest width is canonical.
@@ -215,6 +230,8 @@ def field_codecs(kind: type[Message]) -> tuple[tuple[str, _FieldCodec], ...]:
 
 
 _BY_CODE = {kind.code: (kind, field_codecs(kind)) for kind in MESSAGES}
+if len(_BY_CODE) != len(MESSAGES):
+    raise LocalProtocolError("two messages share a code")
 
 
 def encode(message: Message) -> bytes:

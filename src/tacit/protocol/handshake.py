@@ -2,13 +2,15 @@
 
 Each party says its version, its role, its terms (the settings that must agree, in canonical form),
 how many rows it has and the digest of their ids in order. A difference ends the run with an error
-that names it. ``magnitude_bits`` is the one thing told about a party's features: the smallest b
-such that no value exceeds 2^b in size. It sets the width of the fixed-point products.
+that names it. Two things are told about a party's features: how many columns there are, which
+bounds the length of an answer, and ``magnitude_bits``, the smallest b such that no value exceeds
+2^b in size, which sets the width of the fixed-point products.
 """
 
 from __future__ import annotations
 
 from tacit.config import differences
+from tacit.data.tables import FeatureTable
 from tacit.errors import AgreementError, RemoteProtocolError
 from tacit.protocol.messages import Hello, Role
 from tacit.protocol.steps import Program, receive, send
@@ -17,9 +19,27 @@ PROTOCOL_VERSION = 1
 MAX_MAGNITUDE_BITS = 40
 
 
-def shake_hands(
-    role: Role, terms: str, rows: int, ids_digest: str, magnitude_bits: int
-) -> Program[Hello]:
+def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int = 0) -> Hello:
+    """What a party says first.
+
+    Args:
+        role: Who is speaking.
+        terms: The settings that must agree, in canonical form.
+        features: The table whose rows are meant.
+        magnitude_bits: The size of its values, where the conversation needs it.
+    """
+    return Hello(
+        version=PROTOCOL_VERSION,
+        role=role,
+        terms=terms,
+        rows=features.rows,
+        ids_digest=features.ids.digest(),
+        magnitude_bits=magnitude_bits,
+        columns=len(features.columns),
+    )
+
+
+def shake_hands(ours: Hello) -> Program[Hello]:
     """Exchanges greetings and compares them.
 
     Returns:
@@ -27,8 +47,8 @@ def shake_hands(
 
     Raises:
         AgreementError: Versions, roles, terms or rows differ.
+        RemoteProtocolError: The peer's table has an absurd size.
     """
-    ours = Hello(PROTOCOL_VERSION, role, terms, rows, ids_digest, magnitude_bits)
     yield from send(ours)
     theirs = yield from receive(Hello)
     _compare(ours, theirs)
@@ -66,3 +86,5 @@ def _compare(ours: Hello, theirs: Hello) -> None:
             f"the peer's features are said to need {theirs.magnitude_bits} bits",
             hint="scale or clip the features",
         )
+    if theirs.columns < 0:
+        raise RemoteProtocolError("the peer's table is said to have a negative number of columns")

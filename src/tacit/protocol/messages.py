@@ -42,6 +42,7 @@ class Hello(Message):
     rows: int
     ids_digest: str
     magnitude_bits: int
+    columns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,11 @@ class Driver(Generic[R]):
                     self._outlet(encode(step.message))
                 elif isinstance(step, Emit):
                     self._observe(step.event)
+                else:
+                    raise LocalProtocolError(
+                        f"{self.role}'s program yields {type(step).__name__}, which is no step",
+                        hint="call helpers with yield from",
+                    )
                 step = next(self._program)
             self._expected = step.expected
         except StopIteration as done:

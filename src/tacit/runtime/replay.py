@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Iterator
 from typing import TypeVar
 
-from tacit.errors import TranscriptError
+from tacit.errors import CryptoError, ProtocolError, TranscriptError
 from tacit.protocol.messages import Role
 from tacit.protocol.steps import Program
 from tacit.runtime.driver import Driver, Observer, ignore
@@ -33,29 +33,35 @@ def replay(
 
     Raises:
         TranscriptError: The program says something else than it said then, or the recording ends
-            early.
+            early, goes on too long or is no conversation of this program.
     """
-    sent: list[bytes] = []
-    driver = Driver(role, program, sent.append, observe)
-    driver.start()
-    for frame in transcript.frames("bob" if role == "alice" else "alice"):
-        if driver.finished:
-            raise TranscriptError("the recording goes on after the program has finished")
-        driver.feed(frame)
-    if not driver.finished:
+    then = enumerate(transcript.frames(role))
+
+    def check(frame: bytes) -> None:
+        # At once, not at the end: with other coins the first difference shows before its effects.
+        number, before = next(then, (-1, b""))
+        if verify and frame != before:
+            where = f"{role}'s frame {number}" if number >= 0 else f"the end of {role}'s frames"
+            raise TranscriptError(f"the replay differs from the recording at {where}")
+
+    driver = Driver(role, program, check, observe)
+    try:
+        _feed(driver, transcript.frames("bob" if role == "alice" else "alice"))
+    finally:
         driver.close()
-        raise TranscriptError(f"the recording ends where {driver.expects} was due")
-    if verify:
-        _compare(sent, transcript, role)
+    if verify and next(then, None) is not None:
+        raise TranscriptError(f"the recording holds more of {role}'s frames than the replay sent")
     return driver.result
 
 
-def _compare(sent: list[bytes], transcript: Transcript, role: Role) -> None:
-    then = list(islice(transcript.frames(role), len(sent) + 1))
-    for number, (now, before) in enumerate(zip(sent, then, strict=False)):
-        if now != before:
-            raise TranscriptError(
-                f"the replay differs from the recording at {role}'s frame {number}"
-            )
-    if len(sent) != len(then):
-        raise TranscriptError(f"the replay sent {len(sent)} frames, the recording has {len(then)}")
+def _feed(driver: Driver[R], frames: Iterator[bytes]) -> None:
+    try:
+        driver.start()
+        for frame in frames:
+            if driver.finished:
+                raise TranscriptError("the recording goes on after the program has finished")
+            driver.feed(frame)
+    except (ProtocolError, CryptoError) as problem:
+        raise TranscriptError(f"the recording cannot be replayed: {problem.message}") from None
+    if not driver.finished:
+        raise TranscriptError(f"the recording ends where {driver.expects} was due")

@@ -97,13 +97,15 @@ class TranscriptFile:
     """
 
     def __init__(self, path: Path, header: Header) -> None:
+        if not path.name:
+            raise OutputError("this is not the name of a file", where=str(path))
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
         self._records = 0
         self._footer: Header = {}
+        text = _json_bytes(header)
         try:
             self._stream: BinaryIO = self._partial.open("wb")
-            text = _json_bytes(header)
             self._stream.write(MAGIC + _HEAD.pack(VERSION, len(text)) + text)
         except OSError as problem:
             raise self._unwritable(problem) from None
@@ -138,6 +140,9 @@ class TranscriptFile:
             self._partial.replace(self._path)
         except OSError as problem:
             raise self._unwritable(problem) from None
+        except BaseException:
+            self._discard()
+            raise
 
     def _discard(self) -> None:
         with contextlib.suppress(OSError, AttributeError):
@@ -204,7 +209,7 @@ def _take_text(stream: BinaryIO, size: int) -> bytes:
 def _parse(text: bytes) -> Header:
     try:
         values = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise TranscriptError("the transcript's header or footer is not JSON") from None
     if not isinstance(values, dict):
         raise TranscriptError("the transcript's header or footer is not a JSON object")

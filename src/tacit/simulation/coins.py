@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.errors import TranscriptError
+from tacit.errors import ConfigError, TranscriptError
 from tacit.rng import KeyedEntropy
 from tacit.runtime.transcript import Header
 
@@ -34,7 +34,7 @@ class DataCoins:
         try:
             found = header["coins"]
             return cls(*(KeyedEntropy(bytes.fromhex(found[name])) for name in ("split", "permute")))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, ConfigError):
             raise TranscriptError("the transcript's header is not that of a recorded run") from None
 
 

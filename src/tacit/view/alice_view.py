@@ -13,7 +13,7 @@ from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.config import Agreement
 from tacit.crypto.registry import scheme
 from tacit.data.tables import FeatureTable
-from tacit.errors import TranscriptError
+from tacit.errors import ConfigError, TranscriptError
 from tacit.numerics.fixedpoint import FixedPoint, magnitude_bits
 from tacit.protocol.alice import train_revealed
 from tacit.protocol.events import Event, GradientSeen
@@ -61,7 +61,7 @@ class AliceView:
             agreement = Agreement.of(header["agreement"])
             coins = KeyedEntropy(bytes.fromhex(header["coins"]["alice"]))
             digest = header["features_digest"]
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
             raise TranscriptError("the transcript's header is not that of a recorded run") from None
         if digest != features.digest():
             raise TranscriptError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
-from tacit.protocol.handshake import shake_hands
+from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import PartialScores
 from tacit.protocol.prediction import PREDICTION_TERMS, chunks
 from tacit.protocol.steps import Program, send
@@ -12,6 +12,6 @@ from tacit.protocol.steps import Program, send
 
 def predict(features: FeatureTable, weights: FloatArray) -> Program[None]:
     """Sends ``X_A w_A`` for every row, chunk by chunk."""
-    yield from shake_hands("alice", PREDICTION_TERMS, features.rows, features.ids.digest(), 0)
+    yield from shake_hands(greeting("alice", PREDICTION_TERMS, features))
     for number, rows in chunks(features.rows):
         yield from send(PartialScores(number, features.values[rows] @ weights))

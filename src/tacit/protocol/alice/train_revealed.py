@@ -20,14 +20,14 @@ from tacit.arrays import FloatArray, IndexArray
 from tacit.config import Agreement
 from tacit.crypto.base import PublicKey, Scheme
 from tacit.data.tables import FeatureTable
-from tacit.errors import RemoteProtocolError
+from tacit.errors import DivergenceError, RemoteProtocolError
 from tacit.numerics.fixedpoint import FixedPoint, magnitude_bits
 from tacit.numerics.logistic import Penalty
 from tacit.numerics.schedule import LearningRate
 from tacit.protocol.batches import Batch, BatchPlan
 from tacit.protocol.capacity import gradient_capacity
 from tacit.protocol.events import GradientSeen
-from tacit.protocol.handshake import shake_hands
+from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import (
     EncryptedResidues,
     MaskedGradient,
@@ -54,9 +54,7 @@ def train(
         Her weights, one per column.
     """
     size = magnitude_bits(features.largest)
-    yield from shake_hands(
-        "alice", agreement.canonical(), features.rows, features.ids.digest(), size
-    )
+    yield from shake_hands(greeting("alice", agreement.canonical(), features, size))
     setup = yield from receive(Setup)
     key = scheme.read_public(
         setup.public_key, agreement.key_bits, gradient_capacity(agreement, size, features.rows)
@@ -75,7 +73,13 @@ def train(
     weights = np.zeros(len(features.columns))
     for batch in plan:
         rows = features.values.take(batch.rows, axis=0)
-        yield from send(PartialScores(batch.iteration, rows @ weights))
+        scores = rows @ weights
+        if not np.isfinite(scores).all():
+            raise DivergenceError(
+                "a score is not finite: the training has diverged",
+                hint="lower the learning rate, or scale or clip the features",
+            )
+        yield from send(PartialScores(batch.iteration, scores))
         # The range is known since the handshake, and the key's capacity checks it once more.
         total = yield from _gradient(key, fixed.rounded(rows).T, batch, masks, coins)
         yield from emit(GradientSeen(batch.iteration, batch.epoch, batch.rows, weights, total))

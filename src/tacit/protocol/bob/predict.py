@@ -7,7 +7,7 @@ import numpy as np
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
 from tacit.errors import RemoteProtocolError
-from tacit.protocol.handshake import shake_hands
+from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import PartialScores
 from tacit.protocol.prediction import PREDICTION_TERMS, chunks
 from tacit.protocol.steps import Program, receive, require_turn
@@ -15,7 +15,7 @@ from tacit.protocol.steps import Program, receive, require_turn
 
 def predict(features: FeatureTable, weights: FloatArray) -> Program[FloatArray]:
     """Adds Alice's partial scores to Bob's: the log-odds of every row."""
-    yield from shake_hands("bob", PREDICTION_TERMS, features.rows, features.ids.digest(), 0)
+    yield from shake_hands(greeting("bob", PREDICTION_TERMS, features))
     scores = np.empty(features.rows)
     for number, rows in chunks(features.rows):
         message = yield from receive(PartialScores)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.arrays import FloatArray, IndexArray
+from tacit.arrays import FloatArray
 from tacit.config import Agreement
-from tacit.crypto.base import Scheme, SecretKey
+from tacit.crypto.base import EncryptedAnswer, Scheme
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import RemoteProtocolError
-from tacit.numerics.fixedpoint import FixedPoint, magnitude_bits
+from tacit.numerics.fixedpoint import FixedPoint
 from tacit.numerics.logistic import Penalty, gradient, residue
 from tacit.numerics.schedule import LearningRate
 from tacit.privacy.base import Mechanism
@@ -21,7 +21,7 @@ from tacit.privacy.ledger import Ledger
 from tacit.protocol.batches import Batch, BatchPlan
 from tacit.protocol.capacity import gradient_capacity
 from tacit.protocol.events import Progress
-from tacit.protocol.handshake import shake_hands
+from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import (
     EncryptedResidues,
     MaskedGradient,
@@ -60,13 +60,8 @@ def train(
     Returns:
         His weights, one per column.
     """
-    hello = yield from shake_hands(
-        "bob",
-        agreement.canonical(),
-        features.rows,
-        features.ids.digest(),
-        magnitude_bits(features.largest),
-    )
+    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
+    hello = yield from shake_hands(greeting("bob", agreement.canonical(), features))
     key = scheme.generate(
         agreement.key_bits,
         gradient_capacity(agreement, hello.magnitude_bits, features.rows),
@@ -90,7 +85,9 @@ def train(
         rows = features.values.take(batch.rows, axis=0)
         scores = (yield from _partial_scores(batch)) + rows @ weights
         residues = residue(scores, labels.values[batch.rows])
-        masked = yield from _masked_gradient(key, fixed.encode(residues, 0), batch, coins)
+        encrypted = key.encrypt(fixed.encode(residues, 0), coins)
+        yield from send(EncryptedResidues(batch.iteration, encrypted))
+        masked = key.decrypt((yield from _masked_gradient(batch, hello.columns)))
         ledger.charge(mechanism.event, batch.rows)
         released = mechanism.release(masked, noise)
         yield from send(RevealedGradient(batch.iteration, released))
@@ -115,11 +112,11 @@ def _partial_scores(batch: Batch) -> Program[FloatArray]:
     return message.scores
 
 
-def _masked_gradient(
-    key: SecretKey, residues: IndexArray, batch: Batch, coins: Entropy
-) -> Program[tuple[int, ...]]:
-    encrypted = key.encrypt(residues, coins)
-    yield from send(EncryptedResidues(batch.iteration, encrypted))
+def _masked_gradient(batch: Batch, columns: int) -> Program[EncryptedAnswer]:
     message = yield from receive(MaskedGradient)
     require_turn("MaskedGradient", message.iteration, batch.iteration)
-    return key.decrypt(message.answer)
+    if message.answer.length != columns:
+        raise RemoteProtocolError(
+            f"the peer answers with {message.answer.length} entries for {columns} columns"
+        )
+    return message.answer
