@@ -35,7 +35,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Runs the command line; returns the exit code."""
     try:
-        result = app(arguments, standalone_mode=False)
+        result = app(arguments, prog_name="tacit", standalone_mode=False)
     except TacitError as problem:
         return _complain(problem.diagnostics(), problem.exit_code)
     except TyperException as problem:
@@ -63,6 +63,8 @@ def run(arguments: list[str]) -> int:
             "  try:   set TACIT_DEBUG=1 and report the traceback",
             BUG,
         )
+    if result == INTERRUPTED:  # the parser turns an interrupt into its exit code, in silence
+        return _complain("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
 
 

@@ -1,0 +1,196 @@
+"""The commands as a person or a script meets them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tacit
+from tacit.__main__ import run
+from tacit.cli.options import SHARED
+from tacit.config import Settings
+from tests.bad_input import CASES, Case, outcome
+
+QUICK = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
+
+
+def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """The real program in a process of its own."""
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [sys.executable, "-m", "tacit", *shlex.split(line)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+def test_wrong_input_gets_a_clear_error(case: Case):
+    code, out, err = outcome(case)
+    assert code in (2, *range(10, 80))
+    assert err.startswith("error: ")
+    assert "Traceback" not in err
+    assert "bug in tacit" not in err
+    assert out == ""
+
+
+def test_train_prints_one_json_object_and_nothing_else():
+    done = command(f"train {QUICK} --json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["rows_train"] == 455
+
+
+def test_audit_prints_one_json_object_and_nothing_else():
+    done = command(f"audit {QUICK} --json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    assert found["attacks"][0]["name"] == "exact-solve"
+    assert found["attacks"][0]["accuracy"] == 1.0
+
+
+def test_json_says_what_the_python_api_says(capsys):
+    assert run(shlex.split(f"train {QUICK} --json")) == 0
+    printed = json.loads(capsys.readouterr().out)
+    record = tacit.train(
+        dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1
+    ).to_dict()
+    for each in (printed, record):
+        each.pop("seconds")
+    assert printed == record
+
+
+@pytest.mark.parametrize("name", ["train", "audit"])
+def test_tables_fit_a_hundred_columns_and_have_no_colours_off_a_terminal(name, capsys):
+    assert run(shlex.split(f"{name} {QUICK}")) == 0
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "\x1b" not in text
+    assert "epsilon is infinite" in text
+
+
+def test_settings_come_from_a_file_and_options_lie_over_it(tmp_path, capsys):
+    path = tmp_path / "run.toml"
+    path.write_text(
+        'dataset = "breast-cancer"\nmechanism = "none"\nscheme = "clear"\n'
+        "epochs = 3\nbatch-size = 100\nseed = 1\n"
+    )
+    assert run(["train", "--config", str(path), "--epochs", "1", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["epochs"], record["batch_size"]) == (1, 100)
+
+
+def test_every_setting_is_an_option_and_the_other_way_round():
+    assert set(SHARED) == set(Settings.model_fields) | {"config", "record"}
+
+
+@pytest.mark.parametrize("name", ["", "train", "audit", "demo"])
+def test_help_shows_examples_and_exits_well(name, capsys):
+    assert run([*name.split(), "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "Usage: tacit" in text
+    if name in ("train", "audit"):
+        assert "Examples" in text
+
+
+def test_the_command_alone_shows_its_help(capsys):
+    assert run([]) == 2
+    assert "Commands" in capsys.readouterr().out
+
+
+def test_version(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"tacit {tacit.__version__}\n"
+
+
+def test_a_full_disk_is_named():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tacit", "train", *shlex.split(QUICK)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    assert done.returncode == 74
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    program = f"{shlex.quote(sys.executable)} -m tacit audit {QUICK} --json"
+    line = f"{program} | head -c 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_a_bug_is_told_without_a_traceback_unless_asked_for(monkeypatch, capsys):
+    def broken(**_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr("tacit.api.train", broken)
+    monkeypatch.delenv("TACIT_DEBUG", raising=False)
+    assert run(shlex.split(f"train {QUICK}")) == 1
+    said = capsys.readouterr().err
+    assert "a bug in tacit: ZeroDivisionError: oops" in said
+    assert "Traceback" not in said
+    monkeypatch.setenv("TACIT_DEBUG", "1")
+    assert run(shlex.split(f"train {QUICK}")) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_interrupting_is_told_in_a_word(monkeypatch, capsys):
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.api.train", interrupted)
+    assert run(shlex.split(f"train {QUICK}")) == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def test_progress_with_time_left_is_shown_on_a_terminal_only():
+    """A real pseudo-terminal on standard error; the JSON on standard output stays clean."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        done = subprocess.Popen(
+            [sys.executable, "-m", "tacit", *shlex.split(f"train {QUICK} --json --epochs 200")],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+        )
+        os.close(theirs)
+        out, _ = done.communicate(timeout=120)
+        shown = b""
+        while True:
+            try:
+                part = screen.read(65536)
+            except OSError:  # the terminal closes when the last writer has gone
+                break
+            if not part:
+                break
+            shown += part
+    assert done.returncode == 0
+    assert json.loads(out)["epochs"] == 200
+    assert b"training" in shown
+    assert b"left" in shown
+
+
+def test_demo_recovers_every_label_with_real_keys():
+    done = command("demo --json")
+    record = json.loads(done.stdout)
+    assert (record["scheme"], record["key_bits"]) == ("paillier", 3072)
+    assert record["attacks"][0]["accuracy"] == 1.0
