@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.__main__ import run
+from tacit.api import train
 
 HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"
@@ -62,6 +63,16 @@ def every(column: int, value: Callable[[int], str]) -> Callable[[], bytes]:
 def cut_gzip() -> bytes:
     whole = gzip.compress(table(people()), mtime=0)
     return whole[: len(whole) // 2]
+
+
+def recorded() -> bytes:
+    """A whole transcript of a small run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        train(
+            dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1, record=path
+        )
+        return path.read_bytes()
 
 
 @dataclass(frozen=True)
@@ -143,6 +154,13 @@ CASES = (
     Case("a transcript of several runs", f"{NAMED} --scheme clear --seeds 2 --record run"),
     Case("a transcript that is not there", "audit --transcript nowhere"),
     Case("a file that is no transcript", "audit --transcript x", "x", lambda: b"something else"),
+    Case("a setting beside a transcript", "audit --transcript x --epochs 5", "x", recorded),
+    Case(
+        "a settings file beside a mechanism that is none",
+        "train --config run.toml",
+        "run.toml",
+        lambda: b'mechanism = "magic"\ndataset = "breast-cancer"\n',
+    ),
     Case(
         "a transcript cut short",
         "audit --transcript x",
@@ -182,7 +200,8 @@ def render() -> str:
         "exit code.\nThis page is made by `python -m tests.bad_input > docs/errors.md`; a test "
         "compares it with what the program says.\n",
         "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in tacit |\n"
-        "| 2 | wrong usage of the command |\n| 10 | a setting |\n| 20 | data |\n"
+        "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
+        "| 11 | the training diverged |\n| 20 | data |\n"
         "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
         "| 40 | the connection failed |\n| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 70 | a transcript |\n"

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import tacit
-from tacit.errors import ConfigError, TranscriptError
+from tacit.errors import ConfigError, DivergenceError, TranscriptError
 from tacit.report.record import to_json
+from tacit.runtime.transcript import Transcript, TranscriptFile
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -65,6 +66,8 @@ ATTACK_KEYS = {
     "accuracy_low",
     "accuracy_high",
     "auc",
+    "auc_low",
+    "auc_high",
     "decided",
     "decided_correct",
     "seconds",
@@ -136,7 +139,8 @@ def test_runs_without_a_seed_differ():
 )
 def test_weights_equal_the_centralised_trainers_to_fixed_point(options):
     record = tacit.train(**{**SMALL, **options}).to_dict()
-    assert record["max_weight_difference"] < record["weight_bound"]
+    bound = record["weight_bound"]
+    assert bound is None if "l1" in options else record["max_weight_difference"] < bound
     assert record["max_weight_difference"] < 2e-5
     assert record["test"]["auc"] == pytest.approx(record["centralised"]["auc"], abs=1e-9)
 
@@ -291,3 +295,110 @@ def test_the_large_datasets_come_near_the_papers_baseline(dataset_dir, name, acc
     ).to_dict()
     assert record["test"]["accuracy"] == pytest.approx(accuracy, abs=0.03)
     assert record["test"]["auc"] == pytest.approx(auc, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"permute_labels": True},
+        {"epochs": 50},
+        {"mechanism": "bogus"},
+        {"label": "x"},
+        {"seeds": 2},
+    ],
+    ids=str,
+)
+def test_a_recorded_run_keeps_its_own_settings(tmp_path, options):
+    path = tmp_path / "run.transcript"
+    tacit.train(**SMALL, record=path)
+    with pytest.raises(ConfigError, match="settled by the transcript"):
+        tacit.audit(transcript=path, **options)
+
+
+def test_other_labels_than_the_recorded_ones_are_refused(tmp_path):
+    """The features alone would not tell: judging by other labels would say nothing."""
+    path = tmp_path / "run.transcript"
+    tacit.train(people(), **OWN, record=path, seed=1)
+    assert tacit.audit(people(), transcript=path).to_dict()["attacks"]
+    turned = people().with_columns(default=1 - pl.col("default"))
+    with pytest.raises(TranscriptError, match="labels are not those"):
+        tacit.audit(turned, transcript=path)
+
+
+def test_shuffled_truth_is_marked_in_the_record_and_the_verdict():
+    record = tacit.audit(**SMALL, shuffle_truth=True).to_dict()
+    assert record["shuffle_truth"] is True
+    assert record["verdict"].startswith("Judged against labels shuffled after the run.")
+    assert tacit.audit(**SMALL).to_dict()["shuffle_truth"] is False
+
+
+@pytest.mark.parametrize("damage", [{"settings": 5}, {"settings": "x"}, {"coins": []}, {}])
+def test_a_header_that_makes_no_sense_is_a_transcript_error(tmp_path, damage):
+    path = tmp_path / "run.transcript"
+    tacit.train(**SMALL, record=path)
+    whole = Transcript.load(path)
+    header = {**whole.header, **damage} if damage else {}
+    with TranscriptFile(path, header) as file:
+        for sender, frame in whole.records:
+            file(sender, frame)
+        file.conclude(whole.footer)
+    with pytest.raises(TranscriptError):
+        tacit.audit(transcript=path)
+
+
+def test_a_transcript_without_its_footer_is_a_transcript_error(tmp_path):
+    path = tmp_path / "run.transcript"
+    tacit.train(**SMALL, record=path)
+    whole = Transcript.load(path)
+    with TranscriptFile(path, whole.header) as file:
+        for sender, frame in whole.records:
+            file(sender, frame)
+    with pytest.raises(TranscriptError):
+        tacit.audit(transcript=path)
+
+
+def test_a_transcript_is_for_its_owners_eyes_only(tmp_path):
+    path = tmp_path / "run.transcript"
+    tacit.train(**SMALL, record=path)
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_columns_and_labels_come_as_arrays_frames_or_tables():
+    frame = people().select("age", "balance")
+    labels = people()["default"]
+    options: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
+    table = tacit.FeatureTable.of(frame)
+    sources: list[tuple[object, object]] = [
+        (frame, labels),
+        (frame.to_numpy(), labels.to_numpy()),
+        (pd.DataFrame(frame.to_dict(as_series=False)), pd.Series(labels.to_list())),
+        (table, tacit.LabelTable.of(labels)),
+    ]
+    weights = [tacit.train(*source, **options).weights["alice"] for source in sources]
+    for other in weights[1:]:
+        np.testing.assert_array_equal(weights[0], other)
+
+
+def test_there_is_no_bound_on_the_weights_with_l1_or_a_rate_beyond_two_over_l():
+    """The L1 step jumps at zero, and beyond 2/L a step expands distances."""
+    assert tacit.train(**SMALL).to_dict()["weight_bound"] is not None
+    assert tacit.train(**SMALL, l1=0.2).to_dict()["weight_bound"] is None
+    assert tacit.train(**{**SMALL, "learning_rate": 50.0}).to_dict()["weight_bound"] is None
+
+
+def test_a_diverging_training_is_named_on_either_side():
+    for columns in ("all", 1):
+        with pytest.raises(DivergenceError):
+            tacit.train(**{**SMALL, "learning_rate": 1e308, "alice_columns": columns})
+
+
+def test_a_summary_averages_what_has_a_mean_and_invents_nothing():
+    record = tacit.audit(**{**SMALL, "seeds": 3}).to_dict()
+    runs = record["runs"]
+    assert record["max_weight_difference"] == max(run["max_weight_difference"] for run in runs)
+    assert "verdict" not in record
+    assert "calibration" not in record["test"]
+    exact = record["attacks"][0]
+    assert (exact["accuracy_low"], exact["accuracy_high"]) == (1.0, 1.0)
+    assert exact["decided_correct"] == 1.0
+    assert record["rows_train"] == 455

@@ -243,20 +243,20 @@ def toml(tmp_path):
 
 def test_a_file_of_settings_is_read(toml):
     path = toml('dataset = "breast-cancer"\nbatch-size = 5\nalice-columns = ["a", "b"]\n')
-    values = Settings.from_toml(path)
+    values = Settings.read_toml(path)
     assert values == {"dataset": "breast-cancer", "batch-size": 5, "alice-columns": ["a", "b"]}
     assert Settings.of({"mechanism": "none", **values}).alice_columns == ("a", "b")
 
 
 def test_an_absent_file_is_named(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read: No such file") as raised:
-        Settings.from_toml(tmp_path / "absent.toml")
+        Settings.read_toml(tmp_path / "absent.toml")
     assert raised.value.where == str(tmp_path / "absent.toml")
 
 
 def test_a_folder_is_not_settings(tmp_path):
     with pytest.raises(ConfigError, match="cannot be read"):
-        Settings.from_toml(tmp_path)
+        Settings.read_toml(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -265,14 +265,14 @@ def test_a_folder_is_not_settings(tmp_path):
 def test_a_file_that_is_not_toml_is_named(toml, text):
     path = toml(text)
     with pytest.raises(ConfigError, match="not TOML") as raised:
-        Settings.from_toml(path)
+        Settings.read_toml(path)
     assert raised.value.where == str(path)
 
 
 @pytest.mark.parametrize("text", ["[train]\nepochs = 1\n", "epochs = {first = 1}\n"])
 def test_a_table_in_the_file_is_refused(toml, text):
     with pytest.raises(ConfigError, match="is a table; settings stand at the top level"):
-        Settings.from_toml(toml(text))
+        Settings.read_toml(toml(text))
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_table_in_the_file_is_refused(toml, text):
 def test_a_wrong_setting_in_the_file_is_named_with_the_file(toml, text, said):
     path = toml(text)
     with pytest.raises(ConfigError, match=said) as raised:
-        Settings.from_toml(path)
+        Settings.read_toml(path)
     assert raised.value.where == str(path)
 
 

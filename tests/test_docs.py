@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit import errors
 from tacit.__main__ import run
 from tests import bad_input
 
@@ -64,6 +65,15 @@ def test_errors_page_is_what_the_program_says():
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     assert page == bad_input.render(), "remake it: python -m tests.bad_input > docs/errors.md"
     assert len(bad_input.CASES) >= 25
+
+
+def test_every_exit_code_is_documented():
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    listed = {int(code) for code in re.findall(r"^\| (\d+)", page, flags=re.MULTILINE)}
+    kinds = [errors.TacitError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        assert kind.exit_code in listed or 30 <= kind.exit_code <= 33, kind.__name__
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

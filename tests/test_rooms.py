@@ -70,7 +70,6 @@ def test_the_public_names_are_pinned():
         "AuditResult",
         "FeatureTable",
         "LabelTable",
-        "Settings",
         "TacitError",
         "TrainResult",
         "__version__",

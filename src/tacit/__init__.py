@@ -6,7 +6,6 @@ And it shows you whether they could tell anyway.
 from __future__ import annotations
 
 from tacit.api import AuditResult, TrainResult, audit, train
-from tacit.config import Settings
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import TacitError
 from tacit.version import __version__
@@ -15,7 +14,6 @@ __all__ = [
     "AuditResult",
     "FeatureTable",
     "LabelTable",
-    "Settings",
     "TacitError",
     "TrainResult",
     "__version__",

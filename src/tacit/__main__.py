@@ -6,9 +6,9 @@
     1    a bug in tacit                    40     the connection failed
     2    wrong usage of the command        50     keys, ciphertexts or ranges
     10   a setting                         60     a guarantee would be broken
-    20   data                              70     a transcript
-    21   a dataset that cannot be had      74     a result could not be written
-    130  interrupted
+    11   the training diverged             70     a transcript
+    20   data                              74     a result could not be written
+    21   a dataset that cannot be had      130    interrupted
 """
 
 from __future__ import annotations

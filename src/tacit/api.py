@@ -16,14 +16,14 @@ from tacit.audit.runner import Findings, examine
 from tacit.config import Settings
 from tacit.data.tables import LabelTable
 from tacit.errors import ConfigError, TranscriptError
-from tacit.report.record import audit_record, mean_record
 from tacit.rng import KeyedEntropy
 from tacit.runtime.driver import Observer, ignore
 from tacit.runtime.transcript import Transcript
-from tacit.simulation.coins import DataCoins
 from tacit.simulation.outcome import Outcome
+from tacit.simulation.record import RecordedRun
 from tacit.simulation.run import simulate
 from tacit.simulation.source import arrange, load_raw
+from tacit.summary import summary
 from tacit.view.alice_view import AliceView
 
 Announce = Callable[[str], None]
@@ -52,7 +52,7 @@ class TrainResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The record of ``tacit train --json``."""
-        return mean_record([outcome.to_dict() for outcome in self.outcomes])
+        return summary([outcome.to_dict() for outcome in self.outcomes])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class AuditResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The record of ``tacit audit --json``."""
-        return mean_record(list(self.runs))
+        return summary(list(self.runs))
 
     def attack(self, name: str) -> dict[str, Any]:
         """One attack's figures.
@@ -79,6 +79,7 @@ class AuditResult:
 
 def train(
     data: object = None,
+    labels: object = None,
     *,
     record: str | Path | None = None,
     observe: Observer = ignore,
@@ -87,10 +88,13 @@ def train(
     """Trains a logistic regression between two simulated parties.
 
     Args:
-        data: A pandas or polars frame, or a path; or leave it out and name a ``dataset``.
+        data: A path, or a pandas or polars frame with a ``label`` column; or columns alone (also a
+            NumPy array or a ``FeatureTable``) with ``labels`` beside them; or nothing, and
+            ``dataset`` names one.
+        labels: The 0/1 labels of the rows (an array, a series or a ``LabelTable``).
         record: Write the transcript to this file (one seed only).
         observe: Called with each event of the run.
-        options: Fields of ``Settings``: mechanism, scheme, epochs, alice_columns, seed, …
+        options: Settings: mechanism, scheme, epochs, alice_columns, seed, …
 
     Returns:
         Metrics, weights, ledger and traffic.
@@ -106,10 +110,8 @@ def train(
       try:   did you mean breast-cancer? ...
     """
     settings, table = _settings(data, options)
-    if record is not None and settings.seeds > 1:
-        raise ConfigError("a transcript holds one run", where="--record", hint="leave --seeds out")
-    raw = load_raw(settings, table)
-    target = None if record is None else Path(record)
+    target = _target(record, settings)
+    raw = load_raw(settings, table, labels)
     return TrainResult(
         tuple(simulate(each, raw, record=target, observe=observe) for each in _per_seed(settings))
     )
@@ -117,6 +119,7 @@ def train(
 
 def audit(
     data: object = None,
+    labels: object = None,
     *,
     transcript: str | Path | None = None,
     record: str | Path | None = None,
@@ -129,13 +132,15 @@ def audit(
 
     Args:
         data: As for ``train``.
-        transcript: A file that ``train`` recorded, instead of a new run.
+        labels: As for ``train``.
+        transcript: A file that ``train`` recorded, instead of a new run; its own settings hold, and
+            only ``data`` and ``data_dir`` may say where its rows lie now.
         record: Write the transcript of the new run to this file (one seed only).
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
             chance.
         observe: Called with each event of the training.
         announce: Called with the name of each attack before it runs.
-        options: Fields of ``Settings``.
+        options: Settings, as for ``train``.
 
     Raises:
         TacitError: With what is wrong, where, and the way out.
@@ -148,48 +153,85 @@ def audit(
         if record is not None:
             raise ConfigError("a transcript is read or recorded, not both", where="--record")
         loaded = Transcript.load(Path(transcript))
-        return AuditResult((_audit_recorded(loaded, data, options, shuffle_truth, announce),))
+        run = _audit_recorded(loaded, (data, labels), options, shuffle_truth, announce)
+        return AuditResult((run,))
     settings, table = _settings(data, options)
-    if record is not None and settings.seeds > 1:
-        raise ConfigError("a transcript holds one run", where="--record", hint="leave --seeds out")
-    raw = load_raw(settings, table)
+    target = _target(record, settings)
+    raw = load_raw(settings, table, labels)
     runs = []
     for each in _per_seed(settings):
-        target = None if record is None else Path(record)
         outcome = simulate(each, raw, keep=True, record=target, observe=observe)
         if outcome.transcript is None:
             raise TranscriptError("the run kept no transcript")
         view = AliceView.of(outcome.transcript, outcome.data.alice_train)
         truth = _truth(outcome.data.labels_train, shuffle_truth, each.seed)
-        runs.append(audit_record(outcome.to_dict(), examine(view, truth, announce=announce)))
+        findings = examine(view, truth, announce=announce)
+        runs.append(_audit_record(outcome.to_dict(), findings, shuffle_truth))
     return AuditResult(tuple(runs))
+
+
+# What an audit of a recording may be told: where the rows lie now. All else is the recording's.
+_RELOCATIONS = ("data", "data_dir")
 
 
 def _audit_recorded(
     transcript: Transcript,
-    data: object,
+    given: tuple[object, object],
     options: dict[str, object],
     shuffle_truth: bool,
     announce: Announce,
 ) -> dict[str, Any]:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
-    settings, table = _settings(data, {**transcript.header.get("settings", {}), **options})
-    vertical = arrange(settings, load_raw(settings, table), DataCoins.of_header(transcript.header))
+    run = RecordedRun.of(transcript)
+    for name, value in options.items():
+        if name not in _RELOCATIONS and value is not None:
+            raise ConfigError(
+                f"{name.replace('_', '-')} is settled by the transcript",
+                where=f"--{name.replace('_', '-')}",
+                hint="with --transcript only --data and --data-dir may be given",
+            )
+    settings, table = _settings(given[0], {**run.settings.model_dump(), **_set(options)})
+    vertical = arrange(settings, load_raw(settings, table, given[1]), run.coins)
     view = AliceView.of(transcript, vertical.alice_train)
+    run.require_labels(vertical.labels_train)
     truth = _truth(vertical.labels_train, shuffle_truth, settings.seed)
-    findings: Findings = examine(view, truth, announce=announce)
-    return audit_record(transcript.footer, findings)
+    return _audit_record(run.record, examine(view, truth, announce=announce), shuffle_truth)
+
+
+def _audit_record(
+    training: dict[str, Any], findings: Findings, shuffle_truth: bool
+) -> dict[str, Any]:
+    """A training's record with what the attacks found."""
+    note = "Judged against labels shuffled after the run. " if shuffle_truth else ""
+    return {
+        **training,
+        "shuffle_truth": shuffle_truth,
+        "controls": [control.to_dict() for control in findings.controls],
+        "attacks": [attack.to_dict() for attack in findings.attacks],
+        "skipped": [skipped.to_dict() for skipped in findings.skipped],
+        "verdict": note + findings.verdict,
+    }
+
+
+def _set(options: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in options.items() if value is not None}
 
 
 def _settings(data: object, options: dict[str, object]) -> tuple[Settings, object]:
     """The checked settings, and the table where one was given in Python."""
-    given = {key: value for key, value in options.items() if value is not None}
     if isinstance(data, str | Path):
-        return Settings.of({**given, "data": str(data)}).resolved(), None
-    return Settings.of(given).resolved(), data
+        return Settings.of({**_set(options), "data": str(data)}).resolved(), None
+    return Settings.of(_set(options)).resolved(), data
+
+
+def _target(record: str | Path | None, settings: Settings) -> Path | None:
+    if record is not None and settings.seeds > 1:
+        raise ConfigError("a transcript holds one run", where="--record", hint="leave --seeds out")
+    return None if record is None else Path(record)
 
 
 def _per_seed(settings: Settings) -> list[Settings]:
+    """One run's settings for each seed; without a first seed they count from 0."""
     if settings.seeds == 1:
         return [settings]
     first = settings.seed or 0

@@ -59,17 +59,23 @@ class _Checked(BaseModel):
             plain[known[spelled]] = value
         try:
             return cls.model_validate(plain)
+        except ConfigError as problem:
+            raise ConfigError(problem.message, where=where) from None
+
+    def __init__(self, **values: object) -> None:
+        try:
+            super().__init__(**values)
         except ValidationError as problem:
-            raise _explain(problem, where) from None
+            raise _explain(problem) from None
 
 
-def _explain(problem: ValidationError, where: str) -> ConfigError:
+def _explain(problem: ValidationError) -> ConfigError:
     first = problem.errors(include_url=False, include_context=False)[0]
     name = str(first["loc"][0]).replace("_", "-") if first["loc"] else ""
     reason = first["msg"].removeprefix("Value error, ")
     given = "" if first["type"] in ("missing", "value_error") else f", not {first['input']!r}"
     subject = f"setting {name}: " if name else ""
-    return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}", where=where)
+    return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,7 @@ class Settings(_Checked):
         return self
 
     @classmethod
-    def from_toml(cls, path: Path) -> dict[str, Any]:
+    def read_toml(cls, path: Path) -> dict[str, Any]:
         """Reads a TOML file of settings; the command's own options are laid over it.
 
         Raises:

@@ -7,11 +7,12 @@ Everything random in Tacit (keys, masks, obfuscators, batch seeds, splits, noise
 - ``KeyedEntropy`` derives from a 32-byte key, by HMAC-SHA256 under distinct labels, the key of its
   own ChaCha20 stream [RFC8439, §2.4] and the keys of its forks, so that streams for different
   purposes are independent. Keyed by the operating system it serves simulations whose coins must be
-  replayed; keyed by a seed it makes a run repeatable, which is no protection at all, marks the run
-  as simulated, and is refused between real parties.
+  replayed; keyed by a seed it makes a run repeatable, which is no protection at all: the output
+  says so, and whatever connects two real parties must refuse it.
 
-Guarantee: ``below`` is exactly uniform (rejection), whatever the bound.
-Assumes: HMAC-SHA256 is a pseudorandom function and ChaCha20 a pseudorandom generator;
+**Guarantee.** ``below`` is exactly uniform (rejection), whatever the bound.
+
+**Assumes.** HMAC-SHA256 is a pseudorandom function and ChaCha20 a pseudorandom generator;
 ``os.urandom`` is seeded.
 """
 

@@ -16,7 +16,7 @@ from tacit.errors import PrivacyError
 from tacit.privacy.events import NonPrivate, PrivacyEvent
 from tacit.privacy.ledger import Ledger, Price, Statement, price
 
-# DESIGN section 6: scripts read these keys.
+# the record's contract: scripts read these keys.
 KEYS = [
     "claimed_epsilon_per_release",
     "residue_epsilon_per_release",

@@ -2,46 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tacit.errors import ConfigError
-from tacit.privacy.base import Mechanism, Released
+from tacit.privacy.base import Released
 from tacit.privacy.events import EVENTS, NonPrivate
 from tacit.privacy.ledger import Price, price
-from tacit.privacy.registry import MECHANISMS, mechanism
+from tacit.privacy.registry import MECHANISMS, mechanism, require_mechanism
 from tacit.privacy.unprotected import Unprotected
+from tacit.protocol.alice.registry import TRAININGS as ALICE
+from tacit.protocol.bob.registry import TRAININGS as BOB
 from tacit.rng import KeyedEntropy
+from tests.protocol.parties import agreement
 
-CONVERSATIONS = {"revealed"}
+AGREED = agreement()
 
 
 @pytest.fixture(params=sorted(MECHANISMS))
-def each(request) -> Mechanism:
-    return MECHANISMS[request.param]
+def each(request) -> Any:
+    return MECHANISMS[request.param](AGREED)
 
 
 def test_the_registry_is_known():
     assert set(MECHANISMS) == {"none"}
 
 
-def test_a_mechanism_is_found_by_its_name(each):
-    assert mechanism(each.name) is each
-
-
-def test_its_name_is_its_key():
-    assert all(name == found.name for name, found in MECHANISMS.items())
+def test_a_mechanism_is_made_from_the_agreement_that_names_it():
+    for name in MECHANISMS:
+        found = mechanism(AGREED.model_copy(update={"mechanism": name}))
+        assert found.name == name
 
 
 def test_an_unknown_name_is_refused_with_those_known():
-    with pytest.raises(ConfigError, match="unknown mechanism nome") as raised:
-        mechanism("nome")
-    assert "did you mean none?" in raised.value.hint
-    assert raised.value.where == "--mechanism"
+    for refuse in (
+        lambda: require_mechanism("nome"),
+        lambda: mechanism(AGREED.model_copy(update={"mechanism": "nome"})),
+    ):
+        with pytest.raises(ConfigError, match="unknown mechanism nome") as raised:
+            refuse()
+        assert "did you mean none?" in raised.value.hint
+        assert raised.value.where == "--mechanism"
 
 
 def test_the_registry_cannot_be_written():
     with pytest.raises(TypeError):
-        MECHANISMS["more"] = Unprotected()  # type: ignore[index]
+        MECHANISMS["more"] = Unprotected  # type: ignore[index]
 
 
 # --- the contract ------------------------------------------------------------------------------
@@ -64,7 +71,8 @@ def test_its_event_can_cross_the_wire(each):
 
 
 def test_it_says_what_it_rests_on_and_which_programs_use_it(each):
-    assert each.conversation in CONVERSATIONS
+    assert each.conversation in ALICE
+    assert each.conversation in BOB
     assert each.assumption
 
 

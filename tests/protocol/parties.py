@@ -16,15 +16,17 @@ from tacit.numerics.fixedpoint import FixedPoint
 from tacit.numerics.logistic import Penalty
 from tacit.numerics.schedule import LearningRate
 from tacit.numerics.sgd import train_centralised
-from tacit.privacy.base import Mechanism
+from tacit.privacy.base import GradientRelease
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unprotected import Unprotected
 from tacit.protocol.alice import train_revealed as alice_train
 from tacit.protocol.batches import BatchPlan
 from tacit.protocol.bob import train_revealed as bob_train
+from tacit.protocol.bob.batch_seed import batch_seed
 from tacit.protocol.codec import decode, encode
 from tacit.protocol.messages import Message
 from tacit.protocol.steps import Program
+from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.runtime.driver import Driver
 
@@ -83,7 +85,7 @@ class Tables:
 
 
 def alice_program(tables: Tables, terms: Agreement, scheme: Scheme = CLEAR) -> Program[FloatArray]:
-    return alice_train.train(tables.alice, terms, scheme, ALICE)
+    return alice_train.train(tables.alice, Terms(terms, scheme), ALICE)
 
 
 def bob_program(
@@ -91,18 +93,16 @@ def bob_program(
     terms: Agreement,
     scheme: Scheme = CLEAR,
     *,
-    mechanism: Mechanism | None = None,
+    mechanism: GradientRelease | None = None,
     ledger: Ledger | None = None,
 ) -> Program[FloatArray]:
     method = mechanism or Unprotected()
     book = ledger or Ledger(tables.labels.rows, method.assumption)
-    return bob_train.train(
-        tables.bob, tables.labels, terms, scheme, method, book, BOB, free=tables.free
-    )
+    return bob_train.train(tables.bob, tables.labels, Terms(terms, scheme), method, book, BOB)
 
 
 def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:
-    seed = bob_train.batch_seed(BOB)
+    seed = batch_seed(BOB)
     return BatchPlan(seed, tables.labels.rows, terms.batch_size, terms.epochs)
 
 

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as npst
 from tacit.arrays import FloatArray
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector
 from tacit.errors import LocalProtocolError, MalformedFrame
-from tacit.privacy.base import Released
+from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import EVENTS, NonPrivate
 from tacit.protocol.codec import MAX_FRAME, MAX_TEXT, MESSAGES, decode, encode, field_codecs
 from tacit.protocol.messages import (
@@ -27,7 +27,6 @@ from tacit.protocol.messages import (
     Message,
     PartialScores,
     PublicBytes,
-    Residues,
     RevealedGradient,
     Setup,
 )
@@ -376,7 +375,7 @@ class BareNumbers(Message):
     code = 204
     senders = ("bob",)
 
-    residues: Residues
+    residues: MaskedProduct
 
 
 @dataclass(frozen=True, slots=True)

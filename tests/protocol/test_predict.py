@@ -77,7 +77,7 @@ HELLO = Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.di
 def test_bob_refuses_another_number_of_scores(rows):
     side = ByHand("bob", bob.predict(TABLES.bob, W_BOB))
     side.feed(HELLO)
-    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows of a chunk of 11"):
+    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows where 11 are due"):
         side.feed(PartialScores(0, np.zeros(rows)))
 
 

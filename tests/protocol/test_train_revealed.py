@@ -12,7 +12,7 @@ import pytest
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
 from tacit.crypto.clear import ClearScheme
 from tacit.crypto.paillier import PaillierScheme
-from tacit.data.tables import LabelTable
+from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import (
     AgreementError,
     CryptoError,
@@ -123,7 +123,10 @@ def test_the_intercept_carries_no_penalty():
     tables = SPLITS["halves-and-intercept"]
     agreed = agreement(l2=1.0, epochs=3)
     free = joint_weights(tables, agreed)
-    paid = joint_weights(Tables(tables.alice, tables.bob, tables.labels, free=0), agreed)
+    plain = FeatureTable.of(
+        tables.bob.values, columns=[f"c{at}" for at in range(len(tables.bob.columns))]
+    )
+    paid = joint_weights(Tables(tables.alice, plain, tables.labels), agreed)
     assert abs(free[-1] - paid[-1]) > 0.01
 
 
@@ -163,8 +166,7 @@ def test_alices_program_takes_no_labels():
     hints = get_type_hints(alice_train.train)
     assert set(inspect.signature(alice_train.train).parameters) == {
         "features",
-        "agreement",
-        "scheme",
+        "terms",
         "entropy",
     }
     assert LabelTable not in hints.values()
@@ -514,13 +516,13 @@ def test_bob_refuses_every_message_that_is_not_due(before, due, message):
 def test_bob_refuses_another_number_of_scores(rows, said):
     """Two scores would fit the second, short batch, not this one."""
     side = bob_after(ALICES_HELLO)
-    with pytest.raises(RemoteProtocolError, match=f"{said} of a batch of 4"):
+    with pytest.raises(RemoteProtocolError, match=f"{said} where 4 are due"):
         side.feed(PartialScores(0, np.zeros(rows)))
 
 
 def test_bob_refuses_full_scores_for_the_short_last_batch():
     side = bob_after(ALICES_HELLO, SCORES, MaskedGradient(0, answer(1, 2, 3)))
-    with pytest.raises(RemoteProtocolError, match="scored 4 rows of a batch of 2"):
+    with pytest.raises(RemoteProtocolError, match="scored 4 rows where 2 are due"):
         side.feed(PartialScores(1, np.zeros(4)))
 
 

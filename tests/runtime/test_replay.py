@@ -10,6 +10,7 @@ from tacit.errors import TranscriptError
 from tacit.protocol.alice import train_revealed
 from tacit.protocol.codec import encode
 from tacit.protocol.events import Event, GradientSeen
+from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.runtime.pair import run_pair
 from tacit.runtime.replay import replay
@@ -145,7 +146,7 @@ def recorded() -> Transcript:
 
 def test_the_training_of_other_coins_is_refused():
     """Other coins are other masks: her first answer already differs from the recorded one."""
-    program = train_revealed.train(TABLES.alice, AGREED, CLEAR, KeyedEntropy.from_seed(8))
+    program = train_revealed.train(TABLES.alice, Terms(AGREED, CLEAR), KeyedEntropy.from_seed(8))
     with pytest.raises(TranscriptError, match="differs from the recording"):
         replay(program, recorded())
 

@@ -21,6 +21,7 @@ from tacit.crypto.paillier import PaillierScheme
 from tacit.errors import CryptoError, LocalProtocolError, TranscriptError
 from tacit.protocol.alice import train_revealed
 from tacit.protocol.events import Event, GradientSeen
+from tacit.protocol.terms import Terms
 from tacit.rng import Entropy, KeyedEntropy
 from tacit.runtime.pair import run_pair
 from tacit.runtime.replay import replay
@@ -41,8 +42,8 @@ from tests.view.conftest import Run
 
 def test_observations_are_those_of_the_live_run(run):
     found = run.view.observations
-    assert len(found.gradients) == len(run.live) == run.outcome.iterations
-    assert all(same(now, then) for now, then in zip(found.gradients, run.live, strict=True))
+    assert len(found.events) == len(run.live) == run.outcome.iterations
+    assert all(same(now, then) for now, then in zip(found.events, run.live, strict=True))
     assert same(found.weights, run.outcome.alice_weights)
 
 
@@ -50,14 +51,14 @@ def test_the_fast_replay_equals_the_full_verifying_one(run):
     view = run.view
     seen: list[Event] = []
     weights = replay(
-        train_revealed.train(view.features, view.agreement, ClearScheme(), view.coins),
-        view.transcript,
+        train_revealed.train(view.features, Terms(view.agreement, ClearScheme()), view.coins),
+        view.conversation,
         verify=True,
         observe=seen.append,
     )
     fast = view.observations
     assert same(weights, fast.weights)
-    assert all(same(one, two) for one, two in zip(seen, fast.gradients, strict=True))
+    assert all(same(one, two) for one, two in zip(seen, fast.events, strict=True))
 
 
 def test_observations_are_computed_once(run):
@@ -71,7 +72,7 @@ def test_a_view_of_a_file_is_the_view_of_the_run(run, tmp_path):
             file(*record)
     loaded = AliceView.of(Transcript.load(tmp_path / "t"), run.outcome.data.alice_train)
     assert same(loaded.observations.weights, run.outcome.alice_weights)
-    assert loaded.agreement == run.outcome.agreement
+    assert loaded.agreement == run.outcome.terms.agreement
 
 
 def test_she_has_her_features_her_weights_and_the_gradients(run):
@@ -200,9 +201,10 @@ class WitnessScheme:
 def test_encoded_is_what_was_multiplied(run):
     view, witness = run.view, WitnessScheme()
     replay(
-        train_revealed.train(view.features, view.agreement, witness, view.coins), view.transcript
+        train_revealed.train(view.features, Terms(view.agreement, witness), view.coins),
+        view.conversation,
     )
-    gradients = view.observations.gradients
+    gradients = view.observations.of(GradientSeen)
     assert len(witness.matrices) == len(gradients)
     for matrix, seen in zip(witness.matrices, gradients, strict=True):
         assert np.array_equal(view.encoded(seen.rows).T, matrix)
@@ -227,7 +229,7 @@ def test_recall_gives_the_same_view_under_paillier():
     )
     recording = recorder.finish({})
     found = replay(
-        train_revealed.train(tables.alice, agreed, RecallScheme(scheme), ALICE),
+        train_revealed.train(tables.alice, Terms(agreed, RecallScheme(scheme)), ALICE),
         recording,
         verify=False,
         observe=again.append,
@@ -259,3 +261,12 @@ def test_recall_refuses_a_bad_key_as_the_real_scheme_does():
 def test_a_view_makes_no_keys():
     with pytest.raises(LocalProtocolError, match="makes no keys"):
         RecallScheme(ClearScheme()).generate(0, Capacity(8, 8, 2), KeyedEntropy.from_seed(1))
+
+
+def test_a_view_holds_neither_the_header_nor_the_footer_of_its_recording(run):
+    """They tell how the run was made (the seed gives Bob's key) and what it gave."""
+    view = run.view
+    assert view.conversation.header == {}
+    assert view.conversation.footer == {}
+    assert view.conversation.records == run.transcript.records
+    assert "seed" not in view.agreement.model_dump()

@@ -1,8 +1,10 @@
 """``exact-solve``: the paper's attack. Solve ``X^T r = g``; the sign of ``r_i`` is the label.
 
-Where a batch has full rank the residues are integers on the public grid, and the attack checks that
-they satisfy Alice's integer equations to the last bit: a certificate, not an estimate. Rows are
-taken from the first batch that determines them; batches that cannot add anything are skipped.
+Where a batch is numerically of full rank the residues are integers on the public grid, and the
+attack checks that they satisfy Alice's integer equations to the last bit: a certificate, not an
+estimate. Without it a row is called certain only where its residue stands clear of rounding and of
+whatever the other rows may have mixed in. Rows are taken from the first batch that determines them;
+batches that cannot add anything are skipped.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from itertools import groupby
 import numpy as np
 
 from tacit.attacks.base import LabelGuess
-from tacit.attacks.linear import solve
+from tacit.attacks.linear import gradients, residue_step, solve
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
 
@@ -29,26 +31,28 @@ class ExactSolveAttack:
         rows = view.features.rows
         scores = np.zeros(rows)
         certain = np.zeros(rows, dtype=bool)
-        half_step = 2.0 ** -(view.agreement.residue_bits + 1)
-        tried = determined = 0
-        for _, epoch in groupby(view.observations.gradients, key=lambda seen: seen.epoch):
+        # Less than half a step of the grid is a residue of zero, whose sign says nothing.
+        half_step = residue_step(view) / 2
+        tried = full = certified = 0
+        for _, epoch in groupby(gradients(view), key=lambda seen: seen.epoch):
             open_batches = [seen for seen in epoch if not certain[seen.rows].all()]
             for solved in solve(view, open_batches):
                 tried += 1
-                determined += solved.exact
-                # Less than half a step of the grid is a residue of zero, whose sign says nothing;
-                # without the certificate a residue must also stand clear of rounding.
-                floor = half_step if solved.exact else max(half_step, solved.rounding)
-                sure = solved.determined & (np.abs(solved.residues) > floor)
+                full += solved.full_rank
+                certified += solved.exact
+                doubt = 0.0 if solved.exact else solved.rounding + solved.mixing
+                clear = np.abs(solved.residues) > np.maximum(half_step, doubt)
+                sure = solved.determined & clear & ~certain[solved.seen.rows]
                 scores[solved.seen.rows[sure]] = np.sign(solved.residues[sure])
                 certain[solved.seen.rows[sure]] = True
-        return LabelGuess(scores, certain, certain, _remark(determined, tried, int(certain.sum())))
+        remark = _remark(tried, full, certified, int(certain.sum()))
+        return LabelGuess(scores, certain, certain, remark)
 
 
-def _remark(determined: int, tried: int, rows: int) -> str:
-    if determined == tried:
-        return f"{determined} of {tried} batches determined"
-    if determined:
-        return f"{determined} of {tried} batches determined; the others are not determined"
-    fixed = f", though they fix {rows} single rows" if rows else ""
-    return f"not determined: none of {tried} batches has full rank{fixed}"
+def _remark(tried: int, full: int, certified: int, rows: int) -> str:
+    if not full:
+        fixed = f", though they fix {rows} single rows" if rows else ""
+        return f"not determined: none of {tried} batches has full rank{fixed}"
+    others = "; the others are not determined" if full < tried else ""
+    doubtful = f"; {full - certified} not certified to the last bit" if certified < full else ""
+    return f"{full} of {tried} batches determined{others}{doubtful}"

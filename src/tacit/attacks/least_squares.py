@@ -2,8 +2,9 @@
 
 Where a batch has more rows than Alice has columns the system leaves freedom; the solution of least
 norm is the projection of the true residues onto what she can see, and its sign is right more often
-than not. A row's estimates are averaged over the epochs, each weighted by how much of the row the
-batch shows.
+than not. A row's estimates are summed over the epochs. An estimate is ``leverage * residue`` plus a
+share of the other rows, so that the sum ranks first the rows she sees best; dividing by the
+leverage would rank first those she sees least.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.attacks.base import LabelGuess
-from tacit.attacks.linear import solve
+from tacit.attacks.linear import gradients, residue_step, solve
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
 
@@ -26,15 +27,14 @@ class LeastSquaresAttack:
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def infer(self, view: AliceView) -> LabelGuess:
-        """Averages each row's estimates; it is never certain."""
+        """Sums each row's estimates; it is never certain."""
         rows = view.features.rows
         total, weight = np.zeros(rows), np.zeros(rows)
-        for solved in solve(view, view.observations.gradients):
-            # E[estimate] = leverage * residue + a share of the others: the sum over epochs divided
-            # by the sum of leverages is the weighted mean of estimate / leverage.
+        for solved in solve(view, gradients(view)):
             total[solved.seen.rows] += solved.residues
             weight[solved.seen.rows] += solved.leverage
-        scores = np.divide(total, weight, out=np.zeros(rows), where=weight > _SEEN_AT_ALL)
-        # A residue of less than half a step of the grid is zero, and its estimate only rounding.
-        signal = np.abs(scores) > 2.0 ** -(view.agreement.residue_bits + 1)
-        return LabelGuess(scores, signal, np.zeros(rows, dtype=bool))
+        # A residue of less than half a step of the grid is zero, and its estimate only rounding:
+        # the ratio is the estimate at the scale of a residue, however little of it was seen.
+        residues = np.divide(total, weight, out=np.zeros(rows), where=weight > _SEEN_AT_ALL)
+        signal = np.abs(residues) > residue_step(view) / 2
+        return LabelGuess(total, signal, np.zeros(rows, dtype=bool))

@@ -1,4 +1,13 @@
-"""Runs every attack that applies to a view, and says why the others do not."""
+"""Runs every attack that applies to a view, and says why the others do not.
+
+**Guarantee.** An attack gets the view and nothing else; the truth meets its guess afterwards, in
+``judge``. Every attack and every control is either scored or listed with what it lacks. Where an
+attack has no signal, what is known without it stands in: the model's guess, or where Alice has no
+weights the commoner label.
+
+**Assumes.** The labels are those of the run that was viewed: row ids are compared, nothing else is.
+Attacks are code of ours; nothing here keeps one from looking for labels elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +18,14 @@ from dataclasses import dataclass
 from tacit.attacks.base import LabelAttack
 from tacit.attacks.controls import ModelOnlyControl
 from tacit.attacks.registry import ATTACKS
-from tacit.audit.judge import AttackScore, ControlScore, judge, prior
+from tacit.audit.judge import (
+    AttackScore,
+    ControlScore,
+    commoner_label,
+    control,
+    judge,
+    prior,
+)
 from tacit.audit.verdict import verdict
 from tacit.data.tables import LabelTable
 from tacit.view.alice_view import AliceView
@@ -17,7 +33,7 @@ from tacit.view.alice_view import AliceView
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """An attack that did not apply."""
+    """An attack, or a control, that did not apply."""
 
     name: str
     reason: str
@@ -51,22 +67,35 @@ def examine(
         truth: The labels of her rows, in the same order; no attack sees them.
         attacks: Which to run.
         announce: Called with each attack's name before it starts.
+
+    Returns:
+        The scores of controls and attacks, who was skipped and why, and the verdict.
+
+    Raises:
+        RowOrderError: The labels are not those of the view's rows, in their order.
     """
     truth.ids.require_same(view.features.ids, names=("the labels", "alice"))
-    model_only = ModelOnlyControl()
-    fallback = model_only.infer(view)
-    control = judge(model_only.name, fallback, truth)
-    scores: list[AttackScore] = []
+    controls = [prior(truth)]
     skipped: list[Skipped] = []
+    fallback = commoner_label(truth)
+    model_only = ModelOnlyControl()
+    if lacks := _lacks(model_only, view):
+        skipped.append(lacks)
+    else:
+        fallback = model_only.infer(view)
+        controls.append(control(model_only.name, fallback, truth))
+    scores: list[AttackScore] = []
     for attack in attacks:
-        missing = attack.needs - view.signals
-        if missing:
-            lacks = ", ".join(sorted(signal.value for signal in missing))
-            skipped.append(Skipped(attack.name, f"Alice does not have {lacks}"))
+        if lacks := _lacks(attack, view):
+            skipped.append(lacks)
             continue
         announce(attack.name)
         start = time.perf_counter()
         guess = attack.infer(view).completed(fallback)
         scores.append(judge(attack.name, guess, truth, time.perf_counter() - start))
-    controls = (prior(truth), ControlScore(control.name, control.accuracy, control.auc))
-    return Findings(controls, tuple(scores), tuple(skipped), verdict(controls, scores))
+    return Findings(tuple(controls), tuple(scores), tuple(skipped), verdict(controls, scores))
+
+
+def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:
+    missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
+    return Skipped(attack.name, f"Alice does not have {missing}") if missing else None

@@ -62,7 +62,7 @@ SHARED: dict[str, Any] = {
     "feature_bits": _option(int, "Binary digits of a feature (16).", _PROTECTION),
     "residue_bits": _option(int, "Binary digits of a residue (20).", _PROTECTION),
     "seed": _option(int, "Repeatable simulation; no protection against who knows it.", _RUN),
-    "seeds": _option(int, "Run this many seeds and report means.", _RUN),
+    "seeds": _option(int, "Run this many seeds, from --seed or 0 on, and report means.", _RUN),
     "permute_labels": _option(
         bool, "Canary run: shuffle the labels before training.", _RUN, "--permute-labels"
     ),
@@ -101,5 +101,5 @@ def merged(values: dict[str, object]) -> dict[str, object]:
     given = {key: value for key, value in values.items() if value is not None}
     if not isinstance(config, Path):
         return given
-    base = {key.replace("-", "_"): value for key, value in Settings.from_toml(config).items()}
+    base = {key.replace("-", "_"): value for key, value in Settings.read_toml(config).items()}
     return {**base, **given}

@@ -2,8 +2,8 @@
 
 **This is no protection.** A "ciphertext" is the number itself: whoever sees the bytes sees the
 values. It exists so that a simulation of a training, whose parties share a process anyway, computes
-exactly what the protecting schemes compute, and is named and refused wherever two real parties meet
-(``protects`` is False).
+exactly what the protecting schemes compute. ``protects`` is False: whatever connects two real
+parties must refuse it.
 
 The vector is its entries as little-endian int64; the answer is product plus mask modulo 2^64 as
 little-endian uint64.

@@ -1,8 +1,8 @@
 """Products of powers with one shared chain of squarings.
 
-The product of all ``b_i ^ e_i`` is computed as Straus did [1964]: write every exponent in signed
-digits, walk the bit positions from the top, square once per position, and multiply by a tabled
-power wherever an exponent has a digit. However many bases there are, there is one chain of
+The product of all ``b_i ^ e_i`` is computed as Straus did [Straus64]: write every exponent in
+signed digits, walk the bit positions from the top, square once per position, and multiply by a
+tabled power wherever an exponent has a digit. However many bases there are, there is one chain of
 squarings.
 
 The digits are the width-k non-adjacent form: odd, below 2^(k-1) in size, and at least k-1 zeros

@@ -6,8 +6,8 @@ of the wanted form.
 
 A candidate that survives trial division is tested by Baillie-PSW and 40 rounds of Miller-Rabin. No
 composite that passes the first is known; a round of the second passes a composite with probability
-at most 1/4, so 40 rounds leave 2^-80, and far less for random candidates [Damgård, Landrock,
-Pomerance 1993]. The rounds' bases come from GMP's own fixed generator: harmless for numbers that we
+at most 1/4, so 40 rounds leave 2^-80, and far less for random candidates [DamgardLP93].
+The rounds' bases come from GMP's own fixed generator: harmless for numbers that we
 drew, which nobody could choose against it, and the reason why ``looks_prime`` is no proof about a
 number that a stranger chose.
 """

@@ -13,7 +13,7 @@ from tacit.arrays import IndexArray
 from tacit.data.ids import RowIds
 from tacit.data.prepare import Preparation, fit
 from tacit.data.raw import RawData
-from tacit.data.tables import INTERCEPT, FeatureTable, LabelTable
+from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import ColumnError, ConfigError, ShapeError, nearest
 from tacit.rng import Entropy
 
@@ -147,7 +147,7 @@ class VerticalData:
     @property
     def intercept(self) -> bool:
         """Whether Bob's last column is the intercept."""
-        return self.bob_train.columns[-1:] == (INTERCEPT,)
+        return bool(self.bob_train.free)
 
 
 def prepare_vertical(

@@ -152,6 +152,11 @@ class FeatureTable:
         chosen = np.array([places[name] for name in names], dtype=np.intp)
         return FeatureTable(self.ids, names, np.take(self.values, chosen, axis=1))
 
+    @property
+    def free(self) -> int:
+        """How many of the last columns no penalty applies to: 1 where it is the intercept."""
+        return int(self.columns[-1:] == (INTERCEPT,))
+
     def with_intercept(self) -> FeatureTable:
         """The table with a column of ones, named "(intercept)", at its end.
 

@@ -1,1 +1,1 @@
-"""Measurements: benchmarks, and later the paper's tables and figures."""
+"""Measurements."""

@@ -24,14 +24,14 @@ from tacit.config import Agreement
 from tacit.crypto.clear import ClearScheme
 from tacit.data.ids import RowIds
 from tacit.data.tables import FeatureTable, LabelTable
-from tacit.numerics.logistic import Penalty, sigmoid
-from tacit.numerics.schedule import LearningRate
+from tacit.numerics.logistic import sigmoid
 from tacit.numerics.sgd import train_centralised
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unprotected import Unprotected
 from tacit.protocol.alice import train_revealed as alice
-from tacit.protocol.batches import BatchPlan
 from tacit.protocol.bob import train_revealed as bob
+from tacit.protocol.bob.batch_seed import batch_seed
+from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.runtime.pair import run_pair
 
@@ -85,21 +85,17 @@ def measure(
         feature_bits=16,
         residue_bits=20,
     )
-    bobs = coins.fork("bob")
-    plan = BatchPlan(bob.batch_seed(bobs), rows, batch_size, 1)
-    order = [batch.rows for batch in plan]
+    terms, bobs = Terms(agreement, ClearScheme()), coins.fork("bob")
+    order = [batch.rows for batch in terms.plan(batch_seed(bobs), rows)]
 
     def jointly() -> FloatArray:
-        scheme, ledger = ClearScheme(), Ledger(rows, "")
         return run_pair(
-            alice.train(features, agreement, scheme, coins.fork("alice")),
-            bob.train(nothing, labels, agreement, scheme, Unprotected(), ledger, bobs),
+            alice.train(features, terms, coins.fork("alice")),
+            bob.train(nothing, labels, terms, Unprotected(), Ledger(rows, ""), bobs),
         )[0]
 
     def centrally() -> FloatArray:
-        return train_centralised(
-            features.values, labels.values, order, LearningRate(LEARNING_RATE), Penalty()
-        )
+        return train_centralised(features.values, labels.values, order, terms.rate, terms.penalty)
 
     ours, plain = [], []
     for _ in range(repeats):

@@ -3,7 +3,7 @@
 Scores are logits: above 0 means 1. With ``TP`` and ``FP`` counted at each distinct score used as a
 threshold, ``P`` ones and ``N`` zeros::
 
-    AUC    = share of (one, zero) pairs in the right order, ties count half   [Mann-Whitney]
+    AUC    = share of (one, zero) pairs in the right order, ties count half
     PR-AUC = sum (recall_i - recall_(i-1)) precision_i, the average precision of scikit-learn
     KS     = max |TP/P - FP/N|
     Brier  = mean (p - y)^2

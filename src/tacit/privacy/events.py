@@ -1,4 +1,9 @@
-"""What a release was: frozen values that say what happened, apart from what it costs."""
+"""What a release was: frozen values that say what happened, apart from what it costs.
+
+**Guarantee.** None: an event is a statement.
+
+**Assumes.** Whoever makes one tells the truth about the release.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,11 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class PrivacyEvent:
-    """Something about the labels left Bob. Its name stands on the wire and keeps its meaning."""
+    """Something about the labels left Bob.
+
+    The name stands on the wire and keeps its meaning. Fields are reals, the parameters of the
+    release; a class checks them when it is made.
+    """
 
     name: ClassVar[str]
 

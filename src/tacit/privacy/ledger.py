@@ -3,8 +3,13 @@
 Composition is basic (epsilons add up): a row pays for each release that depends on its label. An
 event whose price is unknown is refused, never guessed.
 
-Guarantee: ``label_epsilon_total`` bounds the label privacy loss of the most-released row.
-Assumes: every label-dependent value left through ``charge``; the types of the messages see to that.
+**Guarantee.** ``label_epsilon_total`` bounds the label privacy loss of the row that paid most.
+
+**Assumes.** Every label-dependent value in clear left through ``charge``. The types of the messages
+keep arrays from leaving otherwise; a number, a text or public bytes they cannot judge, and under
+the scheme ``clear`` an encrypted vector is in clear. And a row's label reaches the releases of
+other rows only through values that were already released: where Bob updates his own weights with
+true residues, finite prices would be wrong. With ``none`` every price is infinite.
 """
 
 from __future__ import annotations

@@ -1,19 +1,16 @@
 """``none``: the paper's baseline. The gradient of every batch goes to Alice as it is.
 
-Guarantee: none. Where a batch has no more rows than Alice has independent columns she solves
+**Guarantee.** None. Where a batch has no more rows than Alice has independent columns she solves
 ``X^T r = g`` for the residues, and their signs are the labels [Tan22, Sec. III-C].
-Assumes: nothing helps; the ledger's epsilon is infinite.
+
+**Assumes.** Nothing helps; the ledger's epsilon is infinite.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
-
-from tacit.privacy.base import Released
+from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import NonPrivate
 from tacit.rng import Entropy
-
-T = TypeVar("T")
 
 
 class Unprotected:
@@ -24,6 +21,6 @@ class Unprotected:
     assumption = "no protection: Alice sees the gradient of every batch"
     event = NonPrivate()
 
-    def release(self, secret: T, entropy: Entropy) -> Released[T]:
+    def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The value as it is."""
         return Released.unprotected(secret)

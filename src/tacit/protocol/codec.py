@@ -6,7 +6,8 @@
     int     = i64                      str = count:u32 utf-8        bytes = count:u32 bytes
     floats  = count:u32 f64*           finite only
     cipher  = length:u32 bytes         length: entries of the vector
-    release = event:str width:u16 count:u32 (big-endian unsigned of that width)*
+    release = event:str f64* width:u16 count:u32 (big-endian unsigned of that width)*
+              the reals are the event's fields, in their order
 
 Fields follow in the order of their class; there are no names and no optional parts, so that one
 message has one encoding: ``encode(decode(frame)) == frame`` for every frame that is accepted.
@@ -26,9 +27,9 @@ import numpy as np
 
 from tacit.arrays import FloatArray
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector
-from tacit.errors import LocalProtocolError, MalformedFrame
-from tacit.privacy.base import Released
-from tacit.privacy.events import EVENTS
+from tacit.errors import LocalProtocolError, MalformedFrame, TacitError
+from tacit.privacy.base import MaskedProduct, Released
+from tacit.privacy.events import EVENTS, PrivacyEvent
 from tacit.protocol.messages import (
     EncryptedResidues,
     Hello,
@@ -36,7 +37,6 @@ from tacit.protocol.messages import (
     Message,
     PartialScores,
     PublicBytes,
-    Residues,
     RevealedGradient,
     Setup,
 )
@@ -156,7 +156,7 @@ def _cipher_reader(kind: type[C]) -> Callable[[_Reader], C]:
     return read
 
 
-def _write_release(value: Released[Residues]) -> bytes:
+def _write_release(value: Released[MaskedProduct]) -> bytes:
     if not isinstance(value, Released):
         raise LocalProtocolError(
             "a value that depends on labels is not Released", hint="pass it through a mechanism"
@@ -169,13 +169,28 @@ def _write_release(value: Released[Residues]) -> bytes:
     width = max(1, (max(numbers, default=0).bit_length() + 7) // 8)
     body = b"".join(number.to_bytes(width, "big") for number in numbers)
     head = _packed(_U16, width) + _packed(_U32, len(numbers))
-    return _write_str(value.event.name) + head + body
+    return _write_event(value.event) + head + body
 
 
-def _read_release(reader: _Reader) -> Released[Residues]:
-    name = _read_str(reader)
-    if name not in EVENTS:
+def _write_event(event: PrivacyEvent) -> bytes:
+    values = [getattr(event, each.name) for each in fields(event)]
+    return _write_str(event.name) + struct.pack(f"<{len(values)}d", *values)
+
+
+def _read_event(reader: _Reader) -> PrivacyEvent:
+    kind = EVENTS.get(_read_str(reader))
+    if kind is None:
         raise MalformedFrame("a release is of an unknown kind")
+    count = len(fields(kind))
+    values = struct.unpack(f"<{count}d", reader.take(8 * count))
+    try:
+        return kind(*values)
+    except TacitError:
+        raise MalformedFrame("a release's event has an impossible parameter") from None
+
+
+def _read_release(reader: _Reader) -> Released[MaskedProduct]:
+    event = _read_event(reader)
     width, count = reader.number(_U16), reader.number(_U32)
     if count > MAX_RELEASED:
         raise MalformedFrame(f"a release of {count} numbers exceeds {MAX_RELEASED}")
@@ -186,7 +201,7 @@ def _read_release(reader: _Reader) -> Released[Residues]:
     numbers = tuple(
         int.from_bytes(data[at : at + width], "big") for at in range(0, len(data), width)
     )
-    return Released(numbers, EVENTS[name]())
+    return Released(numbers, event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +218,7 @@ _FIELDS: Mapping[Any, _FieldCodec] = {
     PublicBytes: _FieldCodec(_write_bytes, _read_bytes, from_bob=True),
     EncryptedVector: _FieldCodec(_write_cipher, _cipher_reader(EncryptedVector), from_bob=True),
     EncryptedAnswer: _FieldCodec(_write_cipher, _cipher_reader(EncryptedAnswer), from_bob=True),
-    Released[Residues]: _FieldCodec(_write_release, _read_release, from_bob=True),
+    Released[MaskedProduct]: _FieldCodec(_write_release, _read_release, from_bob=True),
     FloatArray: _FieldCodec(_write_floats, _read_floats, from_bob=False),
 }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from tacit.arrays import FloatArray, IndexArray
+from tacit.arrays import FloatArray, IndexArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,14 @@ class Progress(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class GradientSeen(Event):
+class Observation(Event):
+    """Something Alice could note down; ``signal`` says in words what kind of thing it is."""
+
+    signal: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSeen(Observation):
     """Alice has unmasked the gradient of a batch: the heart of her view.
 
     ``gradient`` is ``X^T r`` summed over the batch (not averaged), in exact fixed-point integers:
@@ -29,8 +37,10 @@ class GradientSeen(Event):
     which the batch was scored.
     """
 
+    signal = "the gradient of each batch in clear"
+
     iteration: int
     epoch: int
     rows: IndexArray = field(repr=False)
     weights: FloatArray = field(repr=False)
-    gradient: IndexArray = field(repr=False)
+    gradient: IntArray = field(repr=False)

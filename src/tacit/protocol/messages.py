@@ -11,14 +11,11 @@ from typing import ClassVar, Literal, NewType
 
 from tacit.arrays import FloatArray
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector
-from tacit.privacy.base import Released
+from tacit.privacy.base import MaskedProduct, Released
 
 Role = Literal["alice", "bob"]
 PublicBytes = NewType("PublicBytes", bytes)
 """Bytes that say nothing about a label: a public key, a seed for the batches."""
-
-Residues = tuple[int, ...]
-"""Non-negative integers: a masked product as its key's owner decrypts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +94,4 @@ class RevealedGradient(Message):
     senders = ("bob",)
 
     iteration: int
-    gradient: Released[Residues]
+    gradient: Released[MaskedProduct]

@@ -138,7 +138,8 @@ def _facts(record: Record) -> Table:
 def facts(record: Record) -> list[tuple[str, str]]:
     """The lines below the metrics."""
     ledger = record["ledger"]
-    bits = f", {record['key_bits']:.0f} bits" if record["key_bits"] else " (hides nothing)"
+    bits = f", {record['key_bits']} bits" if record["encrypted"] else " (hides nothing)"
+    bound = record["weight_bound"]
     return [
         (
             "training",
@@ -148,9 +149,14 @@ def facts(record: Record) -> list[tuple[str, str]]:
         ),
         (
             "distance to centralised",
-            f"{record['max_weight_difference']:.2e} in the largest weight "
-            f"(fixed-point rounding explains up to {record['weight_bound']:.1e})",
+            f"{record['max_weight_difference']:.2e} in the weight that differs most "
+            + (
+                "(no bound is known here)"
+                if bound is None
+                else f"(rounding bounds it by {bound:.1e})"
+            ),
         ),
+        ("randomness", _randomness(record)),
         ("encryption", f"{record['scheme']}{bits}"),
         (
             "traffic",
@@ -163,6 +169,15 @@ def facts(record: Record) -> list[tuple[str, str]]:
             f"releases per row: {ledger['assumption']}",
         ),
     ]
+
+
+def _randomness(record: Record) -> str:
+    if "seeds" in record:
+        last = record["seed"] + record["seeds"] - 1
+        return f"seeds {record['seed']} to {last}: repeatable simulations"
+    if record["seed"] is None:
+        return "from the operating system"
+    return f"seed {record['seed']}: a repeatable simulation"
 
 
 def _epsilon(value: Any) -> str:  # noqa: ANN401 - a number, or the text "inf"

@@ -5,13 +5,12 @@ r"""A recorded conversation: every frame in order, chained by hashes.
     file   = "TACIT-TRANSCRIPT\n" version:u8 count:u32 header(JSON) record* end
     record = sender:u8 (0 alice, 1 bob) count:u32 frame
     end    = 0xff count:u32 footer(JSON) records:u64 link:32 bytes
-    link_0 = SHA-256(header);  link_k = SHA-256(link_{k-1} || record_k);  the footer closes the
-    chain
+    link_0 = SHA-256(header)
+    link_k = SHA-256(link_{k-1} || record_k), and the last link takes the footer in
 
-The header holds the public agreement and where the data came from; in a simulation it also holds
-Alice's coins, which are part of her view. The footer holds what the run gave. A file that was cut
-has no end; one that was altered has another link. The chain shows damage and careless edits. It is
-no signature: whoever rewrites the whole file can make a new chain.
+What header and footer say is their writer's business. A file that was cut has no end; one that was
+altered has another link. The chain shows damage and careless edits. It is no signature: whoever
+rewrites the whole file can make a new chain.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ MAX_HEADER = 16 << 20
 _END = 0xFF
 _RECORD = struct.Struct("<BI")
 _TAIL = struct.Struct("<Q32s")
-_HEAD = struct.Struct("<BI")
 _SENDERS: tuple[Role, Role] = ("alice", "bob")
 
 Header = dict[str, Any]
@@ -105,8 +103,10 @@ class TranscriptFile:
         self._footer: Header = {}
         text = _json_bytes(header)
         try:
-            self._stream: BinaryIO = self._partial.open("wb")
-            self._stream.write(MAGIC + _HEAD.pack(VERSION, len(text)) + text)
+            # For its owner's eyes only: a transcript is as sensitive as the labels it gives away.
+            descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            self._stream: BinaryIO = os.fdopen(descriptor, "wb")
+            self._stream.write(MAGIC + _RECORD.pack(VERSION, len(text)) + text)
         except OSError as problem:
             raise self._unwritable(problem) from None
         self._link = hashlib.sha256(text).digest()
@@ -160,13 +160,13 @@ class TranscriptFile:
 
 
 def _json_bytes(values: Header) -> bytes:
-    return json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _end(footer: Header, records: int, link: bytes) -> bytes:
     text = _json_bytes(footer)
     last = hashlib.sha256(link + text).digest()
-    return struct.pack("<BI", _END, len(text)) + text + _TAIL.pack(records, last)
+    return _RECORD.pack(_END, len(text)) + text + _TAIL.pack(records, last)
 
 
 def _take(stream: BinaryIO, size: int) -> bytes:
@@ -179,7 +179,7 @@ def _take(stream: BinaryIO, size: int) -> bytes:
 def _read(stream: BinaryIO) -> Transcript:
     if stream.read(len(MAGIC)) != MAGIC:
         raise TranscriptError("this is not a transcript")
-    version, size = _HEAD.unpack(_take(stream, _HEAD.size))
+    version, size = _RECORD.unpack(_take(stream, _RECORD.size))
     if version != VERSION:
         raise TranscriptError(f"a transcript of version {version}; this program reads {VERSION}")
     text = _take_text(stream, size)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacit.arrays import FloatArray
-from tacit.config import Agreement, Settings
+from tacit.config import Settings
 from tacit.data.split import VerticalData
 from tacit.numerics.metrics import Metrics
 from tacit.privacy.ledger import Statement
+from tacit.protocol.terms import Terms
 from tacit.runtime.transcript import Transcript
 from tacit.simulation.reference import Comparison
 
@@ -27,7 +28,7 @@ class Outcome:
     """One run: the two shares of the model, how good it is, and what it cost."""
 
     settings: Settings
-    agreement: Agreement
+    terms: Terms
     data: VerticalData = field(repr=False)
     alice_weights: FloatArray = field(repr=False)
     bob_weights: FloatArray = field(repr=False)
@@ -46,16 +47,18 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """The record that scripts read; its keys are a contract."""
+        agreement = self.terms.agreement
         return {
             "dataset": self.settings.source,
-            "mechanism": self.agreement.mechanism,
-            "scheme": self.agreement.scheme,
-            "key_bits": self.agreement.key_bits,
+            "mechanism": agreement.mechanism,
+            "scheme": agreement.scheme,
+            "key_bits": agreement.key_bits,
+            "encrypted": self.terms.scheme.protects,
             "seed": self.settings.seed,
             "permute_labels": self.settings.permute_labels,
-            "epochs": self.agreement.epochs,
-            "batch_size": self.agreement.batch_size,
-            "learning_rate": self.agreement.learning_rate,
+            "epochs": agreement.epochs,
+            "batch_size": agreement.batch_size,
+            "learning_rate": agreement.learning_rate,
             "iterations": self.iterations,
             "alice_columns": len(self.data.alice_train.columns),
             "bob_columns": len(self.data.bob_train.columns) - int(self.data.intercept),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,20 +18,21 @@ from tacit.data.split import VerticalData
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import ConfigError
 from tacit.numerics.metrics import Metrics, evaluate
-from tacit.privacy.base import Mechanism
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.registry import mechanism
+from tacit.privacy.registry import mechanism, require_mechanism
 from tacit.protocol.alice import predict as alice_predict
-from tacit.protocol.alice import train_revealed as alice_train
-from tacit.protocol.batches import BatchPlan
+from tacit.protocol.alice.registry import TRAININGS as ALICE
 from tacit.protocol.bob import predict as bob_predict
-from tacit.protocol.bob import train_revealed as bob_train
+from tacit.protocol.bob.batch_seed import batch_seed
+from tacit.protocol.bob.registry import TRAININGS as BOB
 from tacit.protocol.messages import Role
+from tacit.protocol.terms import Terms
 from tacit.runtime.driver import Observer, Tap, ignore
 from tacit.runtime.pair import run_pair
-from tacit.runtime.transcript import Header, Recorder, TranscriptFile
+from tacit.runtime.transcript import Recorder, TranscriptFile
 from tacit.simulation.coins import Coins
 from tacit.simulation.outcome import Outcome, Traffic
+from tacit.simulation.record import footer_of, header_of
 from tacit.simulation.reference import compare
 from tacit.simulation.source import arrange
 
@@ -39,8 +41,9 @@ def agree(settings: Settings, chosen: Scheme) -> Agreement:
     """The public part of resolved settings.
 
     Raises:
-        ConfigError: The key size is not one the scheme offers.
+        ConfigError: The key size is not one the scheme offers, or the mechanism is unknown.
     """
+    require_mechanism(settings.mechanism)
     bits = chosen.key_bits[0] if settings.key_bits is None else settings.key_bits
     if bits not in chosen.key_bits:
         offered = " or ".join(str(each) for each in chosen.key_bits)
@@ -69,73 +72,66 @@ def simulate(
         observe: Called with each event.
     """
     coins = Coins.for_seed(settings.seed)
-    chosen, method = scheme(settings.scheme), mechanism(settings.mechanism)
-    agreement = agree(settings, chosen)
+    chosen = scheme(settings.scheme)
+    terms = Terms(agree(settings, chosen), chosen)
     data = arrange(settings, raw, coins.data)
-    data.labels_train.require_both_classes()
-    header = _header(settings, agreement, coins, data)
+    header = header_of(settings, terms.agreement, coins, data)
     recorder = Recorder()
     with nullcontext() if record is None else TranscriptFile(record, header) as file:
         taps: list[Tap] = ([recorder] if keep else []) + ([file] if file is not None else [])
-        outcome = _train(settings, agreement, data, chosen, method, coins, taps, observe)
+        outcome = _Run(settings, terms, data, coins).outcome(taps, observe)
         if file is not None:
-            file.conclude(outcome.to_dict())
-    if keep:
-        return outcome.with_transcript(recorder.finish(header))
-    return outcome
+            file.conclude(footer_of(outcome.to_dict(), data.labels_train))
+    return outcome.with_transcript(recorder.finish(header)) if keep else outcome
 
 
-def _train(
-    settings: Settings,
-    agreement: Agreement,
-    data: VerticalData,
-    chosen: Scheme,
-    method: Mechanism,
-    coins: Coins,
-    taps: list[Tap],
-    observe: Observer,
-) -> Outcome:
-    ledger = Ledger(data.labels_train.rows, method.assumption)
-    meter = _Meter(taps)
-    start = time.perf_counter()
-    # A diverging training overflows; the codec refuses what comes of it, in words.
-    with np.errstate(over="ignore", invalid="ignore"):
-        alice, bob = run_pair(
-            alice_train.train(data.alice_train, agreement, chosen, coins.alice),
-            bob_train.train(
-                data.bob_train,
-                data.labels_train,
-                agreement,
-                chosen,
-                method,
-                ledger,
-                coins.bob,
-                free=int(data.intercept),
-            ),
-            tap=meter,
-            observe=observe,
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Everything a run needs, put together."""
+
+    settings: Settings
+    terms: Terms
+    data: VerticalData
+    coins: Coins
+
+    def outcome(self, taps: list[Tap], observe: Observer) -> Outcome:
+        data, terms = self.data, self.terms
+        start = time.perf_counter()
+        (alice, bob), ledger, meter = self._converse(taps, observe)
+        seconds = time.perf_counter() - start
+        plan = terms.plan(batch_seed(self.coins.bob), data.labels_train.rows)
+        return Outcome(
+            settings=self.settings,
+            terms=terms,
+            data=data,
+            alice_weights=alice,
+            bob_weights=bob,
+            train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
+            test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
+            comparison=compare(data, terms, plan, np.concatenate([alice, bob])),
+            iterations=plan.iterations,
+            seconds=seconds,
+            traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
+            ledger=ledger.statement(),
         )
-    seconds = time.perf_counter() - start
-    plan = BatchPlan(
-        bob_train.batch_seed(coins.bob),
-        data.labels_train.rows,
-        agreement.batch_size,
-        agreement.epochs,
-    )
-    return Outcome(
-        settings=settings,
-        agreement=agreement,
-        data=data,
-        alice_weights=alice,
-        bob_weights=bob,
-        train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
-        test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
-        comparison=compare(data, agreement, plan, np.concatenate([alice, bob])),
-        iterations=plan.iterations,
-        seconds=seconds,
-        traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
-        ledger=ledger.statement(),
-    )
+
+    def _converse(
+        self, taps: list[Tap], observe: Observer
+    ) -> tuple[tuple[FloatArray, FloatArray], Ledger, _Meter]:
+        method = mechanism(self.terms.agreement)
+        ledger, meter = Ledger(self.data.labels_train.rows, method.assumption), _Meter(taps)
+        alice = ALICE[method.conversation](self.data.alice_train, self.terms, self.coins.alice)
+        bob = BOB[method.conversation](
+            self.data.bob_train,
+            self.data.labels_train,
+            self.terms,
+            method,
+            ledger,
+            self.coins.bob,
+        )
+        # A diverging training overflows; the programs refuse what comes of it, in words.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return run_pair(alice, bob, tap=meter, observe=observe), ledger, meter
 
 
 class _Meter:
@@ -149,20 +145,6 @@ class _Meter:
         self.sent[sender] += len(frame)
         for tap in self._taps:
             tap(sender, frame)
-
-
-def _header(settings: Settings, agreement: Agreement, coins: Coins, data: VerticalData) -> Header:
-    """What a transcript says of its run: enough to load the same rows and to replay Alice.
-
-    Bob's coins are left out: they make his key.
-    """
-    return {
-        "kind": "simulation",
-        "agreement": agreement.model_dump(),
-        "settings": settings.model_dump(),
-        "coins": {**coins.data.to_dict(), "alice": coins.alice.key.hex()},
-        "features_digest": data.alice_train.digest(),
-    }
 
 
 def _joint_metrics(

@@ -6,22 +6,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from tacit.config import Settings
 from tacit.data import datasets
 from tacit.data.own import DEFAULTS, own_data
 from tacit.data.raw import RawData
 from tacit.data.split import VerticalData, prepare_vertical, random_partition
+from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import ConfigError
 from tacit.simulation.coins import DataCoins
 
 
-def load_raw(settings: Settings, table: object = None) -> RawData:
+def load_raw(settings: Settings, table: object = None, labels: object = None) -> RawData:
     """The rows that the settings name, or a table given in Python.
+
+    Args:
+        settings: What to load, and how to prepare it.
+        table: A frame with a label column; or columns alone, where labels are given.
+        labels: The labels of a table of columns alone.
 
     Raises:
         ConfigError: Nothing is named.
         DataError: The data cannot be had or used.
     """
+    if labels is not None:
+        return _columns_and_labels(settings, table, labels)
     if table is None and settings.data is None:
         return _load_dataset(settings)
     if settings.label is None:
@@ -30,6 +40,22 @@ def load_raw(settings: Settings, table: object = None) -> RawData:
         Path(settings.data or "") if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
+        settings=replace(DEFAULTS, **_preparation(settings)),
+    )
+
+
+def _columns_and_labels(settings: Settings, table: object, labels: object) -> RawData:
+    """Arrays, frames or tables of columns with their labels beside them."""
+    columns = (
+        table if isinstance(table, FeatureTable) else FeatureTable.of(table, id_column=settings.id)
+    )
+    truth = labels if isinstance(labels, LabelTable) else LabelTable.of(labels, ids=columns.ids)
+    truth.ids.require_same(columns.ids, names=("the labels", "the columns"))
+    return RawData(
+        name="own data",
+        frame=pl.from_numpy(columns.values, schema=list(columns.columns)),
+        ids=columns.ids,
+        labels=truth,
         settings=replace(DEFAULTS, **_preparation(settings)),
     )
 

@@ -1,35 +1,45 @@
 """``AliceView``: her columns, her coins and the conversation. An attack gets this and nothing else.
 
 Her observations come from running her own program again over the recording, so they are by
-construction what an honest Alice could compute. Bob's code is not imported here.
+construction what an honest Alice could compute. Bob's code is not imported here, and of a
+transcript only the frames are kept: its header and footer tell how the run was made and what it
+gave, which she does not know.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.config import Agreement
 from tacit.crypto.registry import scheme
 from tacit.data.tables import FeatureTable
 from tacit.errors import ConfigError, TranscriptError
-from tacit.numerics.fixedpoint import FixedPoint, magnitude_bits
-from tacit.protocol.alice import train_revealed
-from tacit.protocol.events import Event, GradientSeen
+from tacit.privacy.registry import mechanism
+from tacit.protocol.alice.registry import TRAININGS
+from tacit.protocol.events import Event, Observation
+from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.runtime.replay import replay
 from tacit.runtime.transcript import Transcript
 from tacit.view.recall import RecallScheme
 from tacit.view.signals import Signal
 
+Seen = TypeVar("Seen", bound=Observation)
+
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What Alice has at the end: her weights, and the gradient of every batch."""
+    """What Alice has at the end: her weights, and everything she saw on the way."""
 
     weights: FloatArray = field(repr=False)
-    gradients: tuple[GradientSeen, ...] = field(repr=False)
+    events: tuple[Observation, ...] = field(repr=False)
+
+    def of(self, kind: type[Seen]) -> tuple[Seen, ...]:
+        """The observations of one kind, in order."""
+        return tuple(event for event in self.events if isinstance(event, kind))
 
 
 @dataclass(frozen=True)
@@ -40,13 +50,13 @@ class AliceView:
         agreement: The public settings.
         features: Her training table.
         coins: Her randomness: part of a view by definition.
-        transcript: What was said.
+        conversation: The frames that were exchanged, without header and footer.
     """
 
     agreement: Agreement
     features: FeatureTable
     coins: KeyedEntropy
-    transcript: Transcript
+    conversation: Transcript = field(repr=False)
 
     @classmethod
     def of(cls, transcript: Transcript, features: FeatureTable) -> AliceView:
@@ -68,39 +78,31 @@ class AliceView:
                 "the transcript was recorded with another table of features",
                 hint="give the dataset or the file that was used then, unchanged",
             )
-        return cls(agreement, features, coins, transcript)
+        return cls(agreement, features, coins, Transcript({}, transcript.records))
 
     @cached_property
     def signals(self) -> frozenset[Signal]:
-        """What kinds of things Alice received."""
-        found = {Signal.FEATURES, Signal.WEIGHTS}
-        if self.observations.gradients:
-            found.add(Signal.GRADIENTS)
-        return frozenset(found)
+        """What kinds of things Alice has or received."""
+        seen = {Signal(event.signal) for event in self.observations.events}
+        return frozenset({Signal.FEATURES, Signal.WEIGHTS} | seen)
 
     @cached_property
     def observations(self) -> Observations:
         """What she saw, by replaying her own program."""
-        seen: list[GradientSeen] = []
+        seen: list[Observation] = []
 
         def keep(event: Event) -> None:
-            if isinstance(event, GradientSeen):
+            if isinstance(event, Observation):
                 seen.append(event)
 
-        program = train_revealed.train(
-            self.features,
-            self.agreement,
-            RecallScheme(scheme(self.agreement.scheme)),
-            self.coins,
+        terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
+        program = TRAININGS[mechanism(self.agreement).conversation](
+            self.features, terms, self.coins
         )
-        weights = replay(program, self.transcript, verify=False, observe=keep)
+        weights = replay(program, self.conversation, verify=False, observe=keep)
         return Observations(weights, tuple(seen))
 
     def encoded(self, rows: IndexArray) -> IntArray:
         """The integers with which she multiplied: her features at their public scale."""
-        grid = FixedPoint(self.agreement.feature_bits)
-        return grid.encode(self.features.values[rows], self._magnitude_bits)
-
-    @cached_property
-    def _magnitude_bits(self) -> int:
-        return magnitude_bits(self.features.largest)
+        terms = Terms(self.agreement, scheme(self.agreement.scheme))
+        return terms.feature_grid.rounded(self.features.values.take(rows, axis=0))

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Signal(Enum):
-    """Something Alice has or received."""
+    """Something Alice has or received; observations name theirs by these words."""
 
     FEATURES = "her own columns"
     WEIGHTS = "her own weights in clear"

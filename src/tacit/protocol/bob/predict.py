@@ -6,11 +6,10 @@ import numpy as np
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
-from tacit.errors import RemoteProtocolError
 from tacit.protocol.handshake import greeting, shake_hands
-from tacit.protocol.messages import PartialScores
 from tacit.protocol.prediction import PREDICTION_TERMS, chunks
-from tacit.protocol.steps import Program, receive, require_turn
+from tacit.protocol.scores import receive_scores
+from tacit.protocol.steps import Program
 
 
 def predict(features: FeatureTable, weights: FloatArray) -> Program[FloatArray]:
@@ -18,12 +17,6 @@ def predict(features: FeatureTable, weights: FloatArray) -> Program[FloatArray]:
     yield from shake_hands(greeting("bob", PREDICTION_TERMS, features))
     scores = np.empty(features.rows)
     for number, rows in chunks(features.rows):
-        message = yield from receive(PartialScores)
-        require_turn("PartialScores", message.iteration, number)
         mine = features.values[rows] @ weights
-        if len(message.scores) != len(mine):
-            raise RemoteProtocolError(
-                f"the peer scored {len(message.scores)} rows of a chunk of {len(mine)}"
-            )
-        scores[rows] = message.scores + mine
+        scores[rows] = (yield from receive_scores(number, len(mine))) + mine
     return scores
