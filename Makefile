@@ -40,7 +40,10 @@ test-all: check  ## the long proofs too
 	$(BIN)/pytest
 
 bench: $(READY)  ## speed, as ratios in one run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --no-build-isolation --editable '.[bench]'
 	$(BIN)/python -m tacit.experiments.throughput
+	$(BIN)/tacit bench --against phe,heu
 
 format: $(READY)  ## put the code in its form
 	$(BIN)/ruff format .

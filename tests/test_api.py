@@ -146,6 +146,15 @@ def test_weights_equal_the_centralised_trainers_to_fixed_point(options):
 
 
 @pytest.mark.parametrize("columns", ["all", "half"])
+def test_bfv_gives_the_weights_of_the_clear_scheme_to_the_last_bit(columns):
+    options = {**SMALL, "alice_columns": columns}
+    sealed = tacit.train(**{**options, "scheme": "bfv"})
+    assert sealed.to_dict()["key_bits"] == 128
+    for role, weights in tacit.train(**options).weights.items():
+        np.testing.assert_array_equal(sealed.weights[role], weights)
+
+
+@pytest.mark.parametrize("columns", ["all", "half"])
 def test_real_paillier_keys_give_the_centralised_weights(columns):
     """2048 bits, one epoch; every iteration through real encryption."""
     options: dict[str, Any] = {**SMALL, "epochs": 1, "alice_columns": columns}
@@ -162,9 +171,9 @@ def test_real_paillier_keys_give_the_centralised_weights(columns):
 @pytest.mark.parametrize("columns", ["all", "half"])
 def test_whole_training_with_3072_bits_gives_the_centralised_weights(columns):
     record = tacit.train(
-        dataset="breast-cancer", mechanism="none", alice_columns=columns, seed=1
+        dataset="breast-cancer", mechanism="none", scheme="paillier", alice_columns=columns, seed=1
     ).to_dict()
-    assert (record["scheme"], record["key_bits"]) == ("paillier", 3072)
+    assert record["key_bits"] == 3072
     assert record["max_weight_difference"] < 1e-5
 
 

@@ -74,6 +74,7 @@ def test_the_public_names_are_pinned():
         "TrainResult",
         "__version__",
         "audit",
+        "estimate",
         "train",
     ]
     assert all(hasattr(tacit, each) for each in tacit.__all__)

@@ -5,7 +5,7 @@ And it shows you whether they could tell anyway.
 
 from __future__ import annotations
 
-from tacit.api import AuditResult, TrainResult, audit, train
+from tacit.api import AuditResult, TrainResult, audit, estimate, train
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import TacitError
 from tacit.version import __version__
@@ -18,5 +18,6 @@ __all__ = [
     "TrainResult",
     "__version__",
     "audit",
+    "estimate",
     "train",
 ]

@@ -19,6 +19,8 @@ from tacit.errors import ConfigError, TranscriptError
 from tacit.rng import KeyedEntropy
 from tacit.runtime.driver import Observer, ignore
 from tacit.runtime.transcript import Transcript
+from tacit.simulation.estimate import Estimate
+from tacit.simulation.estimate import estimate as calibrate
 from tacit.simulation.outcome import Outcome
 from tacit.simulation.record import RecordedRun
 from tacit.simulation.run import simulate
@@ -115,6 +117,24 @@ def train(
     return TrainResult(
         tuple(simulate(each, raw, record=target, observe=observe) for each in _per_seed(settings))
     )
+
+
+def estimate(data: object = None, labels: object = None, **options: object) -> Estimate:
+    """How long a training with these settings will take, and how many bytes will cross.
+
+    A few iterations of its own shape are run; the forecast is for one seed, both parties in one
+    process.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        options: Settings, as for ``train``.
+
+    >>> estimate(dataset="breast-cancer", mechanism="none", scheme="clear", epochs=2).iterations
+    58
+    """
+    settings, table = _settings(data, options)
+    return calibrate(settings, load_raw(settings, table, labels))
 
 
 def audit(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 IndexArray: TypeAlias = NDArray[np.int64]
+ByteArray: TypeAlias = NDArray[np.uint8]
 WordArray: TypeAlias = NDArray[np.uint64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 

@@ -118,7 +118,7 @@ class Settings(_Checked):
     alice_columns: str | int | tuple[str, ...] = "all"
     intercept: bool | None = None
     mechanism: str
-    scheme: str = "paillier"
+    scheme: str = "bfv"
     key_bits: int | None = None
     batch_size: PositiveInt | None = None
     epochs: PositiveInt | None = None

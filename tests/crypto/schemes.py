@@ -1,25 +1,29 @@
-"""The schemes that the contract suite runs for; Paillier with small keys, which protect nothing."""
+"""The schemes of the contract suite; Paillier with small keys, which protect nothing."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 
 from tacit.arrays import IntArray
-from tacit.crypto.base import Capacity, PublicKey, Scheme, SecretKey
+from tacit.crypto.base import Capacity, EncryptedAnswer, Mask, PublicKey, Scheme, SecretKey
+from tacit.crypto.bfv.keys import BfvScheme
 from tacit.crypto.clear import ClearScheme
 from tacit.crypto.paillier import PaillierScheme
 from tacit.rng import Entropy, KeyedEntropy
 
 SMALL = 512
+MOST_BITS = {"bfv": 58}
+"""The widest products, where that is less than 62."""
 SCHEMES: dict[str, Scheme] = {
+    "bfv": BfvScheme(),
     "clear": ClearScheme(),
     "paillier-small-key": PaillierScheme(key_bits=(SMALL,)),
 }
 
 
-@cache
+@lru_cache(maxsize=16)
 def key_pair(name: str, capacity: Capacity, seed: int = 0) -> tuple[SecretKey, PublicKey]:
     """Bob's key, and Alice's as she reads it from the wire."""
     scheme = SCHEMES[name]
@@ -33,16 +37,34 @@ def exchange(
 ) -> IntArray:
     """One whole conversation."""
     mask = public.draw_mask(len(matrix), entropy)
-    answer = public.masked_product(matrix, secret.encrypt(vector, entropy), mask, entropy)
-    residues = secret.decrypt(answer)
-    assert all(type(residue) is int and 0 <= residue < public.modulus for residue in residues)
-    return public.unmask(residues, mask)
+    answer = answered(secret, public, matrix, vector, mask, entropy)
+    masked = secret.decrypt(answer, len(vector))
+    assert all(type(entry) is int and 0 <= entry < public.modulus for entry in masked)
+    return public.unmask(masked, mask)
+
+
+def answered(
+    secret: SecretKey,
+    public: PublicKey,
+    matrix: IntArray,
+    vector: IntArray,
+    mask: Mask,
+    entropy: Entropy,
+) -> EncryptedAnswer:
+    """What Alice answers to a vector of Bob's."""
+    encrypted = secret.encrypt(vector, len(matrix), entropy)
+    return public.masked_product(public.prepare(matrix), encrypted, mask, entropy)
 
 
 def oracle(matrix: IntArray, vector: IntArray) -> list[int]:
     """The product by Python's integers."""
     entries = vector.tolist()
     return [sum(a * b for a, b in zip(row, entries, strict=True)) for row in matrix.tolist()]
+
+
+def fits(name: str, capacity: Capacity) -> bool:
+    """Whether the scheme takes products that wide."""
+    return capacity.product_bits <= MOST_BITS.get(name, 62)
 
 
 def ints(*values: int) -> IntArray:

@@ -34,7 +34,10 @@ units = st.integers(1, int(MODULUS) - 1).filter(lambda unit: gmpy2.gcd(unit, MOD
 
 @given(st.lists(st.tuples(units, st.integers(-(2**90), 2**90), st.integers(2, 7)), max_size=6))
 def test_product_of_powers_equals_separate_powers(terms):
-    factors = [(PowerTable(mpz(base), MODULUS, k), mpz(power)) for base, power, k in terms]
+    factors = [
+        (PowerTable(mpz(base), MODULUS, k), signed_digits(mpz(power), k))
+        for base, power, k in terms
+    ]
     expected = 1
     for base, power, _ in terms:
         expected = expected * pow(base, power, int(MODULUS)) % int(MODULUS)

@@ -20,7 +20,7 @@ def test_it_is_named_as_no_protection():
 
 def test_vector_bytes_are_the_numbers():
     key = ClearScheme().generate(0, Capacity(20, 1, 3), SystemEntropy())
-    data = key.encrypt(ints(1, -2, 300), SystemEntropy()).data
+    data = key.encrypt(ints(1, -2, 300), 1, SystemEntropy()).data
     assert np.frombuffer(data, dtype="<i8").tolist() == [1, -2, 300]
 
 
@@ -36,7 +36,9 @@ def test_product_is_exact_on_both_sides_of_53_bits(bits, order):
     vector = limit - 1 - 2 * words[0]
     expected = oracle(matrix, vector)
     assert max(expected) > 1 << (capacity.product_bits - 1)
-    assert exact_product(matrix, vector, capacity.product_bits).tolist() == expected
+    prepared = ClearScheme().read_public(b"", 0, capacity).prepare(matrix).content
+    assert prepared.dtype == (np.float64 if capacity.product_bits <= 53 else np.int64)
+    assert exact_product(prepared, vector).tolist() == expected
 
 
 def test_masks_cover_all_64_bits():
@@ -52,4 +54,4 @@ def test_an_entry_beyond_the_capacity_is_refused_on_reading():
     vector = EncryptedVector(ints(17).tobytes(), 1)
     mask = public.draw_mask(1, SystemEntropy())
     with pytest.raises(CryptoError, match="agreed 4 bits"):
-        public.masked_product(np.array([[1]]), vector, mask, SystemEntropy())
+        public.masked_product(public.prepare(np.array([[1]])), vector, mask, SystemEntropy())

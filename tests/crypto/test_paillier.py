@@ -16,7 +16,7 @@ from tacit.crypto.paillier import PaillierScheme, PaillierSecretKey, generate_fo
 from tacit.crypto.trapdoor import Trapdoor, suitable
 from tacit.errors import CryptoError
 from tacit.rng import KeyedEntropy, SystemEntropy
-from tests.crypto.schemes import SMALL, exchange, ints, oracle
+from tests.crypto.schemes import SMALL, answered, exchange, ints, oracle
 
 CAPACITY = Capacity(24, 24, 8)
 P, Q = 11, 17
@@ -54,7 +54,7 @@ def test_real_keys(bits, slots):
     vector = ints(1 << 24, -(1 << 24), 12345)
     assert exchange(secret, public, matrix, vector, coins).tolist() == oracle(matrix, vector)
     mask = public.draw_mask(30, coins)
-    answer = public.masked_product(matrix, secret.encrypt(vector, coins), mask, coins)
+    answer = answered(secret, public, matrix, vector, mask, coins)
     assert len(answer.data) == 2 * bits // 4
 
 
@@ -93,7 +93,7 @@ def test_known_ciphertext_tiny_key():
     assert pow(188, 42, 34969) == 7855
     assert pow(23, 187, 34969) == 12585
     assert trapdoor.encrypt(42, mpz(12585)) == 32781
-    assert trapdoor.decrypt(mpz(32781)) == 42
+    assert trapdoor.decrypt([mpz(32781)]) == [42]
 
 
 def test_every_message_by_the_textbook_formula_tiny_key():
@@ -105,7 +105,7 @@ def test_every_message_by_the_textbook_formula_tiny_key():
         cipher = pow(N + 1, message, square) * pow(r, N, square) % square
         assert trapdoor.encrypt(message, mpz(pow(r, N, square))) == cipher
         assert (pow(cipher, carmichael, square) - 1) // N * mu % N == message
-        assert trapdoor.decrypt(mpz(cipher)) == message
+        assert trapdoor.decrypt([mpz(cipher)]) == [message]
 
 
 def test_negative_messages_are_residues_tiny_key():
@@ -125,7 +125,7 @@ def test_owner_obfuscators_are_exactly_the_nth_residues_tiny_key(p, q):
 
 def test_drawn_obfuscators_reach_every_residue_tiny_key():
     trapdoor, coins = Trapdoor.of(mpz(5), mpz(7)), KeyedEntropy.from_seed(1)
-    drawn = {int(trapdoor.draw_obfuscator(coins)) for _ in range(1000)}
+    drawn = {int(trapdoor.obfuscator(*trapdoor.draw_seed(coins))) for _ in range(1000)}
     # 24 residues; all seen but with probability 24 * (23/24)^1000 < 10^-17.
     assert drawn == {pow(r, 35, 35 * 35) for r in range(1, 35) if gcd(r, 35) == 1}
 
@@ -143,7 +143,7 @@ def test_unsuitable_primes():
 def test_two_encryptions_of_one_vector_differ(small_key):
     coins = SystemEntropy()
     vector = ints(1, 1)
-    first, second = small_key.encrypt(vector, coins).data, small_key.encrypt(vector, coins).data
+    first, second = (small_key.encrypt(vector, 1, coins).data for _ in range(2))
     width = SMALL // 4
     elements = {data[at : at + width] for data in (first, second) for at in (0, width)}
     assert len(elements) == 4
@@ -151,17 +151,18 @@ def test_two_encryptions_of_one_vector_differ(small_key):
 
 def test_two_answers_of_the_same_inputs_and_mask_differ(small_key):
     coins = SystemEntropy()
-    vector, matrix = small_key.encrypt(ints(1, -2), coins), np.array([[3, 4], [5, 6]])
+    vector = small_key.encrypt(ints(1, -2), 2, coins)
+    matrix = small_key.public.prepare(np.array([[3, 4], [5, 6]]))
     mask = small_key.public.draw_mask(2, coins)
     first, second = (small_key.public.masked_product(matrix, vector, mask, coins) for _ in range(2))
     assert first.data != second.data
-    assert small_key.decrypt(first) == small_key.decrypt(second)
+    assert small_key.decrypt(first, 2) == small_key.decrypt(second, 2)
 
 
 def test_rerandomising_multiplies_by_an_nth_residue(small_key):
     coins = KeyedEntropy.from_seed(2)
     public = small_key.public
-    vector, matrix = small_key.encrypt(ints(7), coins), np.array([[5]])
+    vector, matrix = small_key.encrypt(ints(7), 1, coins), public.prepare(np.array([[5]]))
     mask = public.draw_mask(1, coins)
     (c,) = public.read_elements(vector.data, 1)
     shift = mask.values[0] + (1 << CAPACITY.product_bits)
@@ -193,8 +194,47 @@ def test_masks_have_64_bits_to_spare_and_slots_never_carry(small_key):
     matrix = np.full((6, 8), 1 << 24)
     matrix[1::2] *= -1
     vector = np.full(8, 1 << 24)
-    answer = public.masked_product(matrix, small_key.encrypt(vector, coins), mask, coins)
-    assert public.unmask(small_key.decrypt(answer), mask).tolist() == oracle(matrix, vector)
+    answer = answered(small_key, public, matrix, vector, mask, coins)
+    assert public.unmask(small_key.decrypt(answer, 8), mask).tolist() == oracle(matrix, vector)
+
+
+# What is made ahead
+
+
+def test_obfuscators_made_ahead_are_used_once_and_first():
+    key, coins = generate_for_tests(SMALL, CAPACITY, KeyedEntropy.from_seed(13)), SystemEntropy()
+    public, vector = key.public, ints(1, 2)
+    matrix = np.ones((4, 2), dtype=np.int64)  # More rows than a plaintext of 512 bits has slots.
+    prepared, mask = public.prepare(matrix), public.draw_mask(4, coins)
+    needed = public.packing.plaintexts(4)
+    assert needed > 0
+    key.stock(4, 2, coins)
+    public.stock(prepared, mask, coins)
+    public.stock(prepared, mask, coins)
+    assert len(key._obfuscators) == 2
+    assert len(public._obfuscators) == needed
+    (*_, last) = key._obfuscators
+    encrypted = key.encrypt(vector, 4, coins)
+    assert public.read_elements(encrypted.data, 2)[1] == key._trapdoor.encrypt(2, last)
+    answer = public.masked_product(prepared, encrypted, mask, coins)
+    assert not key._obfuscators
+    assert not public._obfuscators
+    assert public.unmask(key.decrypt(answer, 2), mask).tolist() == [3] * 4
+
+
+def test_alices_obfuscators_are_the_same_ahead_or_not(small_key):
+    """Masks and answers of a run that was seeded do not depend on when the work was done."""
+    public = small_key.public
+    encrypted = small_key.encrypt(ints(7, -8), 5, SystemEntropy())
+    prepared = public.prepare(np.arange(10).reshape(5, 2))
+    mask = public.draw_mask(5, SystemEntropy())
+    answers = []
+    for ahead in (False, True):
+        coins = KeyedEntropy.from_seed(6)
+        if ahead:
+            public.stock(prepared, mask, coins)
+        answers.append(public.masked_product(prepared, encrypted, mask, coins))
+    assert answers[0] == answers[1]
 
 
 # Keys and elements from a stranger
@@ -206,10 +246,9 @@ def test_wrong_key_decrypts_to_something_else(small_key):
     mask = small_key.public.draw_mask(1, coins)
     wrong = 0
     for _ in range(8):
-        vector = small_key.encrypt(ints(5), coins)
-        answer = small_key.public.masked_product(np.array([[2]]), vector, mask, coins)
+        answer = answered(small_key, small_key.public, np.array([[2]]), ints(5), mask, coins)
         try:
-            wrong += other.public.unmask(other.decrypt(answer), mask).tolist() != [10]
+            wrong += other.public.unmask(other.decrypt(answer, 1), mask).tolist() != [10]
         except CryptoError:
             wrong += 1
     assert wrong == 8
@@ -231,22 +270,21 @@ def test_elements_out_of_the_group_are_refused(small_key, element):
     n, (p, _) = int(small_key.public.n), factors(small_key)
     coins = SystemEntropy()
     bad = element(n, p).to_bytes(SMALL // 4, "big")
-    good = small_key.encrypt(ints(1), coins).data
+    good = small_key.encrypt(ints(1), 1, coins).data
+    matrix = small_key.public.prepare(np.array([[1, 1]]))
     for data in (bad + good, good + bad):
         mask = small_key.public.draw_mask(1, coins)
         with pytest.raises(CryptoError, match=r"element"):
-            small_key.public.masked_product(
-                np.array([[1, 1]]), EncryptedVector(data, 2), mask, coins
-            )
+            small_key.public.masked_product(matrix, EncryptedVector(data, 2), mask, coins)
     with pytest.raises(CryptoError, match=r"element"):
-        small_key.decrypt(EncryptedAnswer(bad, 1))
+        small_key.decrypt(EncryptedAnswer(bad, 1), 1)
 
 
 def test_any_group_element_decrypts(small_key):
     coins = KeyedEntropy.from_seed(4)
     square = int(small_key.public.square)
     for element in [1, square - 1, *(1 + coins.below(square - 1) for _ in range(50))]:
-        residues = small_key.decrypt(EncryptedAnswer(element.to_bytes(SMALL // 4, "big"), 2))
+        residues = small_key.decrypt(EncryptedAnswer(element.to_bytes(SMALL // 4, "big"), 2), 1)
         assert len(residues) == 2
         assert all(0 <= residue < small_key.public.modulus for residue in residues)
 
@@ -304,7 +342,7 @@ def test_no_repr_shows_a_secret(small_key):
 
 def test_no_error_shows_a_secret(small_key):
     with pytest.raises(CryptoError) as caught:
-        small_key.encrypt(ints(987654321), SystemEntropy())
+        small_key.encrypt(ints(987654321), 1, SystemEntropy())
     assert "987654321" not in str(caught.value)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
+from tacit.crypto.bfv.keys import BfvScheme
 from tacit.crypto.clear import ClearScheme
 from tacit.crypto.paillier import PaillierScheme
 from tacit.data.tables import FeatureTable, LabelTable
@@ -117,6 +118,15 @@ def test_under_paillier_the_model_is_bit_for_bit_that_of_the_clear_scheme(split)
     assert found.tolist() == joint_weights(tables, in_clear).tolist()
     tolerance = rounding_tolerance(tables, in_clear)
     assert np.abs(found - centralised(tables, in_clear)).max() <= tolerance
+
+
+@pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
+@pytest.mark.parametrize("terms", ["plain", "finer-grid"])
+def test_under_bfv_the_model_is_bit_for_bit_that_of_the_clear_scheme(split, terms):
+    tables, values = SPLITS[split], {**TERMS[terms], "epochs": 1}
+    agreed = agreement(**values, scheme="bfv", key_bits=128)
+    found = joint_weights(tables, agreed, BfvScheme())
+    assert found.tolist() == joint_weights(tables, agreement(**values)).tolist()
 
 
 def test_the_intercept_carries_no_penalty():
@@ -434,6 +444,33 @@ def test_alice_refuses_malformed_paillier_ciphertexts(data):
     for frame in bob.frames:
         alice.driver.feed(frame)
     with pytest.raises(CryptoError):
+        alice.feed(EncryptedResidues(0, EncryptedVector(data, 4)))
+
+
+@pytest.mark.parametrize("key", [b"", bytes(100), b"\xff" * (2 * 8192 * 25)])
+def test_alice_refuses_a_bad_bfv_key(key):
+    agreed = agreement(batch_size=4, epochs=1, scheme="bfv", key_bits=128)
+    side = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
+    side.feed(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4))
+    with pytest.raises(CryptoError, match=r"public key of|coefficient lies outside"):
+        side.feed(Setup(PublicBytes(key), PublicBytes(bytes(32))))
+
+
+@pytest.mark.parametrize("change", ["empty", "cut", "longer", "beyond-the-primes"])
+def test_alice_refuses_malformed_bfv_ciphertexts(change):
+    agreed = agreement(batch_size=4, epochs=1, scheme="bfv", key_bits=128)
+    bob = ByHand("bob", bob_program(TABLES, agreed, BfvScheme()))
+    alice = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
+    bob.driver.feed(alice.frames[0])
+    for frame in bob.frames:
+        alice.driver.feed(frame)
+    size = 8192 * (8 + 7 + 7) + 64
+    sizes = {"empty": 0, "cut": size - 1, "longer": size + 1, "beyond-the-primes": size}
+    data = (b"\xff" if change == "beyond-the-primes" else b"\0") * sizes[change]
+    message = (
+        "coefficient" if change == "beyond-the-primes" else f"an encrypted vector of {len(data)}"
+    )
+    with pytest.raises(CryptoError, match=message):
         alice.feed(EncryptedResidues(0, EncryptedVector(data, 4)))
 
 

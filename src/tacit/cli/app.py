@@ -10,9 +10,12 @@ import typer
 from tacit import __version__, api
 from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
+from tacit.cli.output import write_text
 from tacit.errors import ConfigError
+from tacit.experiments import encryption, trainings
 from tacit.privacy.registry import MECHANISMS
 from tacit.report import tables
+from tacit.report.figures import ratios_svg
 from tacit.report.record import Record, to_json
 
 app = typer.Typer(
@@ -57,6 +60,8 @@ def train(*, json: Json = False, settings: dict[str, Any]) -> None:
     tacit train --data loans.csv --id customer --label default --mechanism none --alice-columns half
     """
     _require_mechanism(settings)
+    if not json:
+        _announce_estimate(settings)
     with progress_bar() as meter:
         record = api.train(observe=meter.observe, **settings).to_dict()
     _show(record, json, tables.training)
@@ -113,11 +118,46 @@ def demo(json: Json = False) -> None:
         record = api.audit(
             dataset="breast-cancer",
             mechanism="none",
-            epochs=2,
             observe=meter.observe,
             announce=meter.announce,
         ).to_dict()
     _show(record, json, tables.training, tables.findings)
+
+
+@app.command()
+def bench(
+    against: Annotated[
+        str, typer.Option(help="Rivals, separated by commas: phe, heu, or none.")
+    ] = "none",
+    quick: Annotated[bool, typer.Option("--quick", help="Two shapes, two repeats.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender.")] = 5,
+    plot: Annotated[Path | None, typer.Option(help="Write the ratios as an SVG file.")] = None,
+    json: Json = False,
+) -> None:
+    """Time the encryption of one iteration on the paper's shapes, as ratios in one run.
+
+    [bold]Examples[/bold]
+
+    tacit bench --quick
+
+    tacit bench --against phe,heu --plot bench.svg
+    """
+    rivals = () if against == "none" else tuple(name.strip() for name in against.split(","))
+    with progress_bar() as meter:
+        rows = encryption.run(rivals, quick=quick, repeats=repeats, announce=meter.announce)
+        done = [] if quick else trainings.measure_all(meter.announce)
+    record = {
+        "rows": [row.to_dict() for row in rows],
+        "trainings": [training.to_dict() for training in done],
+    }
+    if plot is not None:
+        write_text(plot, ratios_svg(record))
+    _show(record, json, tables.benchmark)
+
+
+def _announce_estimate(settings: dict[str, Any]) -> None:
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    console(error=True).print(tables.forecast(api.estimate(**wanted).to_dict()))
 
 
 def _require_mechanism(settings: dict[str, Any]) -> None:

@@ -44,12 +44,10 @@ class Meter:
                 self._task, description="training", completed=event.done, total=event.total
             )
 
-    def announce(self, attack: str) -> None:
-        """Shows which attack runs."""
+    def announce(self, what: str) -> None:
+        """Shows what runs now."""
         if self._progress and self._task is not None:
-            self._progress.update(
-                self._task, description=f"attack {attack}", completed=0, total=None
-            )
+            self._progress.update(self._task, description=what, completed=0, total=None)
 
 
 @contextmanager

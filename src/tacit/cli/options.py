@@ -57,8 +57,12 @@ SHARED: dict[str, Any] = {
     "l1": _option(float, "L1 penalty.", _MODEL),
     "l2": _option(float, "L2 penalty.", _MODEL),
     "mechanism": _option(str, "What protects the labels: none (the baseline).", _PROTECTION),
-    "scheme": _option(str, "paillier, or clear (no protection: simulation only).", _PROTECTION),
-    "key_bits": _option(int, "Key size: 3072 or 2048 for paillier.", _PROTECTION),
+    "scheme": _option(
+        str, "bfv, paillier, or clear (no protection: simulation only).", _PROTECTION
+    ),
+    "key_bits": _option(
+        int, "Key size: 3072 or 2048 for paillier; bfv has 128-bit security.", _PROTECTION
+    ),
     "feature_bits": _option(int, "Binary digits of a feature (16).", _PROTECTION),
     "residue_bits": _option(int, "Binary digits of a residue (20).", _PROTECTION),
     "seed": _option(int, "Repeatable simulation; no protection against who knows it.", _RUN),

@@ -7,11 +7,16 @@ lattice answer holds hundreds. Outside this room a ciphertext is bytes with a le
 
 ::
 
-    Bob  SecretKey.encrypt(v)                    -> EncryptedVector      goes to Alice
-    Alice PublicKey.draw_mask(rows)              -> Mask                 stays with Alice
-    Alice PublicKey.masked_product(M, <v>, mask) -> EncryptedAnswer      goes to Bob
-    Bob  SecretKey.decrypt(answer)               -> M v + mask, as residues modulo ``modulus``
-    Alice PublicKey.unmask(residues, mask)       -> M v, exact signed integers
+    Bob   SecretKey.encrypt(v)                        -> EncryptedVector   goes to Alice
+    Alice PublicKey.prepare(M)                        -> PreparedMatrix    stays with Alice
+    Alice PublicKey.draw_mask(rows)                   -> Mask              stays with Alice
+    Alice PublicKey.masked_product(M, <v>, mask)      -> EncryptedAnswer   goes to Bob
+    Bob   SecretKey.decrypt(answer)                   -> masked products, non-negative integers
+    Alice PublicKey.unmask(masked products, mask)     -> M v, exact signed integers
+
+What does not depend on the peer's next message is done ahead, while waiting for it: ``prepare`` and
+``draw_mask`` for the next product, and ``stock`` for encryptions of zero, obfuscators and the like.
+Stocking never changes a result; without it the same work is done when it is needed.
 
 ``Capacity`` is the public size of a conversation: how many bits an exact product may have. Keys are
 made for a capacity, both sides know it, and a product that could exceed it is refused before
@@ -25,7 +30,7 @@ the way is the transport's work.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -68,11 +73,13 @@ class Capacity:
         if vector.ndim != 1 or not 1 <= len(vector) <= self.terms:
             raise CryptoError(f"a vector of shape {vector.shape} where 1 to {self.terms} fit")
 
-    def check_matrix(self, matrix: IntArray, length: int) -> None:
-        """Refuses a matrix that does not fit the vector or has an entry out of range."""
+    def check_matrix(self, matrix: IntArray) -> None:
+        """Refuses a matrix that is too wide or has an entry out of range."""
         _check_entries(matrix, self.matrix_bits, "matrix")
-        if matrix.ndim != 2 or matrix.shape[1] != length or matrix.shape[0] < 1:
-            raise CryptoError(f"a matrix of shape {matrix.shape} times a vector of {length}")
+        if matrix.ndim != 2 or matrix.shape[0] < 1 or not 1 <= matrix.shape[1] <= self.terms:
+            raise CryptoError(
+                f"a matrix of shape {matrix.shape} where rows of 1 to {self.terms} fit"
+            )
 
 
 def _check_entries(values: IntArray, bits: int, name: str) -> None:
@@ -105,6 +112,29 @@ class Mask:
     values: tuple[int, ...] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedMatrix:
+    """A matrix that was checked and put into the scheme's own form; one key's, for any vector."""
+
+    rows: int
+    length: int
+    content: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, matrix: IntArray, content: object) -> PreparedMatrix:
+        """A matrix's shape with its prepared content."""
+        rows, length = matrix.shape
+        return cls(rows, length, content)
+
+    def check(self, vector: EncryptedVector, mask: Mask) -> None:
+        """Refuses a vector or masks of another length."""
+        if vector.length != self.length or len(mask.values) != self.rows:
+            raise CryptoError(
+                f"a matrix of {self.rows} by {self.length} times a vector of {vector.length}, "
+                f"with {len(mask.values)} masks"
+            )
+
+
 class PublicKey(Protocol):
     """What Alice needs to answer, and nothing that decrypts."""
 
@@ -115,7 +145,7 @@ class PublicKey(Protocol):
 
     @property
     def modulus(self) -> int:
-        """Masked products are residues modulo this."""
+        """Masked products lie below this."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -126,8 +156,20 @@ class PublicKey(Protocol):
         """Fresh masks for one answer; may be drawn ahead of time."""
         ...
 
+    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+        """The matrix in the scheme's own form; may be done ahead of time.
+
+        Raises:
+            CryptoError: The matrix does not fit the capacity.
+        """
+        ...
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Makes ahead what masks and re-randomises the next answer."""
+        ...
+
     def masked_product(
-        self, matrix: IntArray, vector: EncryptedVector, mask: Mask, entropy: Entropy
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
         """``matrix @ vector + mask``, re-randomised.
 
@@ -136,11 +178,11 @@ class PublicKey(Protocol):
         """
         ...
 
-    def unmask(self, residues: tuple[int, ...], mask: Mask) -> IntArray:
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
         """The exact signed product.
 
         Raises:
-            CryptoError: A residue lies outside [0, modulus) or the product outside its capacity.
+            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
         """
         ...
 
@@ -153,16 +195,20 @@ class SecretKey(Protocol):
         """The half that may be sent."""
         ...
 
-    def encrypt(self, vector: IntArray, entropy: Entropy) -> EncryptedVector:
-        """Encrypts with fresh randomness.
+    def stock(self, rows: int, length: int, entropy: Entropy) -> None:
+        """Makes ahead what the next vector of this length needs, for an answer of so many rows."""
+        ...
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
+        """Encrypts with fresh randomness, for an answer of so many rows.
 
         Raises:
             CryptoError: The vector does not fit the capacity.
         """
         ...
 
-    def decrypt(self, answer: EncryptedAnswer) -> tuple[int, ...]:
-        """The masked product's residues modulo ``public.modulus``.
+    def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
+        """The masked products; ``length`` is that of the vector they were made from.
 
         Raises:
             CryptoError: The answer's bytes are not of this key's form.

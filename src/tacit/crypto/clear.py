@@ -16,29 +16,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.arrays import IntArray, WordArray
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
+from tacit.arrays import FloatArray, IntArray, WordArray
+from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
 from tacit.errors import CryptoError
 from tacit.rng import Entropy
 
 _EXACT_FLOAT_BITS = 53
 
 
-def exact_product(matrix: IntArray, vector: IntArray, product_bits: int) -> IntArray:
-    """The exact product of integers whose absolute row sums stay within 2^product_bits.
+def exact_product(matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
+    """The exact product of whole numbers, in reals where the matrix comes as such.
 
     Up to 53 bits it runs in float64, where BLAS is. That is exact: the entries are whole numbers,
     every partial sum is a sum of some of a row's terms, in whatever order, block or fused step it
     arises, and so at most terms * max * max <= 2^53 in size; float64 represents every such whole
     number, so no step ever rounds. Above, int64 arithmetic serves, which cannot wrap up to 62 bits.
 
-    >>> exact_product(np.array([[2**26, -1]]), np.array([2**26, 1]), 53)
+    >>> exact_product(np.array([[2.0**26, -1.0]]), np.array([2**26, 1]))
     array([4503599627370495])
     """
-    if product_bits <= _EXACT_FLOAT_BITS:
-        # float64 holds the whole result, so the cast back is exact too.
-        product = matrix.astype(np.float64) @ vector.astype(np.float64)
-        return product.astype(np.int64)
+    if matrix.dtype == np.float64:
+        return (matrix @ vector.astype(np.float64)).astype(np.int64)
     # For integers einsum is about twice as fast as matmul, which has no BLAS to call either.
     summed: IntArray = np.einsum("ij,j->i", matrix, vector)
     return summed
@@ -71,33 +69,43 @@ class ClearPublicKey:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.words(length).tolist()))
 
+    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+        """The matrix as reals where those are exact, else as it is.
+
+        Raises:
+            CryptoError: The matrix does not fit the capacity.
+        """
+        self.capacity.check_matrix(matrix)
+        exact = self.capacity.product_bits <= _EXACT_FLOAT_BITS
+        return PreparedMatrix.of(matrix, matrix.astype(np.float64) if exact else matrix)
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Nothing: there is nothing to make ahead."""
+
     def masked_product(
-        self, matrix: IntArray, vector: EncryptedVector, mask: Mask, entropy: Entropy
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
         """``matrix @ vector + mask`` modulo 2^64, in clear.
 
         Raises:
             CryptoError: The vector's bytes are not of the right length, or sizes do not fit.
         """
-        self.capacity.check_matrix(matrix, vector.length)
+        prepared.check(vector, mask)
         masks = _words(mask.values, "mask")
-        if len(masks) != len(matrix):
-            raise CryptoError(f"{len(masks)} masks for {len(matrix)} entries")
         plain = np.frombuffer(_exactly(vector.data, vector.length), dtype="<i8").astype(np.int64)
         self.capacity.check_vector(plain)
-        product = exact_product(matrix, plain, self.capacity.product_bits)
-        masked = product.view(np.uint64) + masks
-        return EncryptedAnswer(masked.astype("<u8", copy=False).tobytes(), len(matrix))
+        masked = exact_product(prepared.content, plain).view(np.uint64) + masks
+        return EncryptedAnswer(masked.astype("<u8", copy=False).tobytes(), prepared.rows)
 
-    def unmask(self, residues: tuple[int, ...], mask: Mask) -> IntArray:
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
         """The exact signed product: residue minus mask modulo 2^64.
 
         Raises:
             CryptoError: A residue lies outside [0, modulus) or the product outside its capacity.
         """
-        if len(residues) != len(mask.values):
-            raise CryptoError(f"{len(mask.values)} masks for {len(residues)} entries")
-        product = (_words(residues, "residue") - _words(mask.values, "mask")).view(np.int64)
+        if len(masked) != len(mask.values):
+            raise CryptoError(f"{len(mask.values)} masks for {len(masked)} entries")
+        product = (_words(masked, "masked product") - _words(mask.values, "mask")).view(np.int64)
         limit = 1 << self.capacity.product_bits
         if product.size and max(int(product.max()), -int(product.min())) > limit:
             raise CryptoError(f"a product exceeds its {self.capacity.product_bits} bits")
@@ -115,13 +123,16 @@ class ClearSecretKey:
     >>> from tacit.rng import KeyedEntropy
     >>> coins = KeyedEntropy.from_seed(1)
     >>> key = ClearSecretKey(ClearPublicKey(Capacity(8, 8, 2)))
-    >>> key.encrypt(np.array([3, -1]), coins).data.hex()
+    >>> key.encrypt(np.array([3, -1]), 1, coins).data.hex()
     '0300000000000000ffffffffffffffff'
     """
 
     public: ClearPublicKey
 
-    def encrypt(self, vector: IntArray, entropy: Entropy) -> EncryptedVector:
+    def stock(self, rows: int, length: int, entropy: Entropy) -> None:
+        """Nothing: there is nothing to make ahead."""
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
         """The entries' bytes, as they are.
 
         Raises:
@@ -130,7 +141,7 @@ class ClearSecretKey:
         self.public.capacity.check_vector(vector)
         return EncryptedVector(vector.astype("<i8", copy=False).tobytes(), len(vector))
 
-    def decrypt(self, answer: EncryptedAnswer) -> tuple[int, ...]:
+    def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
         """The residues modulo 2^64.
 
         Raises:

@@ -83,21 +83,24 @@ class PowerTable:
         return self._powers[digit]
 
 
-def product_of_powers(factors: Iterable[tuple[PowerTable, mpz]], modulus: mpz) -> mpz:
-    """The product of every table's base to its exponent, of either sign.
+def product_of_powers(
+    factors: Iterable[tuple[PowerTable, Iterable[tuple[int, int]]]], modulus: mpz
+) -> mpz:
+    """The product of every table's base to the exponent whose digits stand beside it.
 
     **Guarantee.** Exact. The number of multiplications, and so the time, depends on the exponents.
 
-    **Assumes.** The tables were made for this modulus.
+    **Assumes.** The tables were made for this modulus, the digits in their windows.
 
     >>> seven = mpz(7)
     >>> tables = [PowerTable(mpz(2), seven, 3), PowerTable(mpz(3), seven, 3)]
-    >>> int(product_of_powers(zip(tables, [mpz(10), mpz(-4)]), seven))
+    >>> exponents = [signed_digits(mpz(10), 3), signed_digits(mpz(-4), 3)]
+    >>> int(product_of_powers(zip(tables, exponents), seven))
     4
     """
     ladder: dict[int, list[mpz]] = {}
-    for table, exponent in factors:
-        for position, digit in signed_digits(exponent, table.window):
+    for table, digits in factors:
+        for position, digit in digits:
             ladder.setdefault(position, []).append(table.power(digit))
     result = mpz(1)
     for position in range(max(ladder, default=-1), -1, -1):

@@ -7,8 +7,9 @@ packed into slots of one plaintext (``packing``), and one packed ciphertext is o
 
     (1 + M n) * prod_i c_i ^ (sum_j x_ij 2^(width j)) * r^n   mod n^2
 
-with M the packed masks and offsets, and r fresh and uniform in Z_n*: masking, packing and
-re-randomising share their squarings with the products.
+with M the packed masks and offsets, and r fresh and uniform in Z_n*. Products and packing share
+their squarings. The obfuscators ``r^n`` on both sides, and the digits of the exponents, do not
+depend on the peer's next message and are made ahead.
 
 There is one public scale for everything, agreed on outside this room: no exponent and no scale
 travels with a ciphertext, and every ciphertext of a key has the same number of bytes.
@@ -20,7 +21,8 @@ concatenation. What is read is checked for structure only: the exact length, eve
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import gmpy2
@@ -28,8 +30,9 @@ import numpy as np
 from gmpy2 import mpz
 
 from tacit.arrays import IntArray
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
-from tacit.crypto.multiexp import PowerTable, best_window, product_of_powers
+from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
+from tacit.crypto.cores import on_all_cores
+from tacit.crypto.multiexp import PowerTable, best_window, product_of_powers, signed_digits
 from tacit.crypto.packing import Packing
 from tacit.crypto.primes import has_small_factor, looks_prime
 from tacit.crypto.trapdoor import Trapdoor
@@ -38,6 +41,14 @@ from tacit.rng import Entropy
 
 OFFERED_BITS = (3072, 2048)
 """128-bit and 112-bit security [NIST57, table 2]."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Exponents:
+    """A packed matrix as signed digits: for each answer and column, in the column's window."""
+
+    windows: list[int]
+    digits: list[list[list[tuple[int, int]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +75,7 @@ class PaillierPublicKey:
     capacity: Capacity
     square: mpz = field(init=False, repr=False, compare=False)
     packing: Packing = field(init=False, repr=False, compare=False)
+    _obfuscators: deque[mpz] = field(default_factory=deque, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "square", self.n * self.n)
@@ -90,13 +102,38 @@ class PaillierPublicKey:
         bound = self.packing.mask_bound
         return Mask(tuple(entropy.below(bound) for _ in range(length)))
 
+    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+        """The matrix as exponents, column by column and packed.
+
+        Raises:
+            CryptoError: The matrix does not fit the capacity.
+        """
+        self.capacity.check_matrix(matrix)
+        columns: list[list[int]] = matrix.T.tolist()
+        windows = [best_window(sum(map(int.bit_length, column))) for column in columns]
+        exponents = [
+            [self.packing.pack(column[rows.start : rows.stop]) for column in columns]
+            for rows in self.packing.groups(len(matrix))
+        ]
+        digits = [
+            [list(signed_digits(*pair)) for pair in zip(packed, windows, strict=True)]
+            for packed in exponents
+        ]
+        return PreparedMatrix.of(matrix, _Exponents(windows, digits))
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Obfuscators for the ciphertexts of the next answer."""
+        missing = self.packing.plaintexts(prepared.rows) - len(self._obfuscators)
+        units = [self._draw_unit(entropy) for _ in range(missing)]
+        self._obfuscators.extend(on_all_cores(self._obfuscator_of, units))
+
     def masked_product(
-        self, matrix: IntArray, vector: EncryptedVector, mask: Mask, entropy: Entropy
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
         """``matrix @ vector + offset + mask``, packed and re-randomised.
 
         Args:
-            matrix: One row per entry of the answer.
+            prepared: One row per entry of the answer.
             vector: As received from the key's owner.
             mask: One per row, fresh from ``draw_mask``.
             entropy: Where the re-randomisation comes from.
@@ -107,35 +144,36 @@ class PaillierPublicKey:
         Raises:
             CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
         """
-        self.capacity.check_matrix(matrix, vector.length)
-        self._check_mask(mask, len(matrix))
-        if vector.length > self.capacity.terms:
-            raise CryptoError(f"a vector of {vector.length} where {self.capacity.terms} fit")
+        prepared.check(vector, mask)
+        self._check_mask(mask, prepared.rows)
         elements = self.read_elements(vector.data, vector.length)
-        columns: list[list[int]] = matrix.T.tolist()
-        tables = [self._table(*pair) for pair in zip(elements, columns, strict=True)]
+        exponents: _Exponents = prepared.content
+        tables = [
+            PowerTable(element, self.square, window)
+            for element, window in zip(elements, exponents.windows, strict=True)
+        ]
+        products = on_all_cores(
+            lambda digits: product_of_powers(zip(tables, digits, strict=True), self.square),
+            exponents.digits,
+        )
         answers = []
-        for rows in self.packing.groups(len(matrix)):
-            exponents = [self.packing.pack(column[rows.start : rows.stop]) for column in columns]
+        for rows, product in zip(self.packing.groups(prepared.rows), products, strict=True):
             shift = [value + self.packing.offset for value in mask.values[rows.start : rows.stop]]
-            unit = PowerTable(self._draw_unit(entropy), self.square, best_window(self.bits))
-            powers = product_of_powers(
-                zip([*tables, unit], [*exponents, self.n], strict=True), self.square
-            )
-            answers.append((1 + self.packing.pack(shift) * self.n) * powers % self.square)
-        return EncryptedAnswer(self.write_elements(answers), len(matrix))
+            answer = (1 + self.packing.pack(shift) * self.n) * product % self.square
+            answers.append(answer * self._obfuscator(entropy) % self.square)
+        return EncryptedAnswer(self.write_elements(answers), prepared.rows)
 
-    def unmask(self, residues: tuple[int, ...], mask: Mask) -> IntArray:
-        """The exact signed product: residue minus mask minus offset.
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
+        """The exact signed product: what was decrypted, minus mask, minus offset.
 
         Raises:
-            CryptoError: A residue lies outside [0, modulus) or the product outside its capacity.
+            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
         """
-        self._check_mask(mask, len(residues))
+        self._check_mask(mask, len(masked))
         offset = self.packing.offset
-        if not all(0 <= residue < self.modulus for residue in residues):
-            raise CryptoError(f"a residue lies outside its {self.packing.width} bits")
-        products = [r - m - offset for r, m in zip(residues, mask.values, strict=True)]
+        if not all(0 <= entry < self.modulus for entry in masked):
+            raise CryptoError(f"a masked product lies outside its {self.packing.width} bits")
+        products = [r - m - offset for r, m in zip(masked, mask.values, strict=True)]
         if not all(-offset <= product <= offset for product in products):
             raise CryptoError(f"a product exceeds its {self.packing.product_bits} bits")
         return np.array(products, dtype=np.int64)
@@ -174,9 +212,14 @@ class PaillierPublicKey:
         if not all(0 <= value < self.packing.mask_bound for value in mask.values):
             raise CryptoError("a mask is not of this key's range")
 
-    def _table(self, element: mpz, column: Sequence[int]) -> PowerTable:
-        window = best_window(sum(entry.bit_length() for entry in column))
-        return PowerTable(element, self.square, window)
+    def _obfuscator(self, entropy: Entropy) -> mpz:
+        if self._obfuscators:
+            return self._obfuscators.popleft()
+        return self._obfuscator_of(self._draw_unit(entropy))
+
+    def _obfuscator_of(self, unit: mpz) -> mpz:
+        """``r^n``: uniform among the n-th residues for r uniform in Z_n*."""
+        return gmpy2.powmod(unit, self.n, self.square)
 
     def _draw_unit(self, entropy: Entropy) -> mpz:
         while True:
@@ -199,8 +242,15 @@ class PaillierSecretKey:
 
     public: PaillierPublicKey
     _trapdoor: Trapdoor = field(repr=False)
+    _obfuscators: deque[mpz] = field(default_factory=deque, init=False, repr=False)
 
-    def encrypt(self, vector: IntArray, entropy: Entropy) -> EncryptedVector:
+    def stock(self, rows: int, length: int, entropy: Entropy) -> None:
+        """Obfuscators for the ciphertexts of the next vector."""
+        missing = length - len(self._obfuscators)
+        seeds = [self._trapdoor.draw_seed(entropy) for _ in range(missing)]
+        self._obfuscators.extend(on_all_cores(lambda seed: self._trapdoor.obfuscator(*seed), seeds))
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
         """One ciphertext per entry, each with a fresh obfuscator.
 
         Raises:
@@ -208,12 +258,16 @@ class PaillierSecretKey:
         """
         self.public.capacity.check_vector(vector)
         elements = [
-            self._trapdoor.encrypt(entry, self._trapdoor.draw_obfuscator(entropy))
-            for entry in vector.tolist()
+            self._trapdoor.encrypt(entry, self._obfuscator(entropy)) for entry in vector.tolist()
         ]
         return EncryptedVector(self.public.write_elements(elements), len(elements))
 
-    def decrypt(self, answer: EncryptedAnswer) -> tuple[int, ...]:
+    def _obfuscator(self, entropy: Entropy) -> mpz:
+        if self._obfuscators:
+            return self._obfuscators.popleft()
+        return self._trapdoor.obfuscator(*self._trapdoor.draw_seed(entropy))
+
+    def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
         """The slots of the answer, each in [0, 2^width).
 
         Raises:
@@ -221,9 +275,10 @@ class PaillierSecretKey:
         """
         packing = self.public.packing
         elements = self.public.read_elements(answer.data, packing.plaintexts(answer.length))
+        messages = self._trapdoor.decrypt(elements)
         slots: list[int] = []
-        for element, rows in zip(elements, packing.groups(answer.length), strict=True):
-            slots += packing.unpack(self._trapdoor.decrypt(element), len(rows))
+        for message, rows in zip(messages, packing.groups(answer.length), strict=True):
+            slots += packing.unpack(message, len(rows))
         return tuple(slots)
 
 
@@ -311,9 +366,10 @@ def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> Paill
     >>> coins = KeyedEntropy.from_seed(1)
     >>> key = generate_for_tests(256, Capacity(8, 8, 2), coins)
     >>> mask = key.public.draw_mask(2, coins)
-    >>> vector = key.encrypt(np.array([3, -4]), coins)
-    >>> answer = key.public.masked_product(np.array([[1, 2], [-5, 0]]), vector, mask, coins)
-    >>> key.public.unmask(key.decrypt(answer), mask)
+    >>> vector = key.encrypt(np.array([3, -4]), 2, coins)
+    >>> matrix = key.public.prepare(np.array([[1, 2], [-5, 0]]))
+    >>> answer = key.public.masked_product(matrix, vector, mask, coins)
+    >>> key.public.unmask(key.decrypt(answer, 2), mask)
     array([ -5, -15])
     """
     return PaillierScheme(key_bits=(bits,)).generate(bits, capacity, entropy)

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tacit.crypto.base import Scheme
+from tacit.crypto.bfv.keys import BfvScheme
 from tacit.crypto.clear import ClearScheme
 from tacit.crypto.paillier import PaillierScheme
 from tacit.errors import ConfigError, nearest
 
 SCHEMES: Mapping[str, Scheme] = MappingProxyType(
     {
+        "bfv": BfvScheme(),
         "paillier": PaillierScheme(),
         "clear": ClearScheme(),
     }

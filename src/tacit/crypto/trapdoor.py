@@ -19,11 +19,13 @@ vanishes in H, and so ``L = -m q mod p`` [Paillier99, §7].
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import gmpy2
 from gmpy2 import mpz
 
+from tacit.crypto.cores import on_all_cores
 from tacit.crypto.primes import draw_prime
 from tacit.rng import Entropy
 
@@ -87,11 +89,11 @@ class Trapdoor:
             if suitable(p, q):
                 return cls.of(p, q)
 
-    def draw_obfuscator(self, entropy: Entropy) -> mpz:
-        """A uniform n-th residue modulo n^2."""
+    def draw_seed(self, entropy: Entropy) -> tuple[mpz, mpz]:
+        """What ``obfuscator`` makes a uniform n-th residue modulo n^2 of."""
         x = 1 + mpz(entropy.below(int(self._p.prime) - 1))
         y = 1 + mpz(entropy.below(int(self._q.prime) - 1))
-        return self.obfuscator(x, y)
+        return x, y
 
     def obfuscator(self, x: mpz, y: mpz) -> mpz:
         """The n-th residue that is ``x^p`` modulo p^2 and ``y^q`` modulo q^2.
@@ -109,16 +111,20 @@ class Trapdoor:
         """``(1 + m n)`` times an obfuscator, modulo n^2."""
         return (1 + message % self.n * self.n) * obfuscator % (self.n * self.n)
 
-    def decrypt(self, element: mpz) -> mpz:
-        """The message in [0, n) of an element coprime to n.
+    def decrypt(self, elements: Sequence[mpz]) -> list[mpz]:
+        """The messages in [0, n) of elements coprime to n; the halves of each on all cores.
 
         >>> trapdoor = Trapdoor.of(mpz(11), mpz(17))
         >>> element = trapdoor.encrypt(-2, trapdoor.obfuscator(mpz(3), mpz(5)))
-        >>> trapdoor.decrypt(element) == 11 * 17 - 2
+        >>> trapdoor.decrypt([element]) == [11 * 17 - 2]
         True
         """
-        left, right = self._p.message(element), self._q.message(element)
-        return left + self._p.prime * ((right - left) * self._p_inverse % self._q.prime)
+        tasks = [(side, element) for element in elements for side in (self._p, self._q)]
+        halves = on_all_cores(lambda task: task[0].message(task[1]), tasks)
+        return [
+            left + self._p.prime * ((right - left) * self._p_inverse % self._q.prime)
+            for left, right in zip(halves[::2], halves[1::2], strict=True)
+        ]
 
     def __repr__(self) -> str:
         return f"Trapdoor(<hidden>, bits={self.n.bit_length()})"

@@ -17,6 +17,7 @@ from tacit.protocol.steps import Program, receive, send
 
 PROTOCOL_VERSION = 1
 MAX_MAGNITUDE_BITS = 40
+MAX_COLUMNS = 1 << 20
 
 
 def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int = 0) -> Hello:
@@ -86,5 +87,5 @@ def _compare(ours: Hello, theirs: Hello) -> None:
             f"the peer's features are said to need {theirs.magnitude_bits} bits",
             hint="scale or clip the features",
         )
-    if theirs.columns < 0:
-        raise RemoteProtocolError("the peer's table is said to have a negative number of columns")
+    if not 0 <= theirs.columns <= MAX_COLUMNS:
+        raise RemoteProtocolError(f"the peer's table is said to have {theirs.columns} columns")

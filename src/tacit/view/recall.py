@@ -12,6 +12,7 @@ from tacit.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
     Mask,
+    PreparedMatrix,
     PublicKey,
     Scheme,
     SecretKey,
@@ -36,15 +37,22 @@ class RecallKey:
         """The masks that were drawn then."""
         return self._key.draw_mask(length, entropy)
 
+    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+        """The matrix's shape: no product will be computed."""
+        return PreparedMatrix.of(matrix, None)
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Nothing: no answer will be made."""
+
     def masked_product(
-        self, matrix: IntArray, vector: EncryptedVector, mask: Mask, entropy: Entropy
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
         """An empty answer: the true one is on record."""
-        return EncryptedAnswer(data=b"", length=len(matrix))
+        return EncryptedAnswer(data=b"", length=prepared.rows)
 
-    def unmask(self, residues: tuple[int, ...], mask: Mask) -> IntArray:
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
         """What Alice learnt."""
-        return self._key.unmask(residues, mask)
+        return self._key.unmask(masked, mask)
 
 
 class RecallScheme:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import FloatArray, IntArray
-from tacit.crypto.base import PublicKey
+from tacit.crypto.base import PreparedMatrix, PublicKey
 from tacit.data.tables import FeatureTable
 from tacit.errors import RemoteProtocolError
 from tacit.numerics.fixedpoint import magnitude_bits
@@ -62,7 +62,8 @@ def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[Flo
         rows = features.values.take(batch.rows, axis=0)
         yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
         # The range is known since the handshake, and the key's capacity checks it once more.
-        total = yield from _gradient(key, terms.feature_grid.rounded(rows).T, batch, entropy)
+        matrix = key.prepare(terms.feature_grid.rounded(rows).T)
+        total = yield from _gradient(key, matrix, batch, entropy)
         yield from emit(GradientSeen(batch.iteration, batch.epoch, batch.rows, weights, total))
         gradient = terms.product_grid.decode(total) / -len(batch.rows)
         step = gradient + terms.penalty.gradient(weights)
@@ -71,17 +72,19 @@ def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[Flo
 
 
 def _gradient(
-    key: PublicKey, matrix: IntArray, batch: Batch, entropy: Entropy
+    key: PublicKey, matrix: PreparedMatrix, batch: Batch, entropy: Entropy
 ) -> Program[IntArray]:
     """``X^T r`` of one batch in exact integers: the encrypted round trip.
 
     Masks and obfuscators have a stream for each iteration: a resumed run cannot use one twice, and
     a replay that skips the encryption draws the same masks.
     """
+    # Before waiting, not after: Bob is at work on his residues meanwhile.
+    mask = key.draw_mask(matrix.rows, entropy.fork(f"masks {batch.iteration}"))
+    coins = entropy.fork(f"obfuscators {batch.iteration}")
+    key.stock(matrix, mask, coins)
     sent = yield from receive(EncryptedResidues)
     require_turn("EncryptedResidues", sent.iteration, batch.iteration)
-    mask = key.draw_mask(len(matrix), entropy.fork(f"masks {batch.iteration}"))
-    coins = entropy.fork(f"obfuscators {batch.iteration}")
     answer = key.masked_product(matrix, sent.residues, mask, coins)
     yield from send(MaskedGradient(batch.iteration, answer))
     revealed = yield from receive(RevealedGradient)

@@ -1,0 +1,69 @@
+"""How long a training will take and how much will cross, from a few iterations of its own shape."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.config import Settings
+from tacit.crypto.registry import scheme
+from tacit.data.raw import RawData
+from tacit.numerics.fixedpoint import magnitude_bits
+from tacit.protocol.terms import Terms
+from tacit.rng import KEY_BYTES, KeyedEntropy
+from tacit.simulation.coins import Coins
+from tacit.simulation.run import agree
+from tacit.simulation.source import arrange
+from tacit.simulation.trial import KeyPair
+
+TRIALS = 3
+# What an iteration costs besides its encryption: messages, codec, ledger, the model's arithmetic.
+OVERHEAD_SECONDS = 0.0003
+# Frames of an iteration besides ciphertexts and numbers: heads, counts, the event's name.
+OVERHEAD_BYTES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A forecast for both parties in one process."""
+
+    iterations: int
+    seconds: float
+    bytes_to_alice: int
+    bytes_to_bob: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The forecast for JSON."""
+        return asdict(self)
+
+
+def estimate(settings: Settings, raw: RawData) -> Estimate:
+    """Runs a few iterations of the shape that the settings give.
+
+    Args:
+        settings: Resolved settings.
+        raw: The rows.
+    """
+    coins = KeyedEntropy.from_system()
+    chosen = scheme(settings.scheme)
+    terms = Terms(agree(settings, chosen), chosen)
+    features = arrange(settings, raw, Coins.for_seed(settings.seed).data).alice_train
+    capacity = terms.capacity(magnitude_bits(features.largest), features.rows)
+    pair = KeyPair.of(chosen, terms.agreement.key_bits, capacity, coins)
+    rows = features.values[: capacity.terms]
+    matrix = terms.feature_grid.rounded(rows).T
+    vector = np.full(len(rows), 1 << (terms.agreement.residue_bits - 1), dtype=np.int64)
+    trials = [pair.trial(matrix, vector, coins) for _ in range(TRIALS)]
+    iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
+    masked = len(features.columns) * (((pair.public.modulus - 1).bit_length() + 7) // 8)
+    seconds = statistics.median(trial.seconds + trial.ahead for trial in trials)
+    return Estimate(
+        iterations=iterations,
+        seconds=iterations * (seconds + OVERHEAD_SECONDS),
+        bytes_to_alice=iterations * (trials[0].bytes_to_alice + masked + 2 * OVERHEAD_BYTES)
+        + len(pair.public.to_bytes()),
+        bytes_to_bob=iterations * (trials[0].bytes_to_bob + 8 * len(rows) + 2 * OVERHEAD_BYTES),
+    )

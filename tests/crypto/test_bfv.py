@@ -1,0 +1,534 @@
+"""BFV: exact on every shape, strict about bytes, and silent about the matrix."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tenseal.sealapi as sealapi
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tacit.arrays import IntArray
+from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
+from tacit.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from tacit.crypto.bfv.layout import Layout
+from tacit.crypto.bfv.parameters import DEGREE, NARROW, WIDE
+from tacit.crypto.bfv.seal import Seal, _MemoryFile
+from tacit.errors import CryptoError
+from tacit.rng import SystemEntropy
+from tests.crypto.bfv_noise import (
+    answer_bytes,
+    first_primes,
+    kept_primes,
+    unpacked,
+    vector_bytes,
+    widths,
+)
+from tests.crypto.schemes import answered, exchange, ints, key_pair
+
+COINS = SystemEntropy()
+SMALL = Capacity(20, 20, 16)
+LONG = Capacity(20, 16, 9000)
+CAPACITIES = [
+    SMALL,
+    Capacity(20, 23, 32),
+    Capacity(20, 18, 2000),
+    Capacity(28, 19, 2000),
+    Capacity(0, 0, 2000),
+    Capacity(0, 47, 2000),
+    Capacity(47, 0, 2000),
+    LONG,
+]
+
+
+def bfv_key(capacity: Capacity, seed: int = 0) -> BfvSecretKey:
+    secret, _ = key_pair("bfv", capacity, seed)
+    assert isinstance(secret, BfvSecretKey)
+    return secret
+
+
+@pytest.fixture
+def key() -> BfvSecretKey:
+    return bfv_key(SMALL)
+
+
+# Exactness
+
+
+@st.composite
+def problems(draw):
+    """Shapes of up to some hundred thousand entries, with plain, extreme and empty ones."""
+    capacity = draw(st.sampled_from(CAPACITIES))
+    most = min(capacity.terms, draw(st.sampled_from([4, 40, 400, 2000, 9000])))
+    length = draw(st.integers(1, most))
+    rows = draw(st.integers(1, max(1, min(2000, 60_000 // length))))
+    coins = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    fill = draw(st.sampled_from(["uniform", "extreme", "largest", "small", "sparse", "zero-rows"]))
+
+    def entries(bits: int, shape: tuple[int, ...]) -> IntArray:
+        limit = 1 << bits
+        if fill == "extreme":
+            return limit * (2 * coins.integers(0, 2, shape) - 1)
+        if fill == "largest":
+            return np.full(shape, limit * int(2 * coins.integers(0, 2) - 1))
+        if fill == "small":
+            return coins.integers(-1, 2, shape)
+        return coins.integers(-limit, limit, shape, endpoint=True)
+
+    matrix = entries(capacity.matrix_bits, (rows, length))
+    vector = entries(capacity.vector_bits, (length,))
+    if fill == "sparse":
+        matrix[coins.random(matrix.shape) < 0.95] = 0
+        vector[coins.random(vector.shape) < 0.5] = 0
+    if fill == "zero-rows":
+        matrix[coins.random(rows) < 0.8] = 0
+    return capacity, matrix, vector, draw(st.booleans())
+
+
+def check(problem: tuple[Capacity, IntArray, IntArray, bool]) -> None:
+    capacity, matrix, vector, ahead = problem
+    secret, public = key_pair("bfv", capacity)
+    prepared, mask = public.prepare(matrix), public.draw_mask(len(matrix), COINS)
+    if ahead:
+        secret.stock(len(matrix), len(vector), COINS)
+        public.stock(prepared, mask, COINS)
+    encrypted = secret.encrypt(vector, len(matrix), COINS)
+    answer = public.masked_product(prepared, encrypted, mask, COINS)
+    found = public.unmask(secret.decrypt(answer, len(vector)), mask)
+    # No sum exceeds 58 bits: int64 is exact.
+    assert np.array_equal(found, np.einsum("ij,j->i", matrix, vector))
+
+
+SETTINGS = settings(
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+@settings(SETTINGS, max_examples=80)
+@given(problems())
+def test_products_are_exact(problem):
+    check(problem)
+
+
+@pytest.mark.slow
+@settings(SETTINGS, max_examples=10_000)
+@given(problems())
+def test_products_are_exact_on_ten_thousand_shapes(problem):
+    check(problem)
+
+
+@pytest.mark.parametrize(
+    ("rows", "length", "pieces", "answers"),
+    [
+        (1, 1, 1, 1),
+        (1, DEGREE, 1, 1),
+        (1, 9000, 2, 1),
+        (DEGREE, 1, 1, 1),
+        (10_000, 1, 1, 2),
+        (3, 9000, 2, 3),
+        (81, 1024, 3, 4),
+        (1024, 81, 3, 4),
+        (600, 100, 2, 4),
+    ],
+)
+def test_extreme_shapes(rows, length, pieces, answers):
+    layout = Layout.of(rows, length)
+    assert (layout.pieces, layout.answers) == (pieces, answers)
+    matrix = np.full((rows, length), 1 << LONG.matrix_bits)
+    matrix[::3] *= -1
+    matrix[1::3, ::2] = 0
+    check((LONG, matrix, np.full(length, -(1 << LONG.vector_bits)), False))
+
+
+def test_both_directions_with_one_key():
+    """``X^T r`` and ``X v``: one key, one capacity for both."""
+    secret, public = key_pair("bfv", Capacity(20, 16, 300))
+    coins = np.random.default_rng(4)
+    features = coins.integers(-(1 << 16), 1 << 16, (300, 37))
+    residues, weights = coins.integers(-(1 << 20), 1 << 20, 300), coins.integers(-9, 9, 37)
+    for _ in range(2):
+        found = exchange(secret, public, features.T, residues, COINS)
+        assert np.array_equal(found, features.T @ residues)
+        assert np.array_equal(
+            exchange(secret, public, features, weights, COINS), features @ weights
+        )
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (40, 16), (81, 1024), (600, 100)])
+def test_zeros(shape):
+    """SEAL refuses products with the zero polynomial; ours are left out."""
+    secret, public = key_pair("bfv", LONG)
+    zero, full = np.zeros(shape, dtype=np.int64), np.full(shape, 1 << 16)
+    vector = np.full(shape[1], 1 << 20)
+    assert not exchange(secret, public, zero, vector, COINS).any()
+    assert not exchange(secret, public, zero, 0 * vector, COINS).any()
+    assert not exchange(secret, public, full, 0 * vector, COINS).any()
+    some = full.copy()
+    some[shape[0] // 2 :] = 0
+    some[:, shape[1] // 2 :] = 0
+    assert np.array_equal(exchange(secret, public, some, vector, COINS), some @ vector)
+
+
+# What is made ahead
+
+
+def test_stocks_are_filled_once_and_emptied():
+    key = BfvScheme().generate(128, LONG, COINS)
+    public, matrix = key.public, np.ones((81, 1024), dtype=np.int64)
+    prepared, mask = public.prepare(matrix), public.draw_mask(81, COINS)
+    for _ in range(2):
+        key.stock(81, 1024, COINS)
+        public.stock(prepared, mask, COINS)
+        assert len(key._zeros) == 3
+        assert public._covers is not None
+        assert public._covers[0] is mask
+        assert len(public._covers[2]) == 4
+    encrypted = key.encrypt(np.ones(1024, dtype=np.int64), 81, COINS)
+    assert len(key._zeros) == 0
+    answer = public.masked_product(prepared, encrypted, mask, COINS)
+    assert public._covers is None
+    assert public.unmask(key.decrypt(answer, 1024), mask).tolist() == [1024] * 81
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_no_encryption_of_zero_is_used_twice(key, ahead):
+    """Equal vectors, matrices and masks: all that differs is what was drawn."""
+    public, matrix = key.public, np.full((40, 16), 7)
+    prepared, mask = public.prepare(matrix), public.draw_mask(40, COINS)
+    seconds, seeds, firsts = set(), set(), set()
+    for _ in range(10):
+        if ahead:
+            key.stock(40, 16, COINS)
+            public.stock(prepared, mask, COINS)
+        encrypted = key.encrypt(np.full(16, 9), 40, COINS)
+        seeds.add(encrypted.data[-64:])
+        for _ in range(2):
+            answer = public.masked_product(prepared, encrypted, mask, COINS)
+            (cipher,) = unpacked(key, answer, 16)
+            seconds.add(cipher[1].tobytes())
+            firsts.add(cipher[0].tobytes())
+            assert set(key.decrypt(answer, 16)) == {
+                (16 * 63 + value) % public.modulus for value in mask.values
+            }
+    assert len(seeds) == 10
+    assert len(seconds) == len(firsts) == 20
+
+
+def test_what_was_made_for_other_masks_is_thrown_away(key):
+    public, coins = key.public, COINS
+    prepared = public.prepare(np.full((4, 3), 5))
+    mine, other = public.draw_mask(4, coins), public.draw_mask(4, coins)
+    public.stock(prepared, other, coins)
+    vector = key.encrypt(ints(1, 2, 3), 4, coins)
+    answer = public.masked_product(prepared, vector, mine, coins)
+    assert public.unmask(key.decrypt(answer, 3), mine).tolist() == [30] * 4
+    assert public._covers is None
+
+
+def test_several_answers_have_several_zeros():
+    key = bfv_key(LONG)
+    mask = key.public.draw_mask(600, COINS)
+    matrix = np.ones((600, 100), dtype=np.int64)
+    answer = answered(key, key.public, matrix, np.ones(100, dtype=np.int64), mask, COINS)
+    seconds = {cipher[1].tobytes() for cipher in unpacked(key, answer, 100)}
+    assert len(seconds) == Layout.of(600, 100).answers == 4
+
+
+# The bytes
+
+
+@pytest.mark.parametrize("capacity", [SMALL, Capacity(28, 19, 2000)], ids=["narrow", "wide"])
+@pytest.mark.parametrize(("rows", "length"), [(30, 16), (1, 1), (7000, 16)])
+def test_sizes_are_those_stated(capacity, rows, length):
+    key = bfv_key(capacity)
+    layout = Layout.of(rows, length)
+    encrypted = key.encrypt(np.ones(length, dtype=np.int64), rows, COINS)
+    assert len(encrypted.data) == vector_bytes(key, layout.pieces)
+    prepared = key.public.prepare(np.ones((rows, length), dtype=np.int64))
+    answer = key.public.masked_product(
+        prepared, encrypted, key.public.draw_mask(rows, COINS), COINS
+    )
+    assert len(answer.data) == answer_bytes(key, layout)
+    if capacity is SMALL and rows == 30:
+        # By hand: 22 bytes a coefficient and the seed; 8 bytes for N + 30 coefficients.
+        assert len(encrypted.data) == 8192 * (8 + 7 + 7) + 64
+        assert len(answer.data) == 8 * (8192 + 30)
+    assert len(key.public.to_bytes()) == 2 * DEGREE * sum(widths(key._seal.primes))
+    # Of each first polynomial there are the entries' coefficients and no other ones.
+    ciphers = unpacked(key, answer, length)
+    sent = [np.count_nonzero(cipher[0].any(axis=0)) for cipher in ciphers]
+    assert sum(sent) == rows
+
+
+@pytest.mark.parametrize("capacity", [SMALL, Capacity(28, 19, 2000)], ids=["narrow", "wide"])
+def test_seal_decrypts_our_encryptions(capacity):
+    key = bfv_key(capacity)
+    limit = 1 << capacity.vector_bits
+    vector = ints(limit, -limit, 0, 1, -1, 12345)
+    layout = Layout.of(3, 6)
+    (piece,) = key.public._pieces(key.encrypt(vector, 3, COINS), layout)
+    key._seal.evaluator.transform_from_ntt_inplace(piece)
+    plain = sealapi.Plaintext()
+    key._decryptor.decrypt(piece, plain)
+    found = [int(plain[at]) for at in range(plain.coeff_count())]
+    assert found == [value % key.public.modulus for value in vector.tolist()]
+    # Fresh noise is a few bits: nearly all of q/t is left.
+    bits = sum(each.bit_length() for each in first_primes(key)) - capacity.product_bits - 1
+    assert bits - 12 <= key._decryptor.invariant_noise_budget(piece) <= bits
+
+
+def test_the_second_polynomial_is_the_seeds_as_seal_expands_it(key):
+    """Two vectors with one seed have one second polynomial, two seeds have two."""
+    layout = Layout.of(1, 1)
+    data = key.encrypt(ints(1), 1, COINS).data
+    other = key.encrypt(ints(1), 1, COINS).data
+
+    def second(data: bytes) -> bytes:
+        (piece,) = key.public._pieces(EncryptedVector(data, 1), layout)
+        return bytes(key._seal.polynomials(piece, 3)[1].tobytes())
+
+    assert second(data) == second(other[:-64] + data[-64:])
+    assert second(data) != second(other)
+
+
+def spoiled(data: bytes, at: int, value: int, width: int) -> bytes:
+    return data[:at] + value.to_bytes(width, "little") + data[at + width :]
+
+
+@pytest.mark.parametrize("capacity", [SMALL, Capacity(28, 19, 2000)], ids=["narrow", "wide"])
+@pytest.mark.parametrize("beyond", ["prime", "prime-plus-one", "all-ones"])
+def test_coefficients_beyond_their_prime_are_refused(capacity, beyond):
+    """At the first and the last place of every part, in vectors, answers and public keys."""
+    key = bfv_key(capacity)
+    public, mask = key.public, key.public.draw_mask(5, COINS)
+    prepared = public.prepare(np.ones((5, 3), dtype=np.int64))
+    vector = key.encrypt(ints(1, 2, 3), 5, COINS)
+    answer = public.masked_product(prepared, vector, mask, COINS)
+
+    def parts(primes: tuple[int, ...], counts: tuple[int, ...]) -> list[tuple[int, int, int]]:
+        """(offset, value, width) of each spoiling."""
+        found, at = [], 0
+        for prime, width in zip(primes, widths(primes), strict=True):
+            top = (1 << 8 * width) - 1
+            value = {"prime": prime, "prime-plus-one": prime + 1, "all-ones": top}[beyond]
+            for count in counts:
+                found += [(at, value, width), (at + (count - 1) * width, value, width)]
+                at += count * width
+        return found
+
+    for spoil in parts(first_primes(key), (DEGREE,)):
+        bad = replace(vector, data=spoiled(vector.data, *spoil))
+        with pytest.raises(CryptoError, match="coefficient lies outside"):
+            public.masked_product(prepared, bad, mask, COINS)
+    for spoil in parts(kept_primes(key), (5, DEGREE)):
+        bad_answer = replace(answer, data=spoiled(answer.data, *spoil))
+        with pytest.raises(CryptoError, match="coefficient lies outside"):
+            key.decrypt(bad_answer, 3)
+    data = public.to_bytes()
+    for spoil in parts(key._seal.primes, (DEGREE,)):
+        with pytest.raises(CryptoError, match="coefficient lies outside"):
+            BfvScheme().read_public(spoiled(data, *spoil), 128, capacity)
+    # A refusal leaves nothing behind: the key goes on.
+    assert public.unmask(key.decrypt(answer, 3), mask).tolist() == [6] * 5
+
+
+def test_the_largest_coefficients_are_taken(key):
+    """One below the prime, everywhere: a number like any other."""
+    primes = kept_primes(key)
+    data = b"".join((prime - 1).to_bytes(8, "little") * (DEGREE + 5) for prime in primes)
+    masked = key.decrypt(EncryptedAnswer(data, 5), 3)
+    assert len(masked) == 5
+    assert all(0 <= entry < key.public.modulus for entry in masked)
+
+
+def test_any_well_formed_bytes_are_taken(key):
+    """All zeros, which is no real ciphertext, and noise: numbers, never an error."""
+    public, mask = key.public, key.public.draw_mask(5, COINS)
+    assert key.decrypt(EncryptedAnswer(bytes(8 * (DEGREE + 5)), 5), 3) == (0,) * 5
+    prepared = public.prepare(np.ones((5, 3), dtype=np.int64))
+    zero = EncryptedVector(bytes(vector_bytes(key, 1)), 3)
+    assert len(key.decrypt(public.masked_product(prepared, zero, mask, COINS), 3)) == 5
+    coins = np.random.default_rng(3)
+    words = coins.integers(0, kept_primes(key)[0], DEGREE + 5, dtype=np.uint64)
+    assert len(set(key.decrypt(EncryptedAnswer(words.tobytes(), 5), 3))) == 5
+    # A public key of zeros too: a stranger's key is believed to be honest, not checked.
+    stranger = BfvScheme().read_public(bytes(len(public.to_bytes())), 128, SMALL)
+    vector = key.encrypt(ints(1, 2, 3), 5, COINS)
+    answer = stranger.masked_product(
+        stranger.prepare(np.eye(5, 3, dtype=np.int64)), vector, mask, COINS
+    )
+    assert len(key.decrypt(answer, 3)) == 5
+
+
+@pytest.mark.parametrize("change", [lambda d: d[:-1], lambda d: d + b"\0", lambda d: b""])
+def test_other_lengths_are_refused(key, change):
+    public, mask = key.public, key.public.draw_mask(5, COINS)
+    prepared = public.prepare(np.ones((5, 3), dtype=np.int64))
+    vector = key.encrypt(ints(1, 2, 3), 5, COINS)
+    answer = public.masked_product(prepared, vector, mask, COINS)
+    with pytest.raises(CryptoError, match="an encrypted vector of"):
+        public.masked_product(prepared, replace(vector, data=change(vector.data)), mask, COINS)
+    with pytest.raises(CryptoError, match="an answer of"):
+        key.decrypt(replace(answer, data=change(answer.data)), 3)
+    with pytest.raises(CryptoError, match="a public key of"):
+        BfvScheme().read_public(change(public.to_bytes()), 128, SMALL)
+
+
+def test_a_vector_for_another_layout_is_refused():
+    key = bfv_key(LONG)
+    vector = key.encrypt(np.ones(1024, dtype=np.int64), 1, COINS)  # One piece where three are due.
+    prepared = key.public.prepare(np.ones((81, 1024), dtype=np.int64))
+    with pytest.raises(CryptoError, match="an encrypted vector of"):
+        key.public.masked_product(prepared, vector, key.public.draw_mask(81, COINS), COINS)
+
+
+# Keys that do not belong together
+
+
+def test_another_key_gives_other_numbers(key):
+    other = bfv_key(SMALL, seed=1)
+    mask = key.public.draw_mask(40, COINS)
+    answer = answered(key, key.public, np.full((40, 16), 3), np.full(16, 5), mask, COINS)
+    right, wrong = key.decrypt(answer, 16), other.decrypt(answer, 16)
+    assert key.public.unmask(right, mask).tolist() == [240] * 40
+    # Equal entries by chance: 40 in 2^45.
+    assert not set(right) & set(wrong)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "same_size"),
+    [
+        pytest.param(Capacity(20, 19, 16), True, id="other-modulus"),
+        pytest.param(Capacity(20, 25, 16), True, id="largest-modulus"),
+        pytest.param(Capacity(20, 26, 16), False, id="other-primes"),
+    ],
+)
+def test_capacities_that_do_not_match_are_an_error_or_other_numbers(key, theirs, same_size):
+    data = key.public.to_bytes()
+    if not same_size:
+        with pytest.raises(CryptoError, match="a public key of"):
+            BfvScheme().read_public(data, 128, theirs)
+        stranger = bfv_key(theirs).public
+    else:
+        stranger = BfvScheme().read_public(data, 128, theirs)
+    vector = key.encrypt(np.full(16, 5), 40, COINS)
+    mask = stranger.draw_mask(40, COINS)
+    prepared = stranger.prepare(np.full((40, 16), 3))
+    if not same_size:
+        with pytest.raises(CryptoError, match="an encrypted vector of"):
+            stranger.masked_product(prepared, vector, mask, COINS)
+        return
+    masked = key.decrypt(stranger.masked_product(prepared, vector, mask, COINS), 16)
+    try:
+        found = stranger.unmask(masked, mask).tolist()
+    except CryptoError:
+        found = []
+    assert found.count(240) == 0
+
+
+def test_other_security_levels_are_refused(key):
+    for bits in (0, 127, 192, 256, 3072):
+        with pytest.raises(CryptoError, match="not offered") as caught:
+            BfvScheme().generate(bits, SMALL, COINS)
+        assert "128" in str(caught.value)
+        with pytest.raises(CryptoError, match="not offered"):
+            BfvScheme().read_public(key.public.to_bytes(), bits, SMALL)
+
+
+def test_every_residue_is_a_product_of_the_capacity():
+    """The modulus is 2 * 2^bits + 1: unmasking has no other numbers to give."""
+    public = bfv_key(Capacity(1, 0, 1)).public
+    assert public.modulus == 5
+    mask = public.draw_mask(1, COINS)
+    found = {int(public.unmask((entry,), mask)[0]) for entry in range(5)}
+    assert found == {-2, -1, 0, 1, 2}
+    for entry in (-1, 5, 1 << 70):
+        with pytest.raises(CryptoError, match="outside the plaintext modulus"):
+            public.unmask((entry,), mask)
+
+
+def test_masks_are_uniform_below_the_modulus():
+    """Each of 5 residues within six deviations of 4000 in 20,000: a false alarm in 10^8 runs."""
+    values = bfv_key(Capacity(1, 0, 1)).public.draw_mask(20_000, COINS).values
+    counts = np.bincount(values, minlength=5)
+    assert len(counts) == 5
+    assert np.abs(counts - 4000).max() < 6 * (20_000 * 0.2 * 0.8) ** 0.5
+
+
+def test_reprs_show_nothing(key):
+    assert repr(key) == "BfvSecretKey(<hidden>, narrow)"
+    shown = repr(key.public) + repr(key.public.prepare(np.full((1, 1), 99_999)))
+    assert "99999" not in shown
+    assert not any(str(word) in shown for word in key.public._polynomials[0, 0, :20].tolist())
+
+
+def test_two_keys_differ():
+    one, two = (BfvScheme().generate(128, SMALL, COINS).public.to_bytes() for _ in range(2))
+    assert one != two
+
+
+# The door to SEAL
+
+
+def test_memory_files_hold_what_was_put_last():
+    file = _MemoryFile()
+    for parts in ((b"a long one", b" of two"), (b"short",), (b"",), (b"x" * 10_000,)):
+        path = file.put(*parts)
+        with open(path, "rb") as read:
+            assert read.read() == b"".join(parts)
+
+    def save(path: str) -> None:
+        with open(path, "wb") as write:
+            write.write(b"saved")
+
+    assert file.take(save) == b"saved"
+    assert file.take(save) == b"saved"
+
+
+def test_memory_files_are_apart():
+    one, two = _MemoryFile(), _MemoryFile()
+    paths = one.put(b"one"), two.put(b"two")
+    found = []
+    for path in paths:
+        with open(path, "rb") as read:
+            found.append(read.read())
+    assert found == [b"one", b"two"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+def test_descriptors_are_closed_with_their_contexts():
+    def opened() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = opened()
+    contexts = [Seal((NARROW, WIDE)[at % 2], 65537) for at in range(50)]
+    assert opened() == before + 50
+    contexts.clear()
+    assert opened() == before
+    for _ in range(5):
+        made = BfvScheme().generate(128, SMALL, COINS)
+        read = BfvScheme().read_public(made.public.to_bytes(), 128, SMALL)
+        exchange(made, read, np.array([[3]]), ints(4), COINS)
+    del made, read
+    assert opened() == before
+
+
+def test_ciphertexts_pass_the_door_unchanged(key):
+    seal, coins = key._seal, np.random.default_rng(1)
+    words = np.stack(
+        [coins.integers(0, prime, (2, DEGREE), dtype=np.uint64) for prime in first_primes(key)],
+        axis=1,
+    )
+    assert np.array_equal(seal.polynomials(seal.load_cipher(words, seal.first_id), 3), words)
+    public = np.frombuffer(seal.public_polynomials(seal.load_public(key.public._polynomials)))
+    assert np.array_equal(public, np.frombuffer(np.ascontiguousarray(key.public._polynomials)))
+    plain = seal.load_plain(np.array([5, 0, 7], dtype=np.uint64))
+    assert [int(plain[at]) for at in range(3)] == [5, 0, 7]
+    with pytest.raises(CryptoError, match="coefficient lies outside"):
+        seal.load_plain(np.array([key.public.modulus], dtype=np.uint64))

@@ -1,0 +1,106 @@
+"""The benchmarks run, measure what they say, and never with a wrong product."""
+
+from __future__ import annotations
+
+import importlib.util
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from tacit.errors import ConfigError
+from tacit.experiments import encryption, profile, throughput, trainings
+from tacit.report.figures import ratios_svg
+
+TINY = encryption.Shape("tiny", 4, 3)
+
+
+def test_a_shape_is_measured_for_each_of_our_schemes():
+    told: list[str] = []
+    rows = encryption.measure(TINY, encryption.contenders(()), 2, told.append)
+    assert [(row.scheme, row.bits) for row in rows] == list(encryption.OURS)
+    assert all(row.max_error == 0 for row in rows)
+    assert all(row.ms > 0 and row.repeats == 2 for row in rows)
+    assert all(row.times_phe is None for row in rows)
+    assert len(told) == 3 * len(rows)
+
+
+def test_the_rows_have_the_keys_of_the_contract():
+    (row, *_) = encryption.measure(TINY, encryption.contenders(())[:1], 1, lambda what: None)
+    assert row.to_dict().keys() >= {
+        "shape",
+        "rows",
+        "columns",
+        "scheme",
+        "bits",
+        "ms",
+        "ms_ahead",
+        "times_phe",
+        "bytes_up",
+        "bytes_down",
+        "max_error",
+    }
+
+
+def test_the_papers_shapes_and_the_large_ones_are_all_there():
+    assert {(shape.rows, shape.columns) for shape in encryption.SHAPES} == {
+        (16, 30),
+        (40, 30),
+        (32, 64),
+        (70, 64),
+        (32, 81),
+        (90, 81),
+        (8, 10),
+        (15, 10),
+        (256, 81),
+        (1024, 81),
+    }
+
+
+@pytest.mark.parametrize("rival", ["phe", "heu"])
+def test_rivals_compute_the_same_products(rival):
+    if importlib.util.find_spec(rival) is None:
+        pytest.skip(f"{rival} is not installed: make bench installs it")
+    entrants = [*encryption.contenders(())[:1], *encryption.contenders((rival,))[3:]]
+    rows = encryption.measure(TINY, entrants, 1, lambda what: None)
+    assert all(row.max_error == 0 for row in rows)
+    if rival == "phe":
+        assert rows[0].times_phe == pytest.approx(rows[1].ms / rows[0].ms)
+
+
+def test_an_unknown_rival_is_refused():
+    with pytest.raises(ConfigError, match="unknown rival fhe"):
+        encryption.contenders(("fhe",))
+
+
+def test_the_profile_names_seals_share_and_ours():
+    shares = profile.profile(rows=4, columns=3, laps=3)
+    assert shares[-1].name == "ours"
+    assert {"load", "decrypt", "multiply_plain"} <= {share.name for share in shares}
+    assert all(share.ms >= 0 for share in shares)
+
+
+def test_throughput_computes_the_centralised_weights():
+    found = throughput.measure(rows=2000, columns=3, batch_size=100, repeats=1)
+    assert found.max_weight_difference < 1e-5
+    assert found.times_numpy > 0
+
+
+def test_a_training_is_measured_with_its_share_of_encryption():
+    found = trainings.measure("breast-cancer")
+    assert found.iterations_measured == found.iterations_per_epoch == 29
+    assert 0.5 < found.encryption_share < 1
+    assert found.training_seconds == pytest.approx(found.epoch_seconds * 10)
+
+
+def test_the_plot_is_a_picture_with_a_bar_for_each_ratio():
+    rows = [
+        {"shape": "a", "scheme": "bfv", "bits": 128, "times_phe": 123.4},
+        {"shape": "a", "scheme": "phe", "bits": 2048, "times_phe": 1.0},
+        {"shape": "b<c", "scheme": "paillier", "bits": 2048, "times_phe": 20.0},
+    ]
+    picture = ET.fromstring(ratios_svg({"rows": rows}))  # noqa: S314 - our own text
+    bars = [each for each in picture.iter() if each.tag.endswith("rect")]
+    words = [each.text for each in picture.iter() if each.tag.endswith("text")]
+    assert len(bars) == 1 + 2
+    assert "bfv 128: 123x" in words
+    assert "b<c" in words
