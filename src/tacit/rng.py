@@ -22,17 +22,18 @@ import hashlib
 import hmac
 import operator
 import os
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 
 from tacit.arrays import FloatArray, IndexArray, WordArray
 from tacit.errors import ConfigError
 
 KEY_BYTES = 32
-_REFILL = 4096
+_FIRST_REFILL, _REFILL = 64, 4096
 _PACKED_BITS = 20
 _POSITION = np.uint64((1 << _PACKED_BITS) - 1)
 
@@ -140,10 +141,15 @@ class KeyedEntropy(_ByteSource):
         if len(key) != KEY_BYTES:
             raise ConfigError(f"an entropy key has {KEY_BYTES} bytes, not {len(key)}")
         self._key = bytes(key)
-        stream_key = hmac.digest(self._key, b"stream", "sha256")
-        self._stream = Cipher(ChaCha20(stream_key, bytes(16)), mode=None).encryptor()
         self._buffer = b""
         self._position = 0
+        self._refill = _FIRST_REFILL
+
+    @cached_property
+    def _stream(self) -> CipherContext:
+        # Made when first drawn from: many forks are handed out that never are.
+        stream_key = hmac.digest(self._key, b"stream", "sha256")
+        return Cipher(ChaCha20(stream_key, bytes(16)), mode=None).encryptor()
 
     @classmethod
     def from_system(cls) -> KeyedEntropy:
@@ -170,7 +176,9 @@ class KeyedEntropy(_ByteSource):
             self._buffer, self._position = b"", 0
             return head + self._stream.update(bytes(size - len(head)))
         if self._position + size > len(self._buffer):
-            self._buffer = self._buffer[self._position :] + self._stream.update(bytes(_REFILL))
+            # Little at first: most streams serve a single draw.
+            self._refill = min(4 * max(self._refill, size), _REFILL)
+            self._buffer = self._buffer[self._position :] + self._stream.update(bytes(self._refill))
             self._position = 0
         start, self._position = self._position, self._position + size
         return self._buffer[start : self._position]

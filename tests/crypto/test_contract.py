@@ -273,7 +273,8 @@ def test_encrypt_refuses(name, vector):
         pytest.param(ints(1, 2, 3), id="one-dimensional"),
         pytest.param(np.full((2, 3), (1 << 12) + 1), id="above"),
         pytest.param(np.full((2, 3), -(1 << 12) - 1), id="below"),
-        pytest.param(np.zeros((2, 3)), id="floats"),
+        pytest.param(np.zeros((2, 3), dtype=np.float32), id="float32"),
+        pytest.param(np.full((2, 3), np.nan), id="nan"),
         pytest.param(np.zeros((2, 3), dtype=np.int32), id="int32"),
     ],
 )
@@ -394,3 +395,15 @@ def test_public_keys_of_another_length_are_refused(name):
     key = key_pair(name, CAPACITY)[1].to_bytes()
     with pytest.raises(CryptoError, match="public key of"):
         scheme.read_public(key + b"\1", scheme.key_bits[0], CAPACITY)
+
+
+def test_a_matrix_of_whole_reals_gives_the_same_product(name):
+    secret, public = key_pair(name, CAPACITY)
+    coins = SystemEntropy()
+    matrix, vector = np.array([[3, -5], [1 << 12, 0]]), ints(7, -2)
+    found = []
+    for form in (matrix, matrix.astype(np.float64)):
+        prepared, mask = public.prepare(form), public.draw_mask(2, coins)
+        answer = public.masked_product(prepared, secret.encrypt(vector, 2, coins), mask, coins)
+        found.append(public.unmask(secret.decrypt(answer, 2), mask).tolist())
+    assert found[0] == found[1] == [31, 7 << 12]

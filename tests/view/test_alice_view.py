@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit.arrays import IntArray
+from tacit.arrays import FloatArray, IntArray
 from tacit.crypto.base import (
     Capacity,
     EncryptedAnswer,
@@ -163,7 +163,7 @@ def test_other_coins_cannot_unmask(run):
 class WitnessKey:
     """The real key, which also keeps the matrices it was given."""
 
-    def __init__(self, key: PublicKey, matrices: list[IntArray]) -> None:
+    def __init__(self, key: PublicKey, matrices: list[IntArray | FloatArray]) -> None:
         self._key = key
         self._matrices = matrices
         self.capacity = key.capacity
@@ -175,7 +175,7 @@ class WitnessKey:
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
         return self._key.draw_mask(length, entropy)
 
-    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         self._matrices.append(matrix.copy())
         return self._key.prepare(matrix)
 
@@ -197,7 +197,7 @@ class WitnessScheme:
     name, protects, key_bits = "clear", False, (0,)
 
     def __init__(self) -> None:
-        self.matrices: list[IntArray] = []
+        self.matrices: list[IntArray | FloatArray] = []
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
         return ClearScheme().generate(bits, capacity, entropy)

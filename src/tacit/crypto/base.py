@@ -34,7 +34,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tacit.arrays import IntArray
+from tacit.arrays import FloatArray, IntArray
 from tacit.errors import CryptoError
 from tacit.rng import Entropy
 
@@ -69,23 +69,28 @@ class Capacity:
 
     def check_vector(self, vector: IntArray) -> None:
         """Refuses a vector that is too long or has an entry out of range."""
-        _check_entries(vector, self.vector_bits, "vector")
+        if vector.dtype != np.int64:
+            raise CryptoError(f"the vector holds {vector.dtype}, not int64")
+        _check_range(vector, self.vector_bits, "vector")
         if vector.ndim != 1 or not 1 <= len(vector) <= self.terms:
             raise CryptoError(f"a vector of shape {vector.shape} where 1 to {self.terms} fit")
 
-    def check_matrix(self, matrix: IntArray) -> None:
-        """Refuses a matrix that is too wide or has an entry out of range."""
-        _check_entries(matrix, self.matrix_bits, "matrix")
+    def check_matrix(self, matrix: IntArray | FloatArray) -> None:
+        """Refuses a matrix that is too wide or has an entry out of range.
+
+        The entries are whole numbers, as integers or as reals.
+        """
+        if matrix.dtype not in (np.int64, np.float64):
+            raise CryptoError(f"the matrix holds {matrix.dtype}, not int64 or whole float64")
+        _check_range(matrix, self.matrix_bits, "matrix")
         if matrix.ndim != 2 or matrix.shape[0] < 1 or not 1 <= matrix.shape[1] <= self.terms:
             raise CryptoError(
                 f"a matrix of shape {matrix.shape} where rows of 1 to {self.terms} fit"
             )
 
 
-def _check_entries(values: IntArray, bits: int, name: str) -> None:
-    if values.dtype != np.int64:
-        raise CryptoError(f"the {name} holds {values.dtype}, not int64")
-    if values.size and max(int(values.max()), -int(values.min())) > 1 << bits:
+def _check_range(values: IntArray | FloatArray, bits: int, name: str) -> None:
+    if values.size and not max(values.max().item(), -values.min().item()) <= 1 << bits:
         raise CryptoError(f"a {name} entry exceeds its agreed {bits} bits")
 
 
@@ -121,7 +126,7 @@ class PreparedMatrix:
     content: Any = field(repr=False)
 
     @classmethod
-    def of(cls, matrix: IntArray, content: object) -> PreparedMatrix:
+    def of(cls, matrix: IntArray | FloatArray, content: object) -> PreparedMatrix:
         """A matrix's shape with its prepared content."""
         rows, length = matrix.shape
         return cls(rows, length, content)
@@ -156,8 +161,8 @@ class PublicKey(Protocol):
         """Fresh masks for one answer; may be drawn ahead of time."""
         ...
 
-    def prepare(self, matrix: IntArray) -> PreparedMatrix:
-        """The matrix in the scheme's own form; may be done ahead of time.
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
+        """A matrix of whole numbers in the scheme's own form; may be done ahead of time.
 
         Raises:
             CryptoError: The matrix does not fit the capacity.

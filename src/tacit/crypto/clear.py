@@ -69,7 +69,7 @@ class ClearPublicKey:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.words(length).tolist()))
 
-    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as reals where those are exact, else as it is.
 
         Raises:
@@ -77,7 +77,8 @@ class ClearPublicKey:
         """
         self.capacity.check_matrix(matrix)
         exact = self.capacity.product_bits <= _EXACT_FLOAT_BITS
-        return PreparedMatrix.of(matrix, matrix.astype(np.float64) if exact else matrix)
+        kind = np.float64 if exact else np.int64
+        return PreparedMatrix.of(matrix, matrix.astype(kind, copy=False))
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Nothing: there is nothing to make ahead."""

@@ -20,6 +20,7 @@ import gmpy2
 from gmpy2 import mpz
 
 _WIDEST = 8
+_LONG_RUN = 8
 
 
 def best_window(bits: int) -> int:
@@ -102,9 +103,20 @@ def product_of_powers(
     for table, digits in factors:
         for position, digit in digits:
             ladder.setdefault(position, []).append(table.power(digit))
-    result = mpz(1)
-    for position in range(max(ladder, default=-1), -1, -1):
-        result = result * result % modulus
-        for power in ladder.get(position, ()):
+    result, above = mpz(1), max(ladder, default=0)
+    for position in sorted(ladder, reverse=True):
+        result = _squared(result, above - position, modulus)
+        for power in ladder[position]:
             result = result * power % modulus
-    return result
+        above = position
+    return _squared(result, above, modulus)
+
+
+def _squared(element: mpz, times: int, modulus: mpz) -> mpz:
+    """The element squared so many times."""
+    if times >= _LONG_RUN:
+        # One call for the run between two slots: it leaves the other threads alone meanwhile.
+        return gmpy2.powmod(element, mpz(1) << times, modulus)
+    for _ in range(times):
+        element = element * element % modulus
+    return element

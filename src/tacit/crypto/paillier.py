@@ -29,7 +29,7 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpz
 
-from tacit.arrays import IntArray
+from tacit.arrays import FloatArray, IntArray
 from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
 from tacit.crypto.cores import on_all_cores
 from tacit.crypto.multiexp import PowerTable, best_window, product_of_powers, signed_digits
@@ -102,14 +102,14 @@ class PaillierPublicKey:
         bound = self.packing.mask_bound
         return Mask(tuple(entropy.below(bound) for _ in range(length)))
 
-    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as exponents, column by column and packed.
 
         Raises:
             CryptoError: The matrix does not fit the capacity.
         """
         self.capacity.check_matrix(matrix)
-        columns: list[list[int]] = matrix.T.tolist()
+        columns: list[list[int]] = matrix.T.astype(np.int64).tolist()
         windows = [best_window(sum(map(int.bit_length, column))) for column in columns]
         exponents = [
             [self.packing.pack(column[rows.start : rows.stop]) for column in columns]

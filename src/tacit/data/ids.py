@@ -118,7 +118,7 @@ class RowIds:
 
         >>> RowIds.of([1, 2]).require_same(RowIds.of([1, 2]))
         """
-        if self == other:
+        if self is other or self == other:
             return
         here, there = (pl.DataFrame({"id": ids.series}) for ids in (self, other))
         lacking_there = here.join(there, on="id", how="anti").height

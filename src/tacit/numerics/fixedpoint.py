@@ -98,6 +98,19 @@ class FixedPoint:
             np.copyto(target[start : start + rows], scaled, casting="unsafe")
         return encoded
 
+    def nearest(self, values: FloatArray) -> FloatArray:
+        """``rounded``, as reals that are whole numbers: for a product that runs in reals.
+
+        Args:
+            values: Finite reals of any shape.
+
+        >>> FixedPoint(bits=1).nearest(np.array([0.25, -0.75])).tolist()
+        [0.0, -2.0]
+        """
+        scaled = values * 2.0**self.bits
+        np.rint(scaled, out=scaled)
+        return scaled
+
     def decode(self, integers: IntArray) -> FloatArray:
         """The reals that belong to integers of this grid.
 

@@ -6,7 +6,7 @@ The expensive product under encryption is therefore skipped; masks are drawn as 
 
 from __future__ import annotations
 
-from tacit.arrays import IntArray
+from tacit.arrays import FloatArray, IntArray
 from tacit.crypto.base import (
     Capacity,
     EncryptedAnswer,
@@ -37,7 +37,7 @@ class RecallKey:
         """The masks that were drawn then."""
         return self._key.draw_mask(length, entropy)
 
-    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix's shape: no product will be computed."""
         return PreparedMatrix.of(matrix, None)
 

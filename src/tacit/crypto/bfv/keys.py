@@ -16,6 +16,7 @@ about a ciphertext can fail visibly.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 import tenseal.sealapi as sealapi
 
-from tacit.arrays import ByteArray, IntArray, WordArray
+from tacit.arrays import ByteArray, FloatArray, IntArray, WordArray
 from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
 from tacit.crypto.bfv.layout import Layout
 from tacit.crypto.bfv.parameters import DEGREE, SECURITY_BITS, parameters_for
@@ -110,16 +111,16 @@ class BfvPublicKey:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.below(self.modulus) for _ in range(length)))
 
-    def prepare(self, matrix: IntArray) -> PreparedMatrix:
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as polynomials in NTT form, by answer and piece; None where all is zero.
 
         Raises:
             CryptoError: The matrix does not fit the capacity.
         """
         self.capacity.check_matrix(matrix)
-        layout = Layout.of(*matrix.shape)
+        layout, whole = Layout.of(*matrix.shape), matrix.astype(np.int64, copy=False)
         polynomials = [
-            [self._polynomial(layout, matrix[rows, terms]) for terms in layout.slices()]
+            [self._polynomial(layout, whole[rows, terms]) for terms in layout.slices()]
             for rows in layout.groups()
         ]
         return PreparedMatrix.of(matrix, polynomials)
@@ -194,7 +195,9 @@ class BfvPublicKey:
         parts = _exactly(vector.data, layout.pieces * size, "an encrypted vector")
         pieces = []
         for _ in range(layout.pieces):
-            first = np.stack([parts.words(DEGREE, prime) for prime in primes])
+            first = np.empty((len(primes), DEGREE), dtype=np.uint64)
+            for at, prime in enumerate(primes):
+                first[at] = parts.words(DEGREE, prime)
             piece = self._seal.load_seeded(first, bytes(parts.bytes(SEED_BYTES)))
             self._seal.evaluator.transform_to_ntt_inplace(piece)
             pieces.append(piece)
@@ -260,11 +263,15 @@ class BfvPublicKey:
 
 def _scaled(values: Sequence[int], primes: tuple[int, ...], modulus: int) -> WordArray:
     """Messages on the grid of q/t: ``round(q m / t)`` modulo each prime of q."""
-    whole = 1
+    quotient, rest = divmod(math.prod(primes), modulus)
+    half = modulus // 2
+    # q m / t = quotient m + rest m / t: only the second part needs rounding, and it is short.
+    roundings = [(rest * value + half) // modulus for value in values]
+    found = []
     for prime in primes:
-        whole *= prime
-    scaled = [(whole * value + modulus // 2) // modulus for value in values]
-    return np.array([[each % prime for each in scaled] for prime in primes], dtype=np.uint64)
+        factor = quotient % prime
+        found.append([(factor * v + r) % prime for v, r in zip(values, roundings, strict=True)])
+    return np.array(found, dtype=np.uint64)
 
 
 def _shifted(values: WordArray, shifts: WordArray, prime: int) -> WordArray:
@@ -332,7 +339,7 @@ class BfvSecretKey:
     def _encrypt(self, piece: IntArray) -> bytes:
         zero = self._zeros.popleft() if self._zeros else self._zero()
         modulus, primes = self._seal.plain_modulus, self._seal.primes[:-1]
-        shifts = _scaled([value % modulus for value in piece.tolist()], primes, modulus)
+        shifts = _scaled(piece.tolist(), primes, modulus)
         for at, prime in enumerate(primes):
             # Only the coefficients that carry the message change.
             words = _shifted(zero.first[at, : len(piece)], shifts[at], prime)

@@ -57,17 +57,18 @@ def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[Flo
     if len(setup.batch_seed) != KEY_BYTES:
         raise RemoteProtocolError(f"the peer's batch seed has {len(setup.batch_seed)} bytes")
 
+    rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
     weights = np.zeros(len(features.columns))
     for batch in terms.plan(setup.batch_seed, features.rows):
         rows = features.values.take(batch.rows, axis=0)
         yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
         # The range is known since the handshake, and the key's capacity checks it once more.
-        matrix = key.prepare(terms.feature_grid.rounded(rows).T)
+        matrix = key.prepare(grid.nearest(rows).T)
         total = yield from _gradient(key, matrix, batch, entropy)
         yield from emit(GradientSeen(batch.iteration, batch.epoch, batch.rows, weights, total))
         gradient = terms.product_grid.decode(total) / -len(batch.rows)
-        step = gradient + terms.penalty.gradient(weights)
-        weights = weights - terms.rate.at(batch.iteration) * step
+        step = gradient + penalty.gradient(weights)
+        weights = weights - rate.at(batch.iteration) * step
     return weights
 
 

@@ -63,12 +63,13 @@ def train(
     plan = terms.plan(batch_seed(entropy), features.rows)
     yield from send(Setup(PublicBytes(key.public.to_bytes()), PublicBytes(plan.seed)))
 
+    rate, penalty, grid = terms.rate, terms.penalty, terms.residue_grid
     weights = np.zeros(len(features.columns))
     for batch in plan:
         rows = features.values.take(batch.rows, axis=0)
         theirs = yield from receive_scores(batch.iteration, len(batch.rows))
         residues = residue(require_finite(theirs + rows @ weights), labels.values[batch.rows])
-        encoded = terms.residue_grid.encode(residues, 0)
+        encoded = grid.encode(residues, 0)
         coins = entropy.fork(f"encryption {batch.iteration}")
         encrypted = key.encrypt(encoded, hello.columns, coins)
         yield from send(EncryptedResidues(batch.iteration, encrypted))
@@ -79,8 +80,8 @@ def train(
         ledger.charge(mechanism.event, batch.rows)
         released = mechanism.release(masked, entropy.fork(f"noise {batch.iteration}"))
         yield from send(RevealedGradient(batch.iteration, released))
-        step = gradient(rows, residues) + terms.penalty.gradient(weights, features.free)
-        weights = weights - terms.rate.at(batch.iteration) * step
+        step = gradient(rows, residues) + penalty.gradient(weights, features.free)
+        weights = weights - rate.at(batch.iteration) * step
         yield from emit(Progress(batch.iteration + 1, plan.iterations))
     return weights
 
