@@ -148,10 +148,10 @@ class PaillierPublicKey:
         self._check_mask(mask, prepared.rows)
         elements = self.read_elements(vector.data, vector.length)
         exponents: _Exponents = prepared.content
-        tables = [
-            PowerTable(element, self.square, window)
-            for element, window in zip(elements, exponents.windows, strict=True)
-        ]
+        tables = on_all_cores(
+            lambda pair: PowerTable(pair[0], self.square, pair[1]),
+            zip(elements, exponents.windows, strict=True),
+        )
         products = on_all_cores(
             lambda digits: product_of_powers(zip(tables, digits, strict=True), self.square),
             exponents.digits,
