@@ -43,6 +43,10 @@ OFFERED_BITS = (3072, 2048)
 """128-bit and 112-bit security [NIST57, table 2]."""
 
 
+# Below this, handing tables to other threads costs more than it saves.
+_MANY_TABLES = 64
+
+
 @dataclass(frozen=True, slots=True)
 class _Exponents:
     """A packed matrix as signed digits: for each answer and column, in the column's window."""
@@ -151,6 +155,7 @@ class PaillierPublicKey:
         tables = on_all_cores(
             lambda pair: PowerTable(pair[0], self.square, pair[1]),
             zip(elements, exponents.windows, strict=True),
+            at_least=_MANY_TABLES,
         )
         products = on_all_cores(
             lambda digits: product_of_powers(zip(tables, digits, strict=True), self.square),
