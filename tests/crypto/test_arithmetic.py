@@ -99,7 +99,13 @@ def test_packing_of_negative_values_is_the_plain_sum():
 def test_packing_fills_below_every_modulus_of_the_size():
     packing = Packing.within(Capacity(10, 10, 4), 512)
     assert packing.slots * packing.width <= 511 < (packing.slots + 1) * packing.width
-    assert [list(group) for group in Packing(0, 2).groups(5)] == [[0, 1], [2, 3], [4]]
-    assert Packing(0, 2).plaintexts(5) == 3
+    # One plaintext, or an even number of nearly equal ones for two cores to share.
+    assert [list(group) for group in Packing(0, 2).groups(2)] == [[0, 1]]
+    assert [list(group) for group in Packing(0, 2).groups(5)] == [[0, 1], [2], [3], [4]]
+    for length in range(1, 40):
+        groups = list(Packing(0, 7).groups(length))
+        assert [entry for group in groups for entry in group] == list(range(length))
+        assert len(groups) == Packing(0, 7).plaintexts(length)
+        assert max(map(len, groups)) <= 7
     with pytest.raises(CryptoError, match="holds 63"):
         Packing.within(Capacity(10, 10, 4), 64)

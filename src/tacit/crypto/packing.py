@@ -82,13 +82,22 @@ class Packing:
         return 1 << (self.product_bits + 1 + MASK_BITS)
 
     def plaintexts(self, length: int) -> int:
-        """How many plaintexts hold so many entries."""
-        return -(-length // self.slots)
+        """How many plaintexts hold so many entries: one, or an even number for two cores to share.
+
+        >>> [Packing(product_bits=0, slots=10).plaintexts(length) for length in (1, 10, 20, 21)]
+        [1, 1, 2, 4]
+        """
+        least = -(-length // self.slots)
+        return least + least % 2 if least > 1 else least
 
     def groups(self, length: int) -> Iterator[range]:
         """The entries of each plaintext, in order."""
-        for start in range(0, length, self.slots):
-            yield range(start, min(start + self.slots, length))
+        size, larger = divmod(length, self.plaintexts(length))
+        start = 0
+        for number in range(self.plaintexts(length)):
+            stop = start + size + (number < larger)
+            yield range(start, stop)
+            start = stop
 
     def pack(self, values: Sequence[int]) -> mpz:
         """The sum of all ``values[j] * 2^(width*j)``; values may be negative."""
