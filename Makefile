@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench clean
+.PHONY: help setup demo test test-all check browser format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,10 +33,16 @@ check: $(READY)  ## format, lint, types, imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check  ## all checks and tests; what CI runs
+browser:  ## Debian's chromium, with which tests look at the report, where it can be had
+	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq >/dev/null 2>&1 && \
+	  apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null 2>&1; } || \
+	  echo "no chromium: tests will not look at the report; on Debian: apt-get install chromium"
+
+test: check browser  ## all checks and tests; what CI runs
 	$(BIN)/pytest -m 'not slow'
 
-test-all: check  ## the long proofs too
+test-all: check browser  ## the long proofs too
 	$(BIN)/pytest
 
 bench: $(READY)  ## speed, as ratios in one run

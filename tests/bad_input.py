@@ -21,6 +21,7 @@ from tacit.api import train
 HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"
 NAMED = "train --dataset breast-cancer --mechanism none"
+PROTECTED = "train --dataset breast-cancer --scheme clear --json --mechanism"
 
 
 def people() -> list[list[str]]:
@@ -132,6 +133,26 @@ CASES = (
     Case("an unknown dataset", "train --dataset breast-cancr --mechanism none"),
     Case("no mechanism", "train --dataset breast-cancer"),
     Case("an unknown mechanism", "train --dataset breast-cancer --mechanism nne"),
+    Case("add without its epsilon", f"{PROTECTED} add"),
+    Case("mult without its epsilon", f"{PROTECTED} mult --variant mean-one"),
+    Case("an epsilon of nothing", f"{PROTECTED} add --epsilon 0"),
+    Case("an epsilon too small for the sampler", f"{PROTECTED} add --epsilon 1e-12"),
+    Case("an unknown kind of noise", f"{PROTECTED} add --epsilon 1 --noise gaussian"),
+    Case("an unknown variant", f"{PROTECTED} mult --epsilon 1 --variant two-sided"),
+    Case("a b1 that no residue exceeds", f"{PROTECTED} mult --epsilon 1 --b1 1.5"),
+    Case("a b2 beyond the grid", f"{PROTECTED} mult --epsilon 1 --b2 1e300"),
+    Case("an unknown way to update", f"{PROTECTED} add --epsilon 1 --bob-update never"),
+    Case("a budget that pays for no release", f"{PROTECTED} add --epsilon 4 --budget 1"),
+    Case("a budget where nothing protects", f"{PROTECTED} none --budget 1"),
+    Case("a budget for gradients of hidden batches", f"{PROTECTED} hybrid --budget 1"),
+    Case("a budget of nothing", f"{PROTECTED} add --epsilon 1 --budget 0"),
+    Case("a delta that is no probability", f"{PROTECTED} add --epsilon 1 --delta 1"),
+    Case("a subset given twice", f"{PROTECTED} hybrid --subset-size 120 --l-rr 40"),
+    Case("fewer rows asked than Alice has columns", f"{PROTECTED} hybrid --l-rr 25"),
+    Case("a subset too small for the columns", f"{PROTECTED} hybrid --subset-size 60"),
+    Case("a subset that is half marked", f"{PROTECTED} hybrid --batch-size 120 --l-rr 150"),
+    Case("a subset larger than the rows", f"{PROTECTED} hybrid --l-rr 300"),
+    Case("a response that is no coin", f"{PROTECTED} hybrid --epsilon 40"),
     Case("an unknown scheme", f"{NAMED} --scheme pailier"),
     Case("a key size that is not offered", f"{NAMED} --key-bits 1024"),
     Case("an impossible setting", f"{NAMED} --epochs 0"),
@@ -204,7 +225,8 @@ def render() -> str:
         "| 11 | the training diverged |\n| 20 | data |\n"
         "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
         "| 40 | the connection failed |\n| 50 | keys, ciphertexts or ranges |\n"
-        "| 60 | a guarantee would be broken |\n| 70 | a transcript |\n"
+        "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
+        "| 70 | a transcript |\n"
         "| 74 | a result could not be written |\n| 130 | interrupted |\n",
     ]
     for number, case in enumerate(CASES, 1):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,6 +104,140 @@ def test_help_shows_examples_and_exits_well(name, capsys):
         assert "Examples" in text
 
 
+@pytest.mark.parametrize("name", ["train", "audit"])
+def test_help_shows_every_option_of_the_protection(name):
+    """In a terminal as wide as need be, so that no name is cut."""
+    done = command(f"{name} --help", env={**os.environ, "COLUMNS": "200"})
+    for option in (
+        "--mechanism",
+        "--epsilon",
+        "--noise",
+        "--variant",
+        "--b1",
+        "--b2",
+        "--subset-size",
+        "--l-rr",
+        "--bob-update",
+        "--budget",
+        "--delta",
+    ):
+        assert f"{option} " in done.stdout
+    for word in ("none, add, mult or hybrid", "printed, one-sided or mean-one"):
+        assert word in " ".join(done.stdout.split())
+
+
+LEDGER = {
+    "claimed_epsilon_per_release",
+    "residue_epsilon_per_release",
+    "label_epsilon_per_release",
+    "releases_per_row",
+    "residue_epsilon_total",
+    "label_epsilon_total",
+    "label_epsilon_total_delta",
+    "delta",
+    "assumption",
+}
+PROTECTED = "train --dataset breast-cancer --scheme clear --seed 1 --epochs 2 --json --mechanism"
+
+
+def printed(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert run(shlex.split(line)) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "per_release", "total"),
+    [
+        ("none", ("inf", "inf", "inf"), ("inf", "inf")),
+        ("add --epsilon 1", (1.0, 1.0, 0.5), (2.0, 1.0)),
+        ("add --epsilon 1 --noise continuous", (1.0, 1.0, 0.5), (2.0, 1.0)),
+        (
+            "add --epsilon 1 --bob-update true --alice-columns half",
+            (1.0, 1.0, 0.5),
+            ("inf", "inf"),
+        ),
+        ("mult --epsilon 0.01", (0.01, math.log(10), math.log(10)), (math.log(100),) * 2),
+        ("mult --epsilon 100", (100.0, 45.0, 45.0), (90.0, 90.0)),
+        ("mult --epsilon 1 --variant one-sided", (1.0, "inf", "inf"), ("inf", "inf")),
+        (
+            "mult --epsilon 1 --variant mean-one",
+            (1.0, math.log(10) + 1.1 * 0.1 / 20, math.log(10) + 1.1 * 0.1 / 20),
+            (2 * (math.log(10) + 0.0055),) * 2,
+        ),
+        ("hybrid", (1.0, "inf", "inf"), ("inf", "inf")),
+    ],
+)
+def test_the_ledger_of_each_mechanism_is_in_the_json(options, per_release, total, capsys):
+    """The figures are DESIGN's closed forms by hand; b1 is rounded to the grid, a part in 1e5."""
+    ledger = printed(f"{PROTECTED} {options}", capsys)["ledger"]
+    assert set(ledger) == LEDGER
+    names = ("claimed", "residue", "label")
+    assert [ledger[f"{name}_epsilon_per_release"] for name in names] == [
+        each if each == "inf" else pytest.approx(each, rel=1e-5) for each in per_release
+    ]
+    assert [ledger[f"{name}_epsilon_total"] for name in names[1:]] == [
+        each if each == "inf" else pytest.approx(each, rel=1e-5) for each in total
+    ]
+    assert ledger["delta"] == 1e-6
+    infinite = ledger["label_epsilon_total"] == "inf"
+    assert infinite == ledger["assumption"].startswith("no protection")
+    if infinite:
+        assert ledger["label_epsilon_total_delta"] == "inf"
+    else:
+        assert 0 < ledger["label_epsilon_total_delta"] <= ledger["label_epsilon_total"]
+        assert ledger["releases_per_row"] == 2
+
+
+@pytest.mark.parametrize("name", ["add", "mult"])
+def test_an_epsilon_is_asked_for(name):
+    done = command(f"{PROTECTED} {name}")
+    assert done.returncode == 10
+    assert done.stdout == ""
+    assert done.stderr == f"error: {name} needs epsilon\n  where: --epsilon\n  try:   give it\n"
+
+
+def test_a_budget_ends_the_training_and_says_so(capsys):
+    record = printed(
+        "train --dataset breast-cancer --mechanism add --epsilon 1 --budget 1.6 --seed 1 --json",
+        capsys,
+    )
+    assert (record["epochs"], record["iterations"], record["budget"]) == (10, 3 * 29, 1.6)
+    assert record["stopped"] == "the privacy budget is spent"
+    assert record["ledger"]["label_epsilon_total"] == pytest.approx(1.5)
+    assert record["ledger"]["releases_per_row"] == 3
+
+
+def test_a_budget_that_pays_for_no_release_has_an_exit_code_of_its_own(capsys):
+    assert run(shlex.split(f"{PROTECTED} add --epsilon 4 --budget 1")) == 61
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert "costs a label epsilon of 2, and the budget is 1" in found.err
+
+
+@pytest.mark.parametrize("options", ["add --epsilon 1", "mult --epsilon 1", "hybrid"])
+@pytest.mark.parametrize("name", ["train", "audit"])
+def test_tables_of_every_mechanism_fit_a_hundred_columns(name, options, capsys):
+    line = (
+        f"{name} --dataset breast-cancer --scheme clear --seed 1 --epochs 1 --mechanism {options}"
+    )
+    assert run(shlex.split(line)) == 0
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert options.split()[0] in text
+
+
+def test_protection_comes_from_a_file_too(tmp_path, capsys):
+    path = tmp_path / "run.toml"
+    path.write_text(
+        'dataset = "breast-cancer"\nmechanism = "mult"\nepsilon = 3.0\nvariant = "mean-one"\n'
+        'b1 = 0.25\nb2 = 2.0\nbob-update = "true"\nepochs = 1\nseed = 1\n'
+    )
+    record = printed(f"train --config {path} --b1 0.5 --json", capsys)
+    assert (record["variant"], record["b1"], record["b2"]) == ("mean-one", 0.5, 2.0)
+    assert (record["epsilon"], record["bob_update"]) == (3.0, "true")
+
+
 def test_the_command_alone_shows_its_help(capsys):
     assert run([]) == 2
     assert "Commands" in capsys.readouterr().out
@@ -189,11 +325,15 @@ def test_progress_with_time_left_is_shown_on_a_terminal_only():
     assert b"left" in shown
 
 
-def test_demo_recovers_every_label_with_real_keys():
-    done = command("demo --json")
-    record = json.loads(done.stdout)
-    assert (record["scheme"], record["key_bits"]) == ("bfv", 128)
-    assert record["attacks"][0]["accuracy"] == 1.0
+def test_demo_recovers_every_label_with_real_keys(tmp_path):
+    done = command("demo --json", cwd=tmp_path)
+    assert done.returncode == 0
+    runs = json.loads(done.stdout)["runs"]
+    assert [run["mechanism"] for run in runs] == ["none", "hybrid"]
+    for each in runs:
+        assert (each["scheme"], each["key_bits"], each["encrypted"]) == ("bfv", 128, True)
+        assert max(attack["accuracy"] for attack in each["attacks"]) == 1.0
+    assert [path.name for path in tmp_path.iterdir()] == ["tacit-demo.html"]
 
 
 def test_train_says_beforehand_what_it_will_take(capsys):

@@ -36,6 +36,9 @@ def of(**values: object) -> Settings:
         ("batch-sise", "batch-size"),
         ("learning_rat", "learning-rate"),
         ("permute-label", "permute-labels"),
+        ("epsilons", "epsilon"),
+        ("subset-sise", "subset-size"),
+        ("bob-updates", "bob-update"),
     ],
 )
 def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
@@ -115,6 +118,26 @@ def test_the_mechanism_is_required():
         ("alice-columns", True),
         ("alice-columns", [1, 2]),
         ("dataset", 3),
+        ("epsilon", 0.0),
+        ("epsilon", -1.0),
+        ("epsilon", math.nan),
+        ("epsilon", math.inf),
+        ("noise", "gaussian"),
+        ("variant", "two-sided"),
+        ("b1", 0.0),
+        ("b1", math.inf),
+        ("b2", -1.0),
+        ("b2", math.nan),
+        ("subset-size", 0),
+        ("subset-size", 1.5),
+        ("l-rr", 0),
+        ("bob-update", "never"),
+        ("bob-update", True),
+        ("budget", 0.0),
+        ("budget", math.inf),
+        ("delta", -1e-9),
+        ("delta", 1.0),
+        ("delta", math.nan),
     ],
 )
 def test_a_value_of_the_wrong_kind_or_range_is_refused_by_its_key(key, value):
@@ -192,6 +215,24 @@ def test_the_batch_sizes_are_the_papers():
         "census-income": 32,
         "give-me-some-credit": 8,
     }
+
+
+def test_the_l_rr_are_the_papers():
+    """[Tan22, Table III]."""
+    assert {name: each.l_rr for name, each in DATASET_DEFAULTS.items()} == {
+        "breast-cancer": 40,
+        "sklearn-digits": 70,
+        "census-income": 90,
+        "give-me-some-credit": 15,
+    }
+    assert OWN_DATA_DEFAULTS.l_rr is None
+
+
+def test_nothing_about_the_protection_is_assumed():
+    found = of().resolved()
+    names = ("epsilon", "noise", "variant", "b1", "b2", "subset_size", "l_rr", "bob_update")
+    assert [getattr(found, name) for name in names] == [None] * 8
+    assert (found.budget, found.delta) == (None, 1e-6)
 
 
 @pytest.mark.parametrize("name", DATASET_DEFAULTS)
@@ -300,6 +341,13 @@ counts = st.integers(1, 2**40)
 agreements = st.builds(
     lambda **values: Agreement.of(values),
     mechanism=st.text(max_size=20),
+    epsilon=st.none() | positive,
+    noise=st.sampled_from([None, "discrete", "continuous"]),
+    variant=st.sampled_from([None, "printed", "one-sided", "mean-one"]),
+    b1=st.none() | positive,
+    b2=st.none() | positive,
+    subset_size=st.none() | counts,
+    bob_update=st.sampled_from([None, "released", "true"]),
     scheme=st.text(max_size=20),
     key_bits=st.integers(0, 8192),
     epochs=counts,
@@ -352,9 +400,10 @@ AGREED = Agreement.of(
 def test_the_text_of_an_agreement_is_pinned():
     """Two versions of the program compare it byte by byte."""
     assert AGREED.canonical() == (
-        '{"batch_size":16,"decay":0.0,"epochs":2,"feature_bits":16,"key_bits":0,"l1":0.0,"l2":0.0,'
-        '"learning_rate":0.05,"mechanism":"none","residue_bits":20,"schedule":"constant",'
-        '"scheme":"clear"}'
+        '{"b1":null,"b2":null,"batch_size":16,"bob_update":null,"decay":0.0,"epochs":2,'
+        '"epsilon":null,"feature_bits":16,"key_bits":0,"l1":0.0,"l2":0.0,"learning_rate":0.05,'
+        '"mechanism":"none","noise":null,"residue_bits":20,"schedule":"constant",'
+        '"scheme":"clear","subset_size":null,"variant":null}'
     )
 
 

@@ -111,6 +111,7 @@ def draws(coins: Entropy) -> list[object]:
         coins.below(10**40),
         coins.uniform((2, 3)).tolist(),
         coins.words(5).tolist(),
+        coins.integers(10**6, 5).tolist(),
         coins.permutation(9).tolist(),
     ]
 
@@ -196,6 +197,66 @@ def test_words_are_the_stream_in_little_endian():
     expected = np.frombuffer(keystream(KEY, 8000), dtype="<u8")
     np.testing.assert_array_equal(words, expected)
     assert KeyedEntropy(KEY).words(0).shape == (0,)
+
+
+@pytest.mark.parametrize("bound", [2, 3, 5, 8, 100, 129, 255, 256])
+def test_integers_are_exactly_uniform_over_every_top_byte(bound):
+    """The top bits of a word decide: all top bytes enumerated, the rest is redrawn."""
+    counts: Counter[int] = Counter()
+    for byte in range(256):
+        try:
+            counts[int(ListedBytes(bytes(7) + bytes([byte])).integers(bound, 1)[0])] += 1
+        except EOFError:  # a rejected word, and no second one to draw
+            continue
+    assert sorted(counts) == list(range(bound))
+    assert len(set(counts.values())) == 1
+    assert sum(counts.values()) > 128
+
+
+def test_integers_redraw_only_what_is_rejected():
+    words = np.array([0, 0xE0 << 56, 0x40 << 56, 0xFF << 56, 0x80 << 56], dtype="<u8")
+    # Of three words the second is rejected, and so is its first replacement.
+    source = ListedBytes(words.tobytes())
+    assert source.integers(3, 3).tolist() == [0, 2, 1]
+    assert source.data == b""
+
+
+def test_integers_of_a_whole_word_are_the_words():
+    assert KeyedEntropy(KEY).integers(1 << 64, 50).tolist() == KeyedEntropy(KEY).words(50).tolist()
+    top = ListedBytes(b"\xff" * 8).integers(1 << 64, 1)
+    assert top.tolist() == [(1 << 64) - 1]
+
+
+def test_integers_below_one_are_zero_and_draw_nothing():
+    assert ListedBytes(b"").integers(1, 4).tolist() == [0, 0, 0, 0]
+    assert ListedBytes(b"").integers(7, 0).shape == (0,)
+
+
+@given(st.integers(1, 1 << 64), st.integers(0, 40), st.integers(0, 100))
+def test_integers_stay_below_and_are_writable_words(bound, count, seed):
+    found = KeyedEntropy.from_seed(seed).integers(bound, count)
+    assert found.dtype == np.uint64
+    assert found.shape == (count,)
+    assert all(value < bound for value in found.tolist())
+    assert found.flags.writeable
+
+
+@pytest.mark.parametrize("bound", [6, 37, 200, 3 << 62])
+def test_integers_pass_chi_square_with_false_alarm_rate_1e_minus_6(bound):
+    coins, size = KeyedEntropy.from_seed(2024).fork(f"integers {bound}"), 20_000
+    values = coins.integers(bound, size).tolist()
+    cells = min(bound, 64)
+    counts = np.bincount([value * cells // bound for value in values], minlength=cells)
+    sizes = np.bincount([n * cells // bound for n in range(bound)]) if bound < 1000 else [1] * cells
+    expected = size * np.asarray(sizes) / np.sum(sizes)
+    statistic = float(np.sum((counts - expected) ** 2 / expected))
+    assert statistic < chi2.isf(1e-6, cells - 1)
+
+
+@pytest.mark.parametrize("bound", [0, -1, (1 << 64) + 1])
+def test_integers_refuse_a_bound_that_no_word_reaches(bound):
+    with pytest.raises(ValueError, match="between 1 and 2"):
+        KeyedEntropy(KEY).integers(bound, 3)
 
 
 def test_uniform_is_a_multiple_of_2_to_minus_53_below_one():

@@ -5,7 +5,9 @@ And it shows you whether they could tell anyway.
 
 from __future__ import annotations
 
-from tacit.api import AuditResult, TrainResult, audit, estimate, train
+from tacit.api import AuditResult, TrainResult, audit, check, estimate, train
+from tacit.audit.epsilon_bound import epsilon_lower_bound
+from tacit.audit.preflight import Preflight
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import TacitError
 from tacit.version import __version__
@@ -14,10 +16,13 @@ __all__ = [
     "AuditResult",
     "FeatureTable",
     "LabelTable",
+    "Preflight",
     "TacitError",
     "TrainResult",
     "__version__",
     "audit",
+    "check",
+    "epsilon_lower_bound",
     "estimate",
     "train",
 ]

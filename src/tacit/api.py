@@ -1,4 +1,4 @@
-"""The front door: ``train`` and ``audit``.
+"""The front door: ``train``, ``check`` and ``audit``.
 
 Options are the fields of ``Settings``; each is also an option of the commands and a key of the TOML
 file.
@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tacit.arrays import FloatArray
-from tacit.audit.runner import Findings, examine
+from tacit.attacks.base import Announce, quietly
+from tacit.audit.preflight import Preflight, preflight
+from tacit.audit.rehearsal import random_table
+from tacit.audit.session import Ears, Session
 from tacit.config import Settings
-from tacit.data.tables import LabelTable
-from tacit.errors import ConfigError, TranscriptError
-from tacit.rng import KeyedEntropy
+from tacit.errors import ConfigError
 from tacit.runtime.driver import Observer, ignore
 from tacit.runtime.transcript import Transcript
 from tacit.simulation.estimate import Estimate
@@ -24,11 +25,9 @@ from tacit.simulation.estimate import estimate as calibrate
 from tacit.simulation.outcome import Outcome
 from tacit.simulation.record import RecordedRun
 from tacit.simulation.run import simulate
-from tacit.simulation.source import arrange, load_raw
+from tacit.simulation.source import arrange, load_features, load_raw
 from tacit.summary import summary
 from tacit.view.alice_view import AliceView
-
-Announce = Callable[[str], None]
 
 
 def _silent(what: str) -> None:
@@ -144,8 +143,10 @@ def audit(
     transcript: str | Path | None = None,
     record: str | Path | None = None,
     shuffle_truth: bool = False,
+    canary: bool = True,
     observe: Observer = ignore,
-    announce: Announce = _silent,
+    announce: Callable[[str], None] = _silent,
+    progress: Announce = quietly,
     **options: object,
 ) -> AuditResult:
     """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
@@ -158,8 +159,12 @@ def audit(
         record: Write the transcript of the new run to this file (one seed only).
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
             chance.
+        canary: Also train on shuffled labels, unencrypted, and attack that: what is recovered there
+            is the protocol's leak alone. And on coin labels, where the ledger claims a finite
+            epsilon, to set the guesses against the claim.
         observe: Called with each event of the training.
         announce: Called with the name of each attack before it runs.
+        progress: Called with how much of an attack is done, and of how much.
         options: Settings, as for ``train``.
 
     Raises:
@@ -169,25 +174,58 @@ def audit(
     >>> found.attack("exact-solve")["accuracy"]
     1.0
     """
+    ears = Ears(observe, announce, progress)
     if transcript is not None:
         if record is not None:
             raise ConfigError("a transcript is read or recorded, not both", where="--record")
         loaded = Transcript.load(Path(transcript))
-        run = _audit_recorded(loaded, (data, labels), options, shuffle_truth, announce)
-        return AuditResult((run,))
+        return AuditResult((_audit_recorded(loaded, (data, labels), options, ears, shuffle_truth),))
     settings, table = _settings(data, options)
     target = _target(record, settings)
-    raw = load_raw(settings, table, labels)
-    runs = []
-    for each in _per_seed(settings):
-        outcome = simulate(each, raw, keep=True, record=target, observe=observe)
-        if outcome.transcript is None:
-            raise TranscriptError("the run kept no transcript")
-        view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-        truth = _truth(outcome.data.labels_train, shuffle_truth, each.seed)
-        findings = examine(view, truth, announce=announce)
-        runs.append(_audit_record(outcome.to_dict(), findings, shuffle_truth))
-    return AuditResult(tuple(runs))
+    session = Session(load_raw(settings, table, labels), ears, canary, shuffle_truth)
+    return AuditResult(tuple(session.audit(each, target) for each in _per_seed(settings)))
+
+
+def check(
+    data: object = None,
+    *,
+    columns: int | None = None,
+    rows: int | None = None,
+    announce: Callable[[str], None] = _silent,
+    **options: object,
+) -> Preflight:
+    """Says before any training what Alice will be able to do with these settings.
+
+    Args:
+        data: A path or a frame with her columns; a label column is not needed and not looked at.
+        columns: Only their number, where there is no table: random ones stand in.
+        rows: How many rows there will be, with ``columns`` (2,000).
+        announce: Called with what runs now.
+        options: Settings, as for ``train``.
+
+    Raises:
+        TacitError: With what is wrong, where, and the way out.
+
+    >>> check(columns=30, mechanism="none", batch_size=16, epochs=1).worst
+    'leaks'
+    """
+    if columns is not None:
+        if data is not None or options.get("dataset") or options.get("data"):
+            raise ConfigError("columns stand in for a table: give one of them", where="--columns")
+        if columns < 1 or (rows is not None and rows < 2):
+            raise ConfigError("a table needs a column and two rows", where="--columns")
+        settings, _ = _settings(None, options)
+        return preflight(settings, random_table(rows or 2000, columns), announce=announce)
+    if rows is not None:
+        raise ConfigError("rows go with columns", where="--rows", hint="give --columns too")
+    # Alice's table has no labels: a name that no column has keeps the settings content.
+    own = data is not None or options.get("data") is not None
+    named = {"label": options.get("label") or _NO_LABEL} if own else {}
+    settings, table = _settings(data, {**options, **named})
+    return preflight(settings, load_features(settings, table), announce=announce)
+
+
+_NO_LABEL = "(no label)"
 
 
 # What an audit of a recording may be told: where the rows lie now. All else is the recording's.
@@ -198,8 +236,8 @@ def _audit_recorded(
     transcript: Transcript,
     given: tuple[object, object],
     options: dict[str, object],
+    ears: Ears,
     shuffle_truth: bool,
-    announce: Announce,
 ) -> dict[str, Any]:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
     run = RecordedRun.of(transcript)
@@ -211,25 +249,18 @@ def _audit_recorded(
                 hint="with --transcript only --data and --data-dir may be given",
             )
     settings, table = _settings(given[0], {**run.settings.model_dump(), **_set(options)})
-    vertical = arrange(settings, load_raw(settings, table, given[1]), run.coins)
+    raw = load_raw(settings, table, given[1])
+    vertical = arrange(settings, raw, run.coins)
     view = AliceView.of(transcript, vertical.alice_train)
     run.require_labels(vertical.labels_train)
-    truth = _truth(vertical.labels_train, shuffle_truth, settings.seed)
-    return _audit_record(run.record, examine(view, truth, announce=announce), shuffle_truth)
-
-
-def _audit_record(
-    training: dict[str, Any], findings: Findings, shuffle_truth: bool
-) -> dict[str, Any]:
-    """A training's record with what the attacks found."""
-    note = "Judged against labels shuffled after the run. " if shuffle_truth else ""
+    session = Session(raw, ears, shuffle_truth=shuffle_truth)
+    findings = session.examine(view, vertical.labels_train, settings.seed)
+    claim = float(run.record["ledger"]["label_epsilon_total"])
     return {
-        **training,
-        "shuffle_truth": shuffle_truth,
-        "controls": [control.to_dict() for control in findings.controls],
-        "attacks": [attack.to_dict() for attack in findings.attacks],
-        "skipped": [skipped.to_dict() for skipped in findings.skipped],
-        "verdict": note + findings.verdict,
+        **run.record,
+        **session.findings(findings),
+        **session.around(settings, view, findings, claim),
+        "membership": None,
     }
 
 
@@ -258,10 +289,3 @@ def _per_seed(settings: Settings) -> list[Settings]:
     return [
         settings.model_copy(update={"seed": first + number}) for number in range(settings.seeds)
     ]
-
-
-def _truth(labels: LabelTable, shuffle: bool, seed: int | None) -> LabelTable:
-    if not shuffle:
-        return labels
-    coins = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
-    return labels.permuted(coins.fork("shuffled truth"))

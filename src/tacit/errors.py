@@ -24,6 +24,7 @@
     ├── TransportError                    40  the connection failed
     ├── CryptoError                       50  keys, ciphertexts or ranges
     ├── PrivacyError                      60  a guarantee would be broken
+    │   └── BudgetExceeded                61  the privacy budget does not pay for a release
     ├── TranscriptError                   70  a transcript is cut, altered or of another version
     └── OutputError                       74  a result could not be written
 
@@ -178,6 +179,12 @@ class PrivacyError(TacitError):
     """Going on would break a stated guarantee."""
 
     exit_code = 60
+
+
+class BudgetExceeded(PrivacyError):
+    """The privacy budget does not pay for a release; nothing was sent."""
+
+    exit_code = 61
 
 
 class TranscriptError(TacitError):

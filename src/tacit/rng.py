@@ -57,6 +57,10 @@ class Entropy(Protocol):
         """Uniform 64-bit words, read-only."""
         ...
 
+    def integers(self, bound: int, count: int) -> WordArray:
+        """Integers, each exactly uniform in [0, bound); bound is at most 2^64."""
+        ...
+
     def permutation(self, count: int) -> IndexArray:
         """A random order of 0..count-1."""
         ...
@@ -89,6 +93,18 @@ class _ByteSource:
 
     def words(self, count: int) -> WordArray:
         return np.frombuffer(self.token(8 * count), dtype="<u8").astype(np.uint64, copy=False)
+
+    def integers(self, bound: int, count: int) -> WordArray:
+        if not 1 <= bound <= 1 << 64:
+            raise ValueError("bound must be between 1 and 2^64")
+        bits = (bound - 1).bit_length()
+        if not bits:
+            return np.zeros(count, dtype=np.uint64)
+        shift = np.uint64(64 - bits)
+        values = self.words(count) >> shift
+        while (over := np.flatnonzero(values > np.uint64(bound - 1))).size:
+            values[over] = self.words(len(over)) >> shift
+        return values
 
     def permutation(self, count: int) -> IndexArray:
         # Sorting by random keys is exactly uniform as long as no two keys tie; redraw then.

@@ -53,9 +53,32 @@ def _findings(runs: list[Record]) -> Record:
     if "attacks" not in runs[0]:
         return {}
     return {
+        **_scores(runs),
+        **_beside(runs),
+    }
+
+
+def _scores(runs: list[Record]) -> Record:
+    return {
         "controls": _by_name([run["controls"] for run in runs], _figures),
         "attacks": _by_name([run["attacks"] for run in runs], _attack),
     }
+
+
+def _beside(runs: list[Record]) -> Record:
+    """Canaries are averaged like runs; of evidence the strongest stands for all."""
+    found: Record = {}
+    canaries = [run["canary"] for run in runs if run.get("canary")]
+    if len(canaries) == len(runs):
+        kept = {key: canaries[0][key] for key in ("skipped", "verdict")}
+        found["canary"] = {**kept, **_scores(canaries)}
+    proofs = [run["evidence"] for run in runs if run.get("evidence")]
+    if proofs:
+        found["evidence"] = max(proofs, key=lambda proof: proof["lower_bound"])
+    members = [run["membership"] for run in runs if run.get("membership")]
+    if len(members) == len(runs):
+        found["membership"] = _figures(members)
+    return found
 
 
 def _by_name(lists: list[list[Record]], combine: Any) -> list[Record]:  # noqa: ANN401 - a function

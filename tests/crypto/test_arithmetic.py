@@ -2,53 +2,83 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import gmpy2
+import numpy as np
 import pytest
 from gmpy2 import mpz
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.crypto.base import Capacity
-from tacit.crypto.multiexp import PowerTable, best_window, product_of_powers, signed_digits
+from tacit.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
 from tacit.crypto.packing import Packing
 from tacit.crypto.primes import draw_prime, has_small_factor, looks_prime
 from tacit.errors import CryptoError
 from tacit.rng import KeyedEntropy
 
-MODULUS = mpz(10007 * 10009)
+N = 10007 * 10009
+SQUARE = N * N
+OFFSET_BITS, WIDTH = 7, 20
+
+units = st.integers(1, SQUARE - 1).filter(lambda unit: gmpy2.gcd(unit, N) == 1)
+entries = st.integers(-(2**OFFSET_BITS), 2**OFFSET_BITS)
 
 
-@given(st.integers(-(2**200), 2**200), st.integers(2, 8))
-def test_signed_digits_are_a_sparse_form(exponent, window):
-    digits = list(signed_digits(mpz(exponent), window))
-    assert sum(digit << position for position, digit in digits) == exponent
-    assert all(digit % 2 and abs(digit) < 1 << (window - 1) for _, digit in digits)
-    positions = [position for position, _ in digits]
-    assert all(b - a >= window for a, b in pairwise(positions))
+@st.composite
+def products(draw):
+    """Bases, their exponents in slots, and blocks of any sizes."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    bases = draw(st.lists(units, min_size=sum(sizes), max_size=sum(sizes)))
+    slot = st.lists(entries, min_size=len(bases), max_size=len(bases))
+    return bases, draw(st.lists(slot, min_size=1, max_size=3)), sizes
 
 
-units = st.integers(1, int(MODULUS) - 1).filter(lambda unit: gmpy2.gcd(unit, MODULUS) == 1)
-
-
-@given(st.lists(st.tuples(units, st.integers(-(2**90), 2**90), st.integers(2, 7)), max_size=6))
-def test_product_of_powers_equals_separate_powers(terms):
-    factors = [
-        (PowerTable(mpz(base), MODULUS, k), signed_digits(mpz(power), k))
-        for base, power, k in terms
-    ]
+@given(products(), st.booleans())
+def test_product_of_powers_equals_separate_powers(product, alone):
+    bases, slots, sizes = product
+    tables = SubsetTables.of([mpz(base) for base in bases], mpz(N), sizes)
+    ladder = Ladder.of(np.array(slots), OFFSET_BITS, WIDTH, sizes)
     expected = 1
-    for base, power, _ in terms:
-        expected = expected * pow(base, power, int(MODULUS)) % int(MODULUS)
-    assert product_of_powers(factors, MODULUS) == expected
+    for base, column in zip(bases, zip(*slots, strict=True), strict=True):
+        power = sum(entry << (WIDTH * slot) for slot, entry in enumerate(column))
+        expected = expected * pow(base, power, SQUARE) % SQUARE
+    assert product_of_powers(ladder, tables, mpz(N), alone=alone) == expected
 
 
-def test_windows_grow_with_the_work():
-    windows = [best_window(bits) for bits in (0, 10, 100, 1000, 10_000, 10**6)]
-    assert windows == sorted(windows)
-    assert windows[0] == 2
-    assert windows[-1] == 8
+@pytest.mark.parametrize("entry", [-(2**OFFSET_BITS), -1, 0, 1, 2**OFFSET_BITS])
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_ends_of_the_range_of_exponents(entry, alone):
+    ladder = Ladder.of(np.array([[entry], [entry]]), OFFSET_BITS, WIDTH, [1])
+    tables = SubsetTables.of([mpz(5)], mpz(N), [1])
+    expected = pow(5, entry + (entry << WIDTH), SQUARE)
+    assert product_of_powers(ladder, tables, mpz(N), alone=alone) == expected
+
+
+@given(st.lists(units, min_size=1, max_size=5))
+def test_tables_hold_every_subset_and_the_inverse_of_all(bases):
+    tables = SubsetTables.of([mpz(base) for base in bases], mpz(N), [len(bases)])
+    *found, inverse = (
+        int(short * (1 + tail * N) % SQUARE)
+        for short, tail in zip(tables.shorts, tables.tails, strict=True)
+    )
+    expected = [1]
+    for base in bases:
+        expected += [product * base % SQUARE for product in expected]
+    assert found == expected
+    assert inverse == pow(expected[-1], -1, SQUARE)
+    assert all(0 < short < N for short in tables.shorts)
+
+
+def test_blocks_hold_all_bases_evenly_and_grow_with_the_work():
+    for bases in (1, 7, 30, 1024):
+        largest = []
+        for positions in (1, 30, 200, 1500, 10**6):
+            sizes = block_sizes(bases, positions)
+            assert sum(sizes) == bases
+            assert max(sizes) - min(sizes) <= 1
+            largest.append(max(sizes))
+        assert largest == sorted(largest)
+        assert largest[-1] == min(bases, 10)
 
 
 @pytest.mark.parametrize("bits", [32, 64, 256])

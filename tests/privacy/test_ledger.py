@@ -1,4 +1,4 @@
-"""The ledger: counts per row, and an infinite price is written as such."""
+"""The ledger: sums per row, a budget that holds, and infinity written as such."""
 
 from __future__ import annotations
 
@@ -12,9 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import PrivacyError
-from tacit.privacy.events import NonPrivate, PrivacyEvent
-from tacit.privacy.ledger import Ledger, Price, Statement, price
+from tacit.errors import BudgetExceeded, ConfigError, PrivacyError
+from tacit.privacy.composition import label_epsilon
+from tacit.privacy.events import (
+    AdditiveNoise,
+    BatchResponse,
+    HiddenBatchGradient,
+    MeanOneFactor,
+    NonPrivate,
+    OneSidedFactor,
+    PrintedFactor,
+    PrivacyEvent,
+)
+from tacit.privacy.ledger import DEFAULT_DELTA, Ledger, Statement
+from tacit.privacy.prices import Price, price
 
 # the record's contract: scripts read these keys.
 KEYS = [
@@ -55,8 +66,9 @@ def test_an_event_without_a_price_is_refused_and_not_counted():
 
 def test_without_a_release_everything_is_zero():
     statement = Ledger(5, "nothing left").statement()
-    assert statement == Statement(0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, 0.0, "nothing left")
+    assert statement == Statement(0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0, DEFAULT_DELTA, "nothing left")
     assert "inf" not in statement.to_dict().values()
+    assert Ledger(0, "no rows").statement().label_epsilon_total == 0.0
 
 
 def test_the_row_released_most_often_counts():
@@ -93,7 +105,7 @@ def test_infinity_is_a_text_in_json_and_the_keys_are_the_contract():
     assert record == {
         **dict.fromkeys(KEYS, "inf"),
         "releases_per_row": 2,
-        "delta": 0.0,
+        "delta": 1e-6,
         "assumption": "no protection",
     }
     text = json.dumps(record, allow_nan=False)
@@ -103,3 +115,221 @@ def test_infinity_is_a_text_in_json_and_the_keys_are_the_contract():
 def test_finite_figures_stay_numbers():
     statement = Statement(1.0, 2.0, 0.5, 3, 6.0, 1.5, 1.5, 0.0, "test")
     assert list(statement.to_dict().values()) == [1.0, 2.0, 0.5, 3, 6.0, 1.5, 1.5, 0.0, "test"]
+
+
+# --- sums --------------------------------------------------------------------------------------
+
+
+def test_a_row_pays_for_each_of_its_releases():
+    ledger = Ledger(4, "test", delta=0.0)
+    for batch in (rows(0, 1), rows(2, 3), rows(0, 3), rows(0)):
+        ledger.charge(AdditiveNoise(1.0), batch)
+    assert ledger.statement() == Statement(1.0, 1.0, 0.5, 3, 3.0, 1.5, 1.5, 0.0, "test")
+
+
+def test_the_paper_claims_one_epsilon_and_a_row_pays_for_every_epoch():
+    ledger = Ledger(2, "test", delta=0.0)
+    for _ in range(10):
+        ledger.charge(PrintedFactor(0.1, 0.1, 10.0), rows(0, 1))
+    statement = ledger.statement()
+    assert statement.claimed_epsilon_per_release == 0.1
+    assert statement.label_epsilon_per_release == pytest.approx(math.log(10))
+    assert statement.residue_epsilon_total == pytest.approx(10 * math.log(10))
+    assert statement.label_epsilon_total == pytest.approx(10 * math.log(10))
+
+
+EVENTS = [
+    AdditiveNoise(0.5),
+    AdditiveNoise(3.0),
+    PrintedFactor(1.0, 0.5, 2.0),
+    MeanOneFactor(1.0, 0.5, 2.0),
+    BatchResponse(1.0),
+    NonPrivate(),
+]
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(st.lists(st.tuples(st.sampled_from(EVENTS), st.sets(st.integers(0, 5))), max_size=10))
+def test_sums_of_mixed_events_are_those_of_a_naive_sum(releases):
+    ledger = Ledger(6, "test", delta=0.0)
+    label, residue, times = [0.0] * 6, [0.0] * 6, [0] * 6
+    for event, batch in releases:
+        ledger.charge(event, rows(*batch))
+        for row in batch:
+            label[row] += price(event).label
+            residue[row] += price(event).residue
+            times[row] += price(event).label > 0
+    statement = ledger.statement()
+    assert statement.label_epsilon_total == pytest.approx(max(label))
+    assert statement.residue_epsilon_total == pytest.approx(max(residue))
+    assert statement.releases_per_row == max(times)
+    prices = [price(event) for event, _ in releases] or [Price(0.0, 0.0, 0.0)]
+    assert statement.claimed_epsilon_per_release == max(each.claimed for each in prices)
+    assert statement.label_epsilon_per_release == max(each.label for each in prices)
+
+
+def test_rows_that_no_infinite_release_speaks_of_stay_finite():
+    ledger = Ledger(3, "test", budget=1.0)
+    ledger.charge(AdditiveNoise(1.0), rows(0, 1))
+    assert ledger.affords(AdditiveNoise(1.0), rows(0, 1, 2))
+    assert not ledger.affords(NonPrivate(), rows(2))
+    assert not math.isnan(ledger.statement().label_epsilon_total)
+
+
+def test_hybrids_response_costs_no_label_and_its_gradient_everything():
+    ledger = Ledger(3, "test")
+    ledger.charge(BatchResponse(1.0), rows(0, 1, 2))
+    before = ledger.statement()
+    assert before.label_epsilon_total == before.residue_epsilon_total == 0.0
+    assert before.releases_per_row == 0
+    assert before.claimed_epsilon_per_release == 1.0
+    ledger.charge(HiddenBatchGradient(1.0), rows(1))
+    after = ledger.statement()
+    assert after.label_epsilon_total == after.label_epsilon_total_delta == math.inf
+    assert after.claimed_epsilon_per_release == 1.0
+    assert after.releases_per_row == 1
+
+
+# --- delta -------------------------------------------------------------------------------------
+
+
+def test_the_tighter_total_stands_beside_the_sum():
+    ledger = Ledger(3, "test", delta=1e-3)
+    for _ in range(50):
+        ledger.charge(AdditiveNoise(0.2), rows(0, 2))
+    ledger.charge(AdditiveNoise(0.2), rows(1))
+    statement = ledger.statement()
+    assert statement.delta == 1e-3
+    assert statement.label_epsilon_total == pytest.approx(5.0)
+    assert statement.label_epsilon_total_delta == label_epsilon({AdditiveNoise(0.2): 50}, 1e-3)
+    assert statement.label_epsilon_total_delta < 2.5
+
+
+def test_the_tighter_total_covers_every_row():
+    """A hundred small releases sum to more than a large one, and compose to less."""
+    ledger = Ledger(2, "test")
+    for _ in range(100):
+        ledger.charge(AdditiveNoise(0.06), rows(0))
+    ledger.charge(AdditiveNoise(5.8), rows(1))
+    statement = ledger.statement()
+    assert statement.label_epsilon_total == pytest.approx(3.0)
+    one = label_epsilon({AdditiveNoise(5.8): 1}, DEFAULT_DELTA)
+    assert statement.label_epsilon_total_delta >= one
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1.0, math.nan])
+def test_a_delta_that_is_no_probability_below_one_is_refused(delta):
+    with pytest.raises(ConfigError) as caught:
+        Ledger(1, "test", delta=delta)
+    assert caught.value.where == "--delta"
+
+
+# --- budget ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "budget", "count"),
+    [(1.0, 5.0, 10), (0.2, 1.0, 10), (0.2, 0.3, 3), (1.0, 0.49, 0), (0.6, 2.1, 7)],
+)
+def test_a_budget_pays_for_so_many_releases_and_no_more(epsilon, budget, count):
+    """Also where the last bit of a sum lies above the budget: three times 0.1 are 0.3."""
+    ledger = Ledger(2, "test", budget=budget)
+    event = AdditiveNoise(epsilon)
+    for _ in range(count):
+        assert ledger.affords(event, rows(0, 1))
+        ledger.charge(event, rows(0, 1))
+    assert not ledger.affords(event, rows(0, 1))
+    with pytest.raises(BudgetExceeded) as caught:
+        ledger.charge(event, rows(0, 1))
+    assert caught.value.where == "--budget"
+    assert caught.value.exit_code == 61
+    statement = ledger.statement()
+    assert statement.releases_per_row == count
+    assert statement.label_epsilon_total <= budget * (1 + 1e-9)
+
+
+def test_one_row_without_means_stops_the_batch_and_nothing_is_charged():
+    ledger = Ledger(3, "test", budget=1.0, delta=0.0)
+    event = AdditiveNoise(1.0)
+    ledger.charge(event, rows(1))
+    ledger.charge(event, rows(1))
+    before = ledger.statement()
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(event, rows(0, 1, 2))
+    assert ledger.statement() == before
+    # The others can still pay, twice.
+    ledger.charge(event, rows(0, 2))
+    ledger.charge(event, rows(0, 2))
+    assert ledger.statement().label_epsilon_total == 1.0
+    assert not ledger.affords(event, rows(0))
+
+
+def test_different_events_share_the_budget():
+    ledger = Ledger(1, "test", budget=2.0)
+    ledger.charge(AdditiveNoise(2.0), rows(0))
+    assert ledger.affords(PrintedFactor(0.1, 0.4, 1.0), rows(0))  # ln 2.5 < 1
+    assert not ledger.affords(PrintedFactor(0.1, 0.3, 1.0), rows(0))  # ln 3.3 > 1
+
+
+@pytest.mark.parametrize(
+    "event", [NonPrivate(), OneSidedFactor(1.0, 0.5, 1.0), HiddenBatchGradient(1.0)]
+)
+def test_no_budget_pays_for_infinity(event):
+    ledger = Ledger(1, "test", budget=1e300)
+    assert not ledger.affords(event, rows(0))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(event, rows(0))
+    assert Ledger(1, "test").affords(event, rows(0))
+
+
+def test_what_costs_no_label_or_speaks_of_no_row_is_free():
+    ledger = Ledger(1, "test", budget=0.5)
+    ledger.charge(AdditiveNoise(1.0), rows(0))
+    assert ledger.affords(BatchResponse(9.0), rows(0))
+    assert ledger.affords(NonPrivate(), rows())
+    ledger.charge(BatchResponse(9.0), rows(0))
+
+
+@pytest.mark.parametrize("budget", [0.0, -1.0, math.nan])
+def test_a_budget_that_is_none_is_refused(budget):
+    with pytest.raises(ConfigError) as caught:
+        Ledger(1, "test", budget=budget)
+    assert caught.value.where == "--budget"
+
+
+def test_an_unknown_event_is_refused_under_a_budget_too():
+    ledger = Ledger(1, "test", budget=1.0)
+    with pytest.raises(PrivacyError, match="Unheard"):
+        ledger.charge(Unheard(), rows(0))
+
+
+# --- taint -------------------------------------------------------------------------------------
+
+
+def test_a_tainted_ledger_states_infinity_and_why():
+    ledger = Ledger(2, "each release alone is protected")
+    ledger.charge(AdditiveNoise(1.0), rows(0))
+    ledger.taint("no protection: true residues")
+    statement = ledger.statement()
+    assert statement.residue_epsilon_total == math.inf
+    assert statement.label_epsilon_total == math.inf
+    assert statement.label_epsilon_total_delta == math.inf
+    assert statement.assumption == "no protection: true residues"
+    # One release alone still has its price.
+    assert statement.label_epsilon_per_release == 0.5
+    assert statement.releases_per_row == 1
+    assert statement.to_dict()["label_epsilon_total"] == "inf"
+
+
+def test_nothing_released_is_nothing_told_even_so():
+    ledger = Ledger(2, "test")
+    ledger.taint("no protection")
+    assert ledger.statement().label_epsilon_total == 0.0
+
+
+def test_a_tainted_ledger_affords_nothing_under_a_budget():
+    ledger = Ledger(2, "test", budget=5.0)
+    ledger.taint("no protection")
+    assert not ledger.affords(AdditiveNoise(1.0), rows(0))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(AdditiveNoise(1.0), rows(0))

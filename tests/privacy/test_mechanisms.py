@@ -4,91 +4,229 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tacit.config import Agreement
 from tacit.errors import ConfigError
-from tacit.privacy.base import Released
+from tacit.privacy.base import MaskedProduct, Mechanism, Released
 from tacit.privacy.events import EVENTS, NonPrivate
-from tacit.privacy.ledger import Price, price
-from tacit.privacy.registry import MECHANISMS, mechanism, require_mechanism
+from tacit.privacy.noise import draw
+from tacit.privacy.prices import price
+from tacit.privacy.registry import MECHANISMS, entry, mechanism
 from tacit.privacy.unprotected import Unprotected
 from tacit.protocol.alice.registry import TRAININGS as ALICE
 from tacit.protocol.bob.registry import TRAININGS as BOB
 from tacit.rng import KeyedEntropy
 from tests.protocol.parties import agreement
 
-AGREED = agreement()
+_NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
+_MULT = {"mechanism": "mult", **_NOISY, "b1": 0.1, "b2": 10.0}
+
+# Every mechanism with what it takes; a mechanism with variants once for each.
+MADE: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    "add": {"mechanism": "add", **_NOISY},
+    "mult printed": {**_MULT, "variant": "printed"},
+    "mult one-sided": {**_MULT, "variant": "one-sided"},
+    "mult mean-one": {**_MULT, "variant": "mean-one"},
+    "hybrid": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8},
+}
+UNPROTECTED = {"none", "mult one-sided", "hybrid"}
 
 
-@pytest.fixture(params=sorted(MECHANISMS))
-def each(request) -> Any:
-    return MECHANISMS[request.param](AGREED)
+@pytest.fixture(params=sorted(MADE))
+def name(request) -> str:
+    return str(request.param)
 
 
-def test_the_registry_is_known():
-    assert set(MECHANISMS) == {"none"}
+@pytest.fixture
+def agreed(name) -> Agreement:
+    return agreement(**MADE[name])
 
 
-def test_a_mechanism_is_made_from_the_agreement_that_names_it():
-    for name in MECHANISMS:
-        found = mechanism(AGREED.model_copy(update={"mechanism": name}))
-        assert found.name == name
+@pytest.fixture
+def each(agreed) -> Any:
+    return mechanism(agreed)
 
 
-def test_an_unknown_name_is_refused_with_those_known():
+def secret(conversation: str) -> Any:
+    """Something to release: a masked gradient, or the residues of a batch."""
+    if conversation == "residues":
+        return np.array([5, -7, 0, 1 << 20, -(1 << 20)])
+    return (3, 1, 4)
+
+
+def coins(conversation: str, seed: int) -> Any:
+    entropy = KeyedEntropy.from_seed(seed)
+    return draw(5, entropy) if conversation == "residues" else entropy
+
+
+def listed(value: Any) -> list[Any]:
+    return list(np.asarray(value).tolist())
+
+
+# --- the registry ------------------------------------------------------------------------------
+
+
+def test_the_registry_is_known_and_the_contract_covers_it():
+    assert set(MECHANISMS) == {"none", "add", "mult", "hybrid"}
+    assert {made["mechanism"] for made in MADE.values()} == set(MECHANISMS)
+
+
+def test_a_mechanism_is_made_from_the_agreement_that_names_it(name, each):
+    assert each.name == MADE[name]["mechanism"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("nome", "none"), ("ad", "add"), ("multi", "mult"), ("hybird", "hybrid")]
+)
+def test_an_unknown_name_is_refused_with_the_nearest_known(wrong, meant):
     for refuse in (
-        lambda: require_mechanism("nome"),
-        lambda: mechanism(AGREED.model_copy(update={"mechanism": "nome"})),
+        lambda: entry(wrong),
+        lambda: mechanism(agreement().model_copy(update={"mechanism": wrong})),
     ):
-        with pytest.raises(ConfigError, match="unknown mechanism nome") as raised:
+        with pytest.raises(ConfigError, match=f"unknown mechanism {wrong}") as raised:
             refuse()
-        assert "did you mean none?" in raised.value.hint
+        assert f"did you mean {meant}?" in raised.value.hint
+        assert all(known in raised.value.hint for known in MECHANISMS)
         assert raised.value.where == "--mechanism"
 
 
 def test_the_registry_cannot_be_written():
     with pytest.raises(TypeError):
-        MECHANISMS["more"] = Unprotected  # type: ignore[index]
+        MECHANISMS["more"] = MECHANISMS["none"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("known", sorted(MECHANISMS))
+def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them(known):
+    found = entry(known)
+    assert set(found.takes) <= set(Agreement.model_fields)
+    assert set(found.defaults) <= set(found.takes)
+    # A default is a value that the agreement accepts.
+    Agreement.of({**agreement(mechanism=known).model_dump(), **found.defaults})
+
+
+@pytest.mark.parametrize(
+    ("made", "missing"),
+    [
+        ("add", "epsilon"),
+        ("mult printed", "epsilon"),
+        ("mult printed", "b1"),
+        ("mult mean-one", "b2"),
+        ("mult one-sided", "variant"),
+        ("hybrid", "epsilon"),
+        ("hybrid", "subset_size"),
+    ],
+)
+def test_a_missing_setting_is_named_with_its_option(made, missing):
+    option = "--" + missing.replace("_", "-")
+    with pytest.raises(ConfigError, match=f"needs {option[2:]}") as raised:
+        mechanism(agreement(**{**MADE[made], missing: None}))
+    assert raised.value.where == option
+    assert raised.value.message.startswith(MADE[made]["mechanism"])
+
+
+@pytest.mark.parametrize("made", ["add", "mult printed"])
+def test_epsilon_has_no_default_where_it_is_the_protection(made):
+    found = entry(MADE[made]["mechanism"])
+    assert "epsilon" in found.takes
+    assert "epsilon" not in found.defaults
+
+
+@pytest.mark.parametrize(
+    ("made", "change", "where"),
+    [
+        ("add", {"epsilon": 1e-12}, "--epsilon"),
+        ("mult printed", {"b1": 1.5}, "--b1"),
+        ("mult printed", {"b2": 1e14}, "--b2"),
+        ("hybrid", {"epsilon": 50.0}, "--epsilon"),
+    ],
+)
+def test_a_value_that_does_not_suit_it_is_refused_with_its_option(made, change, where):
+    with pytest.raises(ConfigError) as raised:
+        mechanism(agreement(**{**MADE[made], **change}))
+    assert raised.value.where == where
+    assert raised.value.hint
 
 
 # --- the contract ------------------------------------------------------------------------------
 
 
 def test_what_it_releases_carries_its_own_event(each):
-    released = each.release((3, 1, 4), KeyedEntropy.from_seed(1))
+    kind = each.conversation
+    released = each.release(secret(kind), coins(kind, 1))
     assert isinstance(released, Released)
     assert released.event == each.event
 
 
-def test_its_event_is_priced(each):
+def test_the_value_has_the_form_of_what_came_in(each):
+    kind = each.conversation
+    before = secret(kind)
+    released = each.release(secret(kind), coins(kind, 1)).value
+    assert np.shape(released) == np.shape(before)
+    assert np.asarray(released).dtype == np.int64
+    # What came in is not changed.
+    assert listed(before) == listed(secret(kind))
+
+
+def test_the_same_coins_give_the_same_release(each):
+    kind = each.conversation
+    first, second = (each.release(secret(kind), coins(kind, 2)) for _ in range(2))
+    assert listed(first.value) == listed(second.value)
+
+
+def test_other_coins_give_another_release_where_there_is_noise(each):
+    kind = each.conversation
+    first, second = (each.release(secret(kind), coins(kind, seed)) for seed in (2, 3))
+    assert (listed(first.value) != listed(second.value)) == (kind == "residues")
+
+
+def test_its_event_is_priced(name, each):
     found = price(each.event)
-    assert isinstance(found, Price)
     assert min(found.claimed, found.residue, found.label) > 0
+    assert (found.label == float("inf")) == (name in UNPROTECTED)
+
+
+def test_it_claims_the_epsilon_it_was_given(name, each):
+    assert price(each.event).claimed == MADE[name].get("epsilon", float("inf"))
 
 
 def test_its_event_can_cross_the_wire(each):
     assert EVENTS[each.event.name] is type(each.event)
 
 
-def test_it_says_what_it_rests_on_and_which_programs_use_it(each):
+def test_it_says_what_it_rests_on_and_which_programs_use_it(name, each):
     assert each.conversation in ALICE
     assert each.conversation in BOB
-    assert each.assumption
+    assert ("no protection" in each.assumption) == (name in UNPROTECTED)
 
 
-def test_the_same_coins_give_the_same_release(each):
-    first, second = (each.release((5, 6), KeyedEntropy.from_seed(2)) for _ in range(2))
-    assert first == second
+def test_only_a_conversation_with_ciphertexts_encrypts(each):
+    assert each.encrypts == (each.conversation != "residues")
+
+
+def test_what_it_released_has_a_probability_and_a_density(each):
+    """Only where residues are told; both are what an attack computes."""
+    if each.conversation != "residues":
+        return
+    residues = secret("residues")
+    on_grid = each.release(residues, draw(5, KeyedEntropy.from_seed(4))).value
+    assert np.isfinite(each.log_probability(on_grid, residues)).all()
+    assert (each.log_probability(on_grid, residues) <= 0).all()
+    reals = residues / 2.0**20
+    real = each.release_real(reals, KeyedEntropy.from_seed(4))
+    assert real.event == each.event
+    assert real.value.dtype == np.float64
+    assert np.isfinite(each.log_density(real.value, reals)).all()
 
 
 # --- none --------------------------------------------------------------------------------------
 
 
 def test_none_hands_the_value_out_as_it_is():
-    released = Unprotected().release((1, 2, 3), KeyedEntropy.from_seed(1))
-    assert released.value == (1, 2, 3)
-    assert released.event == NonPrivate()
-
-
-def test_none_says_that_it_is_no_protection():
-    assert "no protection" in Unprotected.assumption
+    method: Mechanism = Unprotected()
+    value: MaskedProduct = (1, 2, 3)
+    released = Unprotected().release(value, KeyedEntropy.from_seed(1))
+    assert released.value == value
+    assert released.event == method.event == NonPrivate()

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from tacit.privacy.base import Released
-from tacit.privacy.events import EVENTS, NonPrivate, PrivacyEvent
+from tacit.privacy.events import (
+    EVENTS,
+    AdditiveNoise,
+    BatchResponse,
+    HiddenBatchGradient,
+    MeanOneFactor,
+    NonPrivate,
+    OneSidedFactor,
+    PrintedFactor,
+    PrivacyEvent,
+)
 
 
 @pytest.mark.parametrize("value", [(314159, 271828), "314159", np.array([314159.0])])
@@ -33,5 +43,29 @@ def test_neither_value_nor_event_can_be_exchanged():
 
 
 def test_events_stand_under_the_names_they_have_on_the_wire():
-    assert {"non-private": NonPrivate} == EVENTS
+    """A name keeps its meaning: recordings hold it."""
+    assert {
+        "non-private": NonPrivate,
+        "additive-noise": AdditiveNoise,
+        "multiplicative-printed": PrintedFactor,
+        "multiplicative-one-sided": OneSidedFactor,
+        "multiplicative-mean-one": MeanOneFactor,
+        "batch-response": BatchResponse,
+        "hidden-batch-gradient": HiddenBatchGradient,
+    } == EVENTS
     assert all(kind.name == name for name, kind in EVENTS.items())
+
+
+def test_parameters_are_part_of_an_event_and_its_kind_is_too():
+    assert AdditiveNoise(1.0) == AdditiveNoise(1.0)
+    assert len({AdditiveNoise(1.0), AdditiveNoise(1.0), AdditiveNoise(2.0)}) == 2
+    alike: list[PrivacyEvent] = [kind(1.0, 0.5, 2.0) for kind in (PrintedFactor, MeanOneFactor)]
+    alike += [kind(1.0) for kind in (AdditiveNoise, BatchResponse, HiddenBatchGradient)]
+    assert len(set(alike)) == 5
+    with pytest.raises(FrozenInstanceError):
+        AdditiveNoise(1.0).epsilon = 2.0  # type: ignore[misc]
+
+
+def test_an_event_may_show_its_parameters_and_never_the_value():
+    shown = repr(Released(np.array([314159]), AdditiveNoise(0.25)))
+    assert shown == "Released(event=AdditiveNoise(epsilon=0.25))"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from tacit.arrays import FloatArray
+from tacit.arrays import FloatArray, IndexArray
 from tacit.config import Agreement
 from tacit.crypto.base import Scheme
 from tacit.crypto.clear import ClearScheme
@@ -16,21 +17,24 @@ from tacit.numerics.fixedpoint import FixedPoint
 from tacit.numerics.logistic import Penalty
 from tacit.numerics.schedule import LearningRate
 from tacit.numerics.sgd import train_centralised
-from tacit.privacy.base import GradientRelease
+from tacit.privacy.base import Mechanism
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.unprotected import Unprotected
-from tacit.protocol.alice import train_revealed as alice_train
+from tacit.privacy.registry import mechanism as mechanism_of
+from tacit.protocol.alice.registry import TRAININGS as ALICES
 from tacit.protocol.batches import BatchPlan
-from tacit.protocol.bob import train_revealed as bob_train
 from tacit.protocol.bob.batch_seed import batch_seed
+from tacit.protocol.bob.registry import TRAININGS as BOBS
 from tacit.protocol.codec import decode, encode
-from tacit.protocol.messages import Message
+from tacit.protocol.events import Event, Progress
+from tacit.protocol.messages import Message, Role
 from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.runtime.driver import Driver
+from tacit.runtime.pair import run_pair
 
 R = TypeVar("R")
+E = TypeVar("E", bound=Event)
 
 ALICE = KeyedEntropy.from_seed(101)
 BOB = KeyedEntropy.from_seed(202)
@@ -85,7 +89,9 @@ class Tables:
 
 
 def alice_program(tables: Tables, terms: Agreement, scheme: Scheme = CLEAR) -> Program[FloatArray]:
-    return alice_train.train(tables.alice, Terms(terms, scheme), ALICE)
+    """Her side of the conversation that the agreement's mechanism has."""
+    train = ALICES[mechanism_of(terms).conversation]
+    return train(tables.alice, Terms(terms, scheme), ALICE)
 
 
 def bob_program(
@@ -93,12 +99,15 @@ def bob_program(
     terms: Agreement,
     scheme: Scheme = CLEAR,
     *,
-    mechanism: GradientRelease | None = None,
+    mechanism: Mechanism | None = None,
     ledger: Ledger | None = None,
+    coins: KeyedEntropy = BOB,
 ) -> Program[FloatArray]:
-    method = mechanism or Unprotected()
+    """His side of it."""
+    method = mechanism or mechanism_of(terms)
     book = ledger or Ledger(tables.labels.rows, method.assumption)
-    return bob_train.train(tables.bob, tables.labels, Terms(terms, scheme), method, book, BOB)
+    train = BOBS[method.conversation]
+    return train(tables.bob, tables.labels, Terms(terms, scheme), method, book, coins)
 
 
 def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:
@@ -106,12 +115,14 @@ def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:
     return BatchPlan(seed, tables.labels.rows, terms.batch_size, terms.epochs)
 
 
-def centralised(tables: Tables, terms: Agreement) -> FloatArray:
+def centralised(
+    tables: Tables, terms: Agreement, batches: Sequence[IndexArray] | None = None
+) -> FloatArray:
     """The oracle: the same batches, in the open."""
     return train_centralised(
         tables.joined,
         tables.labels.values,
-        (batch.rows for batch in plan_of(tables, terms)),
+        [batch.rows for batch in plan_of(tables, terms)] if batches is None else batches,
         LearningRate(terms.learning_rate, terms.schedule, terms.decay),
         Penalty(terms.l1, terms.l2),
         tables.free,
@@ -171,3 +182,55 @@ def same(left: object, right: object) -> bool:
     if names is None:
         return left == right
     return all(same(getattr(left, name), getattr(right, name)) for name in names)
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A whole conversation: what both sides returned, said and reported."""
+
+    alice: FloatArray
+    bob: FloatArray
+    frames: tuple[tuple[Role, bytes], ...]
+    events: tuple[Event, ...]
+    ledger: Ledger
+
+    @property
+    def weights(self) -> FloatArray:
+        return np.concatenate([self.alice, self.bob])
+
+    def sent_by(self, role: Role) -> list[bytes]:
+        return [frame for sender, frame in self.frames if sender == role]
+
+    def said_by(self, role: Role) -> list[Message]:
+        return [decode(frame) for frame in self.sent_by(role)]
+
+    def seen(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def batches(self) -> list[IndexArray]:
+        """The true batch of each iteration, as Bob reports it."""
+        return [step.rows for step in self.seen(Progress)]
+
+
+def talk(
+    tables: Tables,
+    terms: Agreement,
+    scheme: Scheme = CLEAR,
+    *,
+    mechanism: Mechanism | None = None,
+    budget: float | None = None,
+    coins: KeyedEntropy = BOB,
+) -> Talk:
+    """Runs both programs against each other and keeps everything."""
+    method = mechanism or mechanism_of(terms)
+    ledger = Ledger(tables.labels.rows, method.assumption, budget)
+    frames: list[tuple[Role, bytes]] = []
+    events: list[Event] = []
+    alice, bob = run_pair(
+        alice_program(tables, terms, scheme),
+        bob_program(tables, terms, scheme, mechanism=method, ledger=ledger, coins=coins),
+        tap=lambda sender, frame: frames.append((sender, frame)),
+        observe=events.append,
+    )
+    return Talk(alice, bob, tuple(frames), tuple(events), ledger)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import tracemalloc
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -14,23 +14,57 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from tacit.arrays import FloatArray
+from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector
 from tacit.errors import LocalProtocolError, MalformedFrame
 from tacit.privacy.base import MaskedProduct, Released
-from tacit.privacy.events import EVENTS, NonPrivate
-from tacit.protocol.codec import MAX_FRAME, MAX_TEXT, MESSAGES, decode, encode, field_codecs
+from tacit.privacy.events import (
+    EVENTS,
+    AdditiveNoise,
+    BatchResponse,
+    MeanOneFactor,
+    MultiplicativeNoise,
+    NonPrivate,
+    PrivacyEvent,
+)
+from tacit.protocol.codec import (
+    MAX_FRAME,
+    MAX_RELEASED,
+    MAX_TEXT,
+    MESSAGES,
+    decode,
+    encode,
+    field_codecs,
+)
 from tacit.protocol.messages import (
+    BatchSeed,
+    BudgetSpent,
     EncryptedResidues,
     Hello,
+    HiddenBatchOffer,
+    KeyOffer,
     MaskedGradient,
     Message,
+    NoisyResidues,
     PartialScores,
     PublicBytes,
+    RealResidues,
+    ResidueReply,
     RevealedGradient,
-    Setup,
+    RowNumbers,
 )
+from tacit.protocol.steps import Program, send
+from tacit.runtime.driver import Driver
 from tests.protocol.parties import same
+
+
+def rows_of(*numbers: int) -> RowNumbers:
+    return RowNumbers(np.array(numbers, dtype=np.int64))
+
+
+def whole(*numbers: int) -> IntArray:
+    return np.array(numbers, dtype=np.int64)
+
 
 GOLDEN: dict[str, str] = json.loads(
     Path(__file__).with_name("golden_frames.json").read_text(encoding="utf-8")
@@ -39,11 +73,20 @@ GOLDEN: dict[str, str] = json.loads(
 # The same messages as in golden_frames.json; a new message class needs a line in both.
 EXAMPLES: dict[str, Message] = {
     "Hello": Hello(1, "alice", '{"a":1}', 455, "00ff", 3, 4),
-    "Setup": Setup(PublicBytes(b"\x01\x02\x03"), PublicBytes(bytes(range(32)))),
+    "KeyOffer": KeyOffer(PublicBytes(b"\x01\x02\x03")),
     "PartialScores": PartialScores(7, np.array([0.0, -1.5, 1e300])),
     "EncryptedResidues": EncryptedResidues(-1, EncryptedVector(b"\xaa\xbb", 2)),
     "MaskedGradient": MaskedGradient(2**63 - 1, EncryptedAnswer(b"", 5)),
     "RevealedGradient": RevealedGradient(0, Released.unprotected((0, 255, 256))),
+    "BatchSeed": BatchSeed(PublicBytes(bytes(range(32)))),
+    "NoisyResidues": NoisyResidues(3, Released(whole(-1, 128, -32768), AdditiveNoise(0.5))),
+    "RealResidues": RealResidues(
+        3, Released(np.array([-0.0, 2.5]), MeanOneFactor(1.0, 0.125, 10.0))
+    ),
+    "BudgetSpent": BudgetSpent(12),
+    "HiddenBatchOffer": HiddenBatchOffer(
+        4, rows_of(0, 7, 2**32 - 1), Released(whole(1, 0, 1), BatchResponse(1.0))
+    ),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -53,18 +96,44 @@ lengths = st.integers(0, 2**32 - 1)
 scores = npst.arrays(
     np.float64, st.integers(0, 20), elements=st.floats(allow_nan=False, allow_infinity=False)
 )
-events = st.sampled_from([kind() for kind in EVENTS.values()])
+positive = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
+
+
+def events_of(kind: type[PrivacyEvent]) -> st.SearchStrategy[PrivacyEvent]:
+    bounds = {"b1": st.floats(min_value=0, max_value=1, exclude_min=True)}
+    return st.builds(kind, *(bounds.get(each.name, positive) for each in fields(kind)))
+
+
+events = st.one_of(*(events_of(kind) for kind in EVENTS.values()))
 residues = st.lists(st.integers(0, 2**300), max_size=12).map(tuple)
+# Of every width: a range first, then numbers from it.
+wholes = st.sampled_from([8, 16, 32, 64]).flatmap(
+    lambda bits: npst.arrays(
+        np.int64,
+        st.integers(0, 12),
+        elements=st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1),
+    )
+)
+row_numbers = st.sets(st.integers(0, 2**32 - 1), max_size=12).map(
+    lambda chosen: np.array(sorted(chosen), dtype=np.int64)
+)
 
 STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
-    Hello: st.builds(Hello, ints, texts, texts, ints, texts, ints),
-    Setup: st.builds(Setup, blobs, blobs),
+    Hello: st.builds(Hello, ints, texts, texts, ints, texts, ints, ints),
+    KeyOffer: st.builds(KeyOffer, blobs),
     PartialScores: st.builds(PartialScores, ints, scores),
     EncryptedResidues: st.builds(
         EncryptedResidues, ints, st.builds(EncryptedVector, blobs, lengths)
     ),
     MaskedGradient: st.builds(MaskedGradient, ints, st.builds(EncryptedAnswer, blobs, lengths)),
     RevealedGradient: st.builds(RevealedGradient, ints, st.builds(Released, residues, events)),
+    BatchSeed: st.builds(BatchSeed, blobs),
+    NoisyResidues: st.builds(NoisyResidues, ints, st.builds(Released, wholes, events)),
+    RealResidues: st.builds(RealResidues, ints, st.builds(Released, scores, events)),
+    BudgetSpent: st.builds(BudgetSpent, ints),
+    HiddenBatchOffer: st.builds(
+        HiddenBatchOffer, ints, row_numbers, st.builds(Released, wholes, events)
+    ),
 }
 messages = st.one_of(*STRATEGIES.values())
 
@@ -76,6 +145,13 @@ def head(code: int, version: int = 1) -> bytes:
 def release(event: bytes, width: int, count: int, body: bytes) -> bytes:
     start = head(6) + struct.pack("<q", 0) + struct.pack("<I", len(event)) + event
     return start + struct.pack("<HI", width, count) + body
+
+
+def noisy(width: int, count: int, body: bytes, event: bytes = b"", code: int = 8) -> bytes:
+    """A frame of NoisyResidues, laid out by hand."""
+    name = b"additive-noise"
+    said = event or struct.pack("<I", len(name)) + name + struct.pack("<d", 1.0)
+    return head(code) + bytes(8) + said + struct.pack("<BI", width, count) + body
 
 
 def accepted(frame: bytes) -> Message | None:
@@ -201,8 +277,24 @@ HUGE = struct.pack("<I", 2**32 - 1)
         head(5) + bytes(8) + HUGE + HUGE + b"data",
         release(b"non-private", 1, 2**32 - 1, b"\x01"),
         release(b"non-private", 65535, 2**32 - 1, b"\x01" * 65535),
+        noisy(1, 1 << 20, b"\x01"),
+        noisy(8, 1 << 20, bytes(8)),
+        head(9) + bytes(8) + struct.pack("<I", 11) + b"non-private" + HUGE + bytes(80),
+        head(11) + bytes(8) + HUGE + bytes(80),
     ],
-    ids=["text", "bytes", "floats", "vector", "answer", "release", "wide-release"],
+    ids=[
+        "text",
+        "bytes",
+        "floats",
+        "vector",
+        "answer",
+        "release",
+        "wide-release",
+        "whole-numbers",
+        "wide-whole-numbers",
+        "reals",
+        "rows",
+    ],
 )
 def test_a_huge_declared_count_is_refused_without_allocating(frame):
     tracemalloc.start()
@@ -220,9 +312,10 @@ def test_a_huge_declared_count_is_refused_without_allocating(frame):
     [
         encode(PartialScores(0, np.ones(1 << 16))),
         encode(EncryptedResidues(0, EncryptedVector(bytes(1 << 19), 1))),
-        encode(Setup(PublicBytes(bytes(1 << 19)), PublicBytes(b""))),
+        encode(KeyOffer(PublicBytes(bytes(1 << 19)))),
+        encode(RealResidues(0, Released(np.ones(1 << 16), AdditiveNoise(1.0)))),
     ],
-    ids=["floats", "cipher", "bytes"],
+    ids=["floats", "cipher", "bytes", "reals"],
 )
 def test_decoding_allocates_little_more_than_the_frame(frame):
     tracemalloc.start()
@@ -289,6 +382,177 @@ def test_a_width_that_is_not_the_narrowest_is_refused(width, count, body):
         decode(release(b"non-private", width, count, body))
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "width"),
+    [
+        (0, 0, 1),
+        (-128, 127, 1),
+        (-128, -128, 1),
+        (-129, 0, 2),
+        (0, 128, 2),
+        (-(2**15), 2**15 - 1, 2),
+        (-(2**15) - 1, 0, 4),
+        (0, 2**15, 4),
+        (-(2**31), 2**31 - 1, 4),
+        (-(2**31) - 1, 0, 8),
+        (0, 2**31, 8),
+        (-(2**63), 2**63 - 1, 8),
+    ],
+)
+def test_whole_numbers_take_the_narrowest_width_that_holds_them(low, high, width):
+    message = NoisyResidues(0, Released(whole(low, high), AdditiveNoise(1.0)))
+    frame = encode(message)
+    assert frame == noisy(
+        width, 2, b"".join(each.to_bytes(width, "little", signed=True) for each in (low, high))
+    )
+    assert same(decode(frame), message)
+
+
+@pytest.mark.parametrize(
+    ("width", "body"),
+    [
+        (2, (-128).to_bytes(2, "little", signed=True)),
+        (4, (2**15 - 1).to_bytes(4, "little", signed=True)),
+        (8, (-(2**31)).to_bytes(8, "little", signed=True)),
+        (8, bytes(8)),
+    ],
+)
+def test_whole_numbers_wider_than_need_be_are_refused(width, body):
+    with pytest.raises(MalformedFrame, match="wider than"):
+        decode(noisy(width, 1, body))
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_no_whole_numbers_are_told_in_width_one_only(width):
+    with pytest.raises(MalformedFrame, match="wider than"):
+        decode(noisy(width, 0, b""))
+    empty = NoisyResidues(0, Released(whole(), AdditiveNoise(1.0)))
+    assert same(decode(noisy(1, 0, b"")), empty)
+
+
+@pytest.mark.parametrize("width", [0, 3, 5, 7, 9, 16, 255])
+def test_whole_numbers_of_no_known_width_are_refused(width):
+    with pytest.raises(MalformedFrame, match=f"of {width} bytes is not possible"):
+        decode(noisy(width, 1, bytes(width)))
+
+
+def test_the_longest_release_passes_and_one_more_number_does_not():
+    longest = NoisyResidues(0, Released(np.zeros(MAX_RELEASED, np.int64), AdditiveNoise(1.0)))
+    assert same(decode(encode(longest)), longest)
+    with pytest.raises(LocalProtocolError, match="exceeds"):
+        encode(NoisyResidues(0, Released(np.zeros(MAX_RELEASED + 1, np.int64), AdditiveNoise(1.0))))
+    with pytest.raises(MalformedFrame, match="is not possible"):
+        decode(noisy(1, MAX_RELEASED + 1, bytes(MAX_RELEASED + 1)))
+
+
+def test_decoding_narrow_numbers_allocates_at_most_20_times_the_frame():
+    """What the module says of itself: one byte on the wire is a word of eight in memory."""
+    frame = noisy(1, 1 << 19, b"\x7f" * (1 << 19))
+    tracemalloc.start()
+    try:
+        decode(frame)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 * len(frame)
+
+
+def event_bytes(name: bytes, *values: float) -> bytes:
+    return struct.pack("<I", len(name)) + name + struct.pack(f"<{len(values)}d", *values)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, -1.0, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_event_with_an_impossible_parameter_is_refused(value, place):
+    values = [1.0, 0.5, 2.0]
+    values[place] = value
+    event = event_bytes(b"multiplicative-printed", *values)
+    with pytest.raises(MalformedFrame, match="impossible parameter"):
+        decode(noisy(1, 1, b"\x05", event))
+
+
+def test_an_event_is_refused_with_b1_beyond_one_and_with_too_few_parameters():
+    with pytest.raises(MalformedFrame, match="impossible parameter"):
+        decode(noisy(1, 1, b"\x05", event_bytes(b"multiplicative-mean-one", 1.0, 1.5, 2.0)))
+    cut = head(8) + bytes(8) + event_bytes(b"multiplicative-mean-one", 1.0, 0.5)
+    with pytest.raises(MalformedFrame, match="too early"):
+        decode(cut)
+
+
+def test_the_parent_of_the_multiplicative_events_is_no_event_on_the_wire():
+    assert MultiplicativeNoise not in EVENTS.values()
+    assert {kind.name for kind in EVENTS.values()} == set(EVENTS)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_real_residue_that_is_not_finite_is_refused_on_both_sides(value):
+    with pytest.raises(MalformedFrame, match="not finite"):
+        decode(head(9) + bytes(8) + event_bytes(b"non-private") + struct.pack("<Id", 1, value))
+    with pytest.raises(LocalProtocolError, match="finite"):
+        encode(RealResidues(0, Released(np.array([value]), AdditiveNoise(1.0))))
+
+
+@pytest.mark.parametrize("numbers", [(1, 0), (5, 5), (0, 1, 1), (2**32 - 1, 0)])
+def test_rows_that_do_not_ascend_are_refused_on_both_sides(numbers):
+    body = struct.pack(f"<{len(numbers)}I", *numbers)
+    frame = head(11) + bytes(8) + struct.pack("<I", len(numbers)) + body
+    with pytest.raises(MalformedFrame, match="do not ascend"):
+        decode(frame + event_bytes(b"batch-response", 1.0) + struct.pack("<BI", 1, 0))
+    with pytest.raises(LocalProtocolError, match="ascend"):
+        encode(HiddenBatchOffer(0, rows_of(*numbers), Released(whole(), BatchResponse(1.0))))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        rows_of(-1, 0),
+        rows_of(0, 2**32),
+        np.zeros((1, 1), dtype=np.int64),
+        np.array([0.5, 1.5]),
+    ],
+    ids=["negative", "beyond-32-bits", "matrix", "reals"],
+)
+def test_rows_that_do_not_fit_the_wire_are_not_encoded(rows):
+    with pytest.raises(LocalProtocolError):
+        encode(HiddenBatchOffer(0, rows, Released(whole(1), BatchResponse(1.0))))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        NoisyResidues(0, whole(1, 2)),  # type: ignore[arg-type]
+        RealResidues(0, np.zeros(2)),  # type: ignore[arg-type]
+        HiddenBatchOffer(0, rows_of(1), whole(1)),  # type: ignore[arg-type]
+        RevealedGradient(0, (1, 2)),  # type: ignore[arg-type]
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_a_bare_value_where_a_release_belongs_is_not_encoded(message):
+    with pytest.raises(LocalProtocolError, match="is not Released"):
+        encode(message)
+
+
+@pytest.mark.parametrize(
+    "values", [np.zeros((2, 2), np.int64), np.zeros(3), np.zeros(3, np.int32), np.zeros(3, bool)]
+)
+def test_whole_numbers_of_another_shape_or_type_are_not_encoded(values):
+    with pytest.raises(LocalProtocolError, match="vector of int64"):
+        encode(NoisyResidues(0, Released(values, AdditiveNoise(1.0))))
+
+
+def test_the_parent_of_the_replies_cannot_be_sent():
+    with pytest.raises(LocalProtocolError, match="ResidueReply is not a registered message"):
+        encode(ResidueReply(0))
+
+    def talk() -> Program[None]:
+        yield from send(ResidueReply(0))
+
+    frames: list[bytes] = []
+    with pytest.raises(LocalProtocolError, match="bob may not send ResidueReply"):
+        Driver("bob", talk(), frames.append).start()
+    assert frames == []
+
+
 def test_no_numbers_and_zeros_have_width_one():
     for numbers in [(), (0,), (0, 0, 0)]:
         assert same(
@@ -324,14 +588,14 @@ def test_the_longest_text_passes_and_one_more_byte_does_not():
 
 
 def test_the_longest_frame_passes_and_one_more_byte_does_not():
-    room = MAX_FRAME - len(head(2)) - 8
-    frame = encode(Setup(PublicBytes(bytes(room)), PublicBytes(b"")))
+    room = MAX_FRAME - len(head(2)) - 4
+    frame = encode(KeyOffer(PublicBytes(bytes(room))))
     assert len(frame) == MAX_FRAME
-    assert isinstance(decode(frame), Setup)
+    assert isinstance(decode(frame), KeyOffer)
     with pytest.raises(MalformedFrame, match="exceeds"):
         decode(frame + b"\x00")
     with pytest.raises(LocalProtocolError, match="exceeds"):
-        encode(Setup(PublicBytes(bytes(room)), PublicBytes(b"\x00")))
+        encode(KeyOffer(PublicBytes(bytes(room + 1))))
 
 
 # --- what may be registered and what may be said -----------------------------------------------
@@ -379,11 +643,27 @@ class BareNumbers(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ReleasedArray(Message):
+class BareIntegers(Message):
     code = 205
     senders = ("bob",)
 
-    residues: Released[FloatArray]
+    residues: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class BareRows(Message):
+    code = 206
+    senders = ("bob",)
+
+    rows: IndexArray
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedText(Message):
+    code = 207
+    senders = ("bob",)
+
+    residues: Released[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +682,7 @@ def test_a_bare_array_from_alice_has():
     assert [name for name, _ in field_codecs(BareArrayFromAlice)] == ["scores"]
 
 
-@pytest.mark.parametrize("kind", [BareBytes, BareNumbers, ReleasedArray])
+@pytest.mark.parametrize("kind", [BareBytes, BareNumbers, BareIntegers, BareRows, ReleasedText])
 def test_a_field_of_unknown_type_has_no_place_on_the_wire(kind):
     with pytest.raises(LocalProtocolError, match="a type the codec refuses"):
         field_codecs(kind)

@@ -83,6 +83,13 @@ def test_a_role_that_does_not_exist_is_refused_without_repeating_it():
 
 CHANGES = {
     "mechanism": "add",
+    "epsilon": 0.5,
+    "noise": "discrete",
+    "variant": "mean-one",
+    "b1": 0.125,
+    "b2": 10.0,
+    "subset_size": 40,
+    "bob_update": "released",
     "scheme": "paillier",
     "key_bits": 2048,
     "epochs": 3,

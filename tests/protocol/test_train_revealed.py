@@ -32,14 +32,15 @@ from tacit.protocol.codec import MESSAGES, decode
 from tacit.protocol.events import Event, GradientSeen, Progress
 from tacit.protocol.handshake import PROTOCOL_VERSION
 from tacit.protocol.messages import (
+    BatchSeed,
     EncryptedResidues,
     Hello,
+    KeyOffer,
     MaskedGradient,
     Message,
     PartialScores,
     PublicBytes,
     RevealedGradient,
-    Setup,
 )
 from tacit.runtime.pair import run_pair
 from tests.protocol.parties import (
@@ -167,6 +168,8 @@ def test_bob_reports_his_progress():
     run_pair(alice_program(tables, agreed), bob_program(tables, agreed), observe=seen.append)
     steps = [event for event in seen if isinstance(event, Progress)]
     assert steps == [Progress(done, 10) for done in range(1, 11)]
+    batches = [batch.rows.tolist() for batch in plan_of(tables, agreed)]
+    assert [step.rows.tolist() for step in steps] == batches
 
 
 # --- who says what ----------------------------------------------------------------------------
@@ -198,7 +201,8 @@ def test_the_conversation_is_the_chart():
         ("bob", RevealedGradient),
     ]
     said = [(who, type(what)) for who, what in heard]
-    assert said == [("alice", Hello), ("bob", Hello), ("bob", Setup), *turn, *turn]
+    opening = [("alice", Hello), ("bob", Hello), ("bob", KeyOffer), ("bob", BatchSeed)]
+    assert said == [*opening, *turn, *turn]
 
 
 def test_bob_sends_only_what_is_his_to_send():
@@ -210,7 +214,7 @@ def test_bob_sends_only_what_is_his_to_send():
         tap=lambda sender, frame: frames.append(frame) if sender == "bob" else None,
     )
     kinds = {type(decode(frame)) for frame in frames}
-    assert kinds == {Hello, Setup, EncryptedResidues, RevealedGradient}
+    assert kinds == {Hello, KeyOffer, BatchSeed, EncryptedResidues, RevealedGradient}
     assert kinds <= set(MESSAGES)
     assert all("bob" in kind.senders for kind in kinds)
 
@@ -286,7 +290,8 @@ AGREED = agreement(batch_size=4, epochs=1)  # batches of 4 and 2 rows
 DIGEST = TABLES.alice.ids.digest()
 BOBS_HELLO = Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4)
 ALICES_HELLO = Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3)
-SETUP = Setup(PublicBytes(b""), PublicBytes(bytes(32)))
+KEY = KeyOffer(PublicBytes(b""))
+SEED = BatchSeed(PublicBytes(bytes(32)))
 
 
 def vector(*values: int) -> EncryptedVector:
@@ -310,7 +315,8 @@ RESIDUES = EncryptedResidues(0, vector(1, 2, 3, 4))
 def one_of_each(hello: Hello) -> list[Message]:
     return [
         hello,
-        SETUP,
+        KEY,
+        SEED,
         RESIDUES,
         RevealedGradient(0, Released.unprotected((1, 2, 3))),
         PartialScores(0, np.zeros(4)),
@@ -325,7 +331,7 @@ def masked_by(side: ByHand[Any]) -> tuple[int, ...]:
 
 
 def test_alice_goes_on_with_a_bob_who_keeps_to_it():
-    side = alice_after(BOBS_HELLO, SETUP, RESIDUES)
+    side = alice_after(BOBS_HELLO, KEY, SEED, RESIDUES)
     side.feed(RevealedGradient(0, Released.unprotected(masked_by(side))))
     side.feed(EncryptedResidues(1, vector(5, 6)))
     side.feed(RevealedGradient(1, Released.unprotected(masked_by(side))))
@@ -344,9 +350,10 @@ def test_alice_goes_on_with_a_bob_who_keeps_to_it():
 
 ALICE_WAITS: list[tuple[tuple[Message, ...], type[Message]]] = [
     ((), Hello),
-    ((BOBS_HELLO,), Setup),
-    ((BOBS_HELLO, SETUP), EncryptedResidues),
-    ((BOBS_HELLO, SETUP, RESIDUES), RevealedGradient),
+    ((BOBS_HELLO,), KeyOffer),
+    ((BOBS_HELLO, KEY), BatchSeed),
+    ((BOBS_HELLO, KEY, SEED), EncryptedResidues),
+    ((BOBS_HELLO, KEY, SEED, RESIDUES), RevealedGradient),
 ]
 
 
@@ -369,7 +376,7 @@ def test_alice_refuses_every_message_that_is_not_due(before, due, message):
 
 @pytest.mark.parametrize("iteration", [-1, 1, 2**63 - 1])
 def test_alice_refuses_residues_of_another_iteration(iteration):
-    side = alice_after(BOBS_HELLO, SETUP)
+    side = alice_after(BOBS_HELLO, KEY, SEED)
     with pytest.raises(
         RemoteProtocolError, match=f"EncryptedResidues is for iteration {iteration} where 0"
     ):
@@ -377,7 +384,7 @@ def test_alice_refuses_residues_of_another_iteration(iteration):
 
 
 def test_alice_refuses_a_gradient_of_another_iteration():
-    side = alice_after(BOBS_HELLO, SETUP, RESIDUES)
+    side = alice_after(BOBS_HELLO, KEY, SEED, RESIDUES)
     with pytest.raises(
         RemoteProtocolError, match="RevealedGradient is for iteration 1 where 0 was due"
     ):
@@ -386,15 +393,15 @@ def test_alice_refuses_a_gradient_of_another_iteration():
 
 @pytest.mark.parametrize("length", [0, 16, 31, 33])
 def test_alice_refuses_a_batch_seed_of_another_length(length):
-    side = alice_after(BOBS_HELLO)
+    side = alice_after(BOBS_HELLO, KEY)
     with pytest.raises(RemoteProtocolError, match=f"batch seed has {length} bytes"):
-        side.feed(Setup(PublicBytes(b""), PublicBytes(bytes(length))))
+        side.feed(BatchSeed(PublicBytes(bytes(length))))
 
 
 def test_alice_refuses_a_public_key_where_there_is_none():
     side = alice_after(BOBS_HELLO)
     with pytest.raises(CryptoError, match="public key of 3 bytes"):
-        side.feed(Setup(PublicBytes(b"key"), PublicBytes(bytes(32))))
+        side.feed(KeyOffer(PublicBytes(b"key")))
 
 
 @pytest.mark.parametrize(
@@ -407,7 +414,7 @@ def test_alice_refuses_a_bad_paillier_key(key):
     side = ByHand("alice", alice_program(TABLES, agreed, SMALL_KEY))
     side.feed(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4))
     with pytest.raises(CryptoError, match="public key"):
-        side.feed(Setup(PublicBytes(key), PublicBytes(bytes(32))))
+        side.feed(KeyOffer(PublicBytes(key)))
 
 
 @pytest.mark.parametrize(
@@ -426,7 +433,7 @@ def test_alice_refuses_a_bad_paillier_key(key):
     ids=["empty", "short", "long", "huge-length", "none", "3-rows", "5-rows", "wide", "widest"],
 )
 def test_alice_refuses_malformed_residues(bad):
-    side = alice_after(BOBS_HELLO, SETUP)
+    side = alice_after(BOBS_HELLO, KEY, SEED)
     with pytest.raises(CryptoError):
         side.feed(EncryptedResidues(0, bad))
 
@@ -453,7 +460,7 @@ def test_alice_refuses_a_bad_bfv_key(key):
     side = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
     side.feed(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4))
     with pytest.raises(CryptoError, match=r"public key of|coefficient lies outside"):
-        side.feed(Setup(PublicBytes(key), PublicBytes(bytes(32))))
+        side.feed(KeyOffer(PublicBytes(key)))
 
 
 @pytest.mark.parametrize("change", ["empty", "cut", "longer", "beyond-the-primes"])
@@ -488,7 +495,7 @@ def test_alice_refuses_malformed_bfv_ciphertexts(change):
     ids=["above", "below", "modulus", "far-beyond", "one-less", "one-more", "none"],
 )
 def test_alice_refuses_a_gradient_outside_the_capacity(change):
-    side = alice_after(BOBS_HELLO, SETUP, RESIDUES)
+    side = alice_after(BOBS_HELLO, KEY, SEED, RESIDUES)
     with pytest.raises(CryptoError):
         side.feed(RevealedGradient(0, Released.unprotected(change(masked_by(side)))))
 

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import tacit
 
+RUNS: dict[str, dict[str, Any]] = {
+    "none-bfv": {"mechanism": "none", "scheme": "bfv"},
+    "none-clear": {"mechanism": "none", "scheme": "clear"},
+    "add": {"mechanism": "add", "epsilon": 1.0},
+    "add-continuous": {"mechanism": "add", "epsilon": 1.0, "noise": "continuous"},
+    "mult": {"mechanism": "mult", "epsilon": 1.0},
+    "hybrid-bfv": {"mechanism": "hybrid", "scheme": "bfv"},
+}
 
-@pytest.mark.parametrize("scheme", ["bfv", "clear"])
-def test_the_forecast_of_bytes_is_near_the_truth(scheme):
-    options = {"dataset": "breast-cancer", "mechanism": "none", "scheme": scheme, "epochs": 1}
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_forecast_of_bytes_is_near_the_truth(name):
+    options = {"dataset": "breast-cancer", "epochs": 1, **RUNS[name]}
     forecast = tacit.estimate(**options)
     record = tacit.train(**options, seed=1).to_dict()
+    # Short frames have more head than body: the forecast is coarser there.
+    near = 0.1 if RUNS[name]["mechanism"] == "none" else 0.35
     assert forecast.iterations == record["iterations"]
-    assert forecast.bytes_to_alice == pytest.approx(record["bytes_to_alice"], rel=0.1)
-    assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.1)
+    assert forecast.bytes_to_alice == pytest.approx(record["bytes_to_alice"], rel=near)
+    assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=near)
 
 
 def test_the_forecast_of_seconds_grows_with_the_epochs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +35,14 @@ class LabelGuess:
         return LabelGuess(scores, self.signal, self.certain, self.remark)
 
 
+Announce = Callable[[int, int], None]
+"""Told how much of an attack is done, and of how much."""
+
+
+def quietly(done: int, total: int) -> None:
+    """Announces nothing."""
+
+
 class LabelAttack(Protocol):
     """One way to guess."""
 
@@ -52,6 +61,18 @@ class LabelAttack(Protocol):
         """What the view must hold for it to apply."""
         ...
 
-    def infer(self, view: AliceView) -> LabelGuess:
+    def obstacle(self, view: AliceView) -> str:
+        """Why it does not apply although the view has all that it needs; empty where it does."""
+        ...
+
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
         """A guess at every label; it never sees one."""
         ...
+
+
+class Attack:
+    """What most attacks have in common: nothing stands in their way."""
+
+    def obstacle(self, view: AliceView) -> str:
+        """Nothing."""
+        return ""

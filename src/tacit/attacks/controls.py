@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.base import LabelGuess
+from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
 from tacit.numerics.logistic import sigmoid
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
 
 
-class ModelOnlyControl:
+class ModelOnlyControl(Attack):
     """Her own part of the trained model, applied to her own rows."""
 
     name = "model-only"
     reference = "control"
     needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
 
-    def infer(self, view: AliceView) -> LabelGuess:
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
         """The probability her weights give, less one half."""
         scores = sigmoid(view.features.values @ view.observations.weights) - 0.5
         everywhere = np.ones(len(scores), dtype=bool)

@@ -13,20 +13,20 @@ from itertools import groupby
 
 import numpy as np
 
-from tacit.attacks.base import LabelGuess
+from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
 from tacit.attacks.linear import gradients, residue_step, solve
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
 
 
-class ExactSolveAttack:
+class ExactSolveAttack(Attack):
     """Rank-aware solution of each batch's linear system."""
 
     name = "exact-solve"
-    reference = "[Tan22] Sec. III-C, Eqs. 4 and 5"
+    reference = "[Tan22] Sec. III-C, Eqs. 3 and 4"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def infer(self, view: AliceView) -> LabelGuess:
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
         """Solves until every row is determined or the epochs run out."""
         rows = view.features.rows
         scores = np.zeros(rows)

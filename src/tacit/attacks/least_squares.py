@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.base import LabelGuess
+from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
 from tacit.attacks.linear import gradients, residue_step, solve
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
@@ -19,14 +19,14 @@ from tacit.view.signals import Signal
 _SEEN_AT_ALL = 1e-12
 
 
-class LeastSquaresAttack:
+class LeastSquaresAttack(Attack):
     """Minimum-norm least squares over all batches and epochs."""
 
     name = "least-squares"
-    reference = "minimum-norm solution of [Tan22] Eq. 4"
+    reference = "minimum-norm solution of [Tan22] Eq. 3"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def infer(self, view: AliceView) -> LabelGuess:
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
         """Sums each row's estimates; it is never certain."""
         rows = view.features.rows
         total, weight = np.zeros(rows), np.zeros(rows)

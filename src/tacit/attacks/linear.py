@@ -96,7 +96,8 @@ def _solve_stack(view: AliceView, stack: list[GradientSeen]) -> Iterator[Solved]
     steps = np.einsum("kbd,kd->kb", u, projected)
     leverage = np.einsum("kbd,kd->kb", u**2, kept.astype(np.float64))
     full_rank = kept.sum(axis=1) == features.shape[1]
-    exact = full_rank & _satisfied(features, steps, totals, 2.0**view.agreement.residue_bits)
+    largest = max(seen.largest for seen in stack) * 2.0**view.agreement.residue_bits
+    exact = full_rank & _satisfied(features, steps, totals, largest)
     # The usual first-order bound, condition number times unit roundoff, with room for constants.
     rounding = s[:, 0] * np.max(inverse, axis=1) * features.shape[1] * 8 * np.finfo(np.float64).eps
     residues = steps * residue_step(view)
@@ -123,7 +124,7 @@ def _satisfied(
 ) -> BoolArray:
     """Which batches' rounded residues are possible ones and solve the equations in integers.
 
-    No residue exceeds 1 in size, that is ``largest`` steps. Within that the protocol's capacity
+    No residue exceeds ``largest`` steps in size. Within that the protocol's capacity
     keeps every sum below 2^63, so that int64 products are the true ones and not their remainders.
     """
     whole = np.rint(steps)

@@ -12,10 +12,11 @@ Attacks are code of ours; nothing here keeps one from looking for labels elsewhe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from tacit.attacks.base import LabelAttack
+from tacit.attacks.base import Announce, LabelAttack, LabelGuess, quietly
 from tacit.attacks.controls import ModelOnlyControl
 from tacit.attacks.registry import ATTACKS
 from tacit.audit.judge import (
@@ -51,6 +52,16 @@ class Findings:
     attacks: tuple[AttackScore, ...]
     skipped: tuple[Skipped, ...]
     verdict: str
+    guesses: Mapping[str, LabelGuess] = field(repr=False, default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The findings for JSON."""
+        return {
+            "controls": [control.to_dict() for control in self.controls],
+            "attacks": [attack.to_dict() for attack in self.attacks],
+            "skipped": [skipped.to_dict() for skipped in self.skipped],
+            "verdict": self.verdict,
+        }
 
 
 def examine(
@@ -59,6 +70,7 @@ def examine(
     *,
     attacks: tuple[LabelAttack, ...] = ATTACKS,
     announce: Callable[[str], None] = lambda name: None,
+    progress: Announce = quietly,
 ) -> Findings:
     """Lets each attack guess from the view, then judges it.
 
@@ -67,6 +79,7 @@ def examine(
         truth: The labels of her rows, in the same order; no attack sees them.
         attacks: Which to run.
         announce: Called with each attack's name before it starts.
+        progress: Called with how much of the attack is done, and of how much.
 
     Returns:
         The scores of controls and attacks, who was skipped and why, and the verdict.
@@ -85,17 +98,24 @@ def examine(
         fallback = model_only.infer(view)
         controls.append(control(model_only.name, fallback, truth))
     scores: list[AttackScore] = []
+    guesses: dict[str, LabelGuess] = {}
     for attack in attacks:
         if lacks := _lacks(attack, view):
             skipped.append(lacks)
             continue
         announce(attack.name)
         start = time.perf_counter()
-        guess = attack.infer(view).completed(fallback)
-        scores.append(judge(attack.name, guess, truth, time.perf_counter() - start))
-    return Findings(tuple(controls), tuple(scores), tuple(skipped), verdict(controls, scores))
+        guesses[attack.name] = guess = attack.infer(view, progress)
+        seconds = time.perf_counter() - start
+        scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
+    return Findings(
+        tuple(controls), tuple(scores), tuple(skipped), verdict(controls, scores), guesses
+    )
 
 
 def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:
     missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
-    return Skipped(attack.name, f"Alice does not have {missing}") if missing else None
+    if missing:
+        return Skipped(attack.name, f"Alice does not have {missing}")
+    obstacle = attack.obstacle(view)
+    return Skipped(attack.name, obstacle) if obstacle else None

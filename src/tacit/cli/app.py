@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +15,9 @@ from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import write_text
 from tacit.errors import ConfigError
-from tacit.experiments import encryption, trainings
+from tacit.experiments import claims, encryption, learning, trainings
 from tacit.privacy.registry import MECHANISMS
-from tacit.report import tables
+from tacit.report import reproduction, tables
 from tacit.report.figures import ratios_svg
 from tacit.report.record import Record, to_json
 
@@ -69,6 +72,38 @@ def train(*, json: Json = False, settings: dict[str, Any]) -> None:
 
 @app.command()
 @with_settings
+def check(
+    *,
+    columns: Annotated[
+        int | None, typer.Option(min=1, help="Only the number of Alice's columns; no table.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=2, help="With --columns: how many rows there will be (2000).")
+    ] = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Say before any training what Alice will be able to do, and what to change.
+
+    Alice's own table may be given with --data: no label is needed, and none is looked at.
+
+    [bold]Examples[/bold]
+
+    tacit check --dataset breast-cancer --mechanism hybrid
+
+    tacit check --columns 40 --rows 5000 --mechanism add --epsilon 1 --epochs 5
+
+    tacit check --data alice.csv --id customer --mechanism none --batch-size 64
+    """
+    _require_mechanism(settings)
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    with progress_bar() as meter:
+        found = api.check(columns=columns, rows=rows, announce=meter.announce, **wanted)
+    _show(found.to_dict(), json, tables.preflight)
+
+
+@app.command()
+@with_settings
 def audit(
     *,
     transcript: Annotated[
@@ -81,6 +116,15 @@ def audit(
             help="Judge against labels shuffled after the run: every attack must sit at chance.",
         ),
     ] = False,
+    canary: Annotated[
+        bool,
+        typer.Option(
+            "--canary/--no-canary",
+            help="Attack a run on shuffled labels too: the protocol's leak alone.",
+        ),
+    ] = True,
+    html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -92,6 +136,8 @@ def audit(
 
     tacit audit --dataset breast-cancer --mechanism none --scheme clear --permute-labels
 
+    tacit audit --dataset sklearn-digits --mechanism add --epsilon 10 --html report.html
+
     tacit audit --transcript run.transcript
     """
     if transcript is None:
@@ -100,28 +146,43 @@ def audit(
         record = api.audit(
             transcript=transcript,
             shuffle_truth=shuffle_truth,
+            canary=canary,
             observe=meter.observe,
             announce=meter.announce,
+            progress=meter.progress,
             **settings,
         ).to_dict()
+    record = {**record, "version": __version__, "command": _command()}
+    _write_reports(record, html, markdown)
     _show(record, json, tables.training, tables.findings)
 
 
 @app.command()
-def demo(json: Json = False) -> None:
-    """Train the paper's baseline on breast-cancer with real encryption, and attack it.
+def demo(
+    html: Annotated[
+        Path, typer.Option(help="Where to write the report on the last of them.")
+    ] = Path("tacit-demo.html"),
+    json: Json = False,
+) -> None:
+    """Train on breast-cancer with real encryption, without protection and as the paper does it.
 
-    Both parties run in this process. Alice holds all 30 columns, Bob the labels; she recovers
-    them from what the protocol tells her.
+    Both parties run in this process. Alice holds all 30 columns, Bob the labels; the attacks show
+    what she can tell of them from the messages.
     """
+    runs = []
     with progress_bar() as meter:
-        record = api.audit(
-            dataset="breast-cancer",
-            mechanism="none",
-            observe=meter.observe,
-            announce=meter.announce,
-        ).to_dict()
-    _show(record, json, tables.training, tables.findings)
+        for mechanism in ("none", "hybrid"):
+            found = api.audit(
+                dataset="breast-cancer",
+                mechanism=mechanism,
+                seed=1,
+                observe=meter.observe,
+                announce=meter.announce,
+                progress=meter.progress,
+            )
+            runs.append({**found.to_dict(), "version": __version__, "command": _command()})
+    _write_reports(runs[-1], html, None)
+    _show({"runs": runs, "html": str(html)}, json, tables.demo)
 
 
 @app.command()
@@ -153,6 +214,59 @@ def bench(
     if plot is not None:
         write_text(plot, ratios_svg(record))
     _show(record, json, tables.benchmark)
+
+
+class Target(StrEnum):
+    """What can be reproduced."""
+
+    CLAIMS = "claims"
+    LEARNING = "learning"
+
+
+@app.command()
+def reproduce(
+    target: Annotated[
+        Target,
+        typer.Argument(
+            help="claims: the epsilon of add and mult; learning: which variants of mult learn."
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples, a small grid.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Decides splits and samples.")] = 0,
+    json: Json = False,
+) -> None:
+    """Put the paper's words beside what is found here.
+
+    [bold]Examples[/bold]
+
+    tacit reproduce claims
+
+    tacit reproduce learning --quick --json
+    """
+    with progress_bar() as meter:
+        if target is Target.CLAIMS:
+            samples = 50_000 if quick else 400_000
+            record = claims.run(samples=samples, seed=seed, announce=meter.announce)
+        else:
+            record = learning.run(quick=quick, seed=seed, announce=meter.announce)
+    _show(record, json, getattr(reproduction, target))
+
+
+def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:
+    # Imported here: the template engine is not needed by any other command.
+    if html is not None:
+        from tacit.report.html import render as render_html
+
+        write_text(html, render_html(record))
+    if markdown is not None:
+        from tacit.report.markdown import render as render_markdown
+
+        write_text(markdown, render_markdown(record))
+
+
+def _command() -> str:
+    """The command as it was typed."""
+    return shlex.join(["tacit", *sys.argv[1:]])
 
 
 def _announce_estimate(settings: dict[str, Any]) -> None:

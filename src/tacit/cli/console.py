@@ -49,6 +49,11 @@ class Meter:
         if self._progress and self._task is not None:
             self._progress.update(self._task, description=what, completed=0, total=None)
 
+    def progress(self, done: int, total: int) -> None:
+        """Shows how much of it is done."""
+        if self._progress and self._task is not None:
+            self._progress.update(self._task, completed=done, total=total)
+
 
 @contextmanager
 def progress_bar() -> Iterator[Meter]:

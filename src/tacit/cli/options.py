@@ -56,7 +56,23 @@ SHARED: dict[str, Any] = {
     "decay": _option(float, "How fast the schedule falls.", _MODEL),
     "l1": _option(float, "L1 penalty.", _MODEL),
     "l2": _option(float, "L2 penalty.", _MODEL),
-    "mechanism": _option(str, "What protects the labels: none (the baseline).", _PROTECTION),
+    "mechanism": _option(str, "What protects the labels: none, add, mult or hybrid.", _PROTECTION),
+    "epsilon": _option(float, "The privacy parameter the paper names (hybrid: 1).", _PROTECTION),
+    "noise": _option(
+        str, "discrete (exact, on the grid) or continuous (as printed; leaky).", _PROTECTION
+    ),
+    "variant": _option(str, "mult: printed, one-sided or mean-one.", _PROTECTION),
+    "b1": _option(float, "mult: residues are clipped to at least this size (0.1).", _PROTECTION),
+    "b2": _option(float, "mult: outputs are clipped to at most this size (10).", _PROTECTION),
+    "subset_size": _option(int, "hybrid: rows among which the batch hides; or", _PROTECTION),
+    "l_rr": _option(int, "hybrid: how many of them Alice scores, on average.", _PROTECTION),
+    "bob_update": _option(
+        str, "add, mult: Bob's own weights learn from released or true residues.", _PROTECTION
+    ),
+    "budget": _option(
+        float, "Stop before a label's epsilon, summed over releases, exceeds this.", _PROTECTION
+    ),
+    "delta": _option(float, "The delta of the tighter total in the ledger (1e-6).", _PROTECTION),
     "scheme": _option(
         str, "bfv, paillier, or clear (no protection: simulation only).", _PROTECTION
     ),

@@ -32,8 +32,8 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(MOST_THREADS, cores), thread_name_prefix="tacit")
 
 
-def on_all_cores(function: Callable[[T], R], items: Iterable[T], *, at_least: int = 2) -> list[R]:
-    """``[function(item) for item in items]``, on all cores where there are enough items.
+def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """``[function(item) for item in items]``, on all cores where there are several items.
 
     >>> on_all_cores(lambda item: item * 2, [1, 2, 3])
     [2, 4, 6]
@@ -44,6 +44,6 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T], *, at_least: in
             return function(item)
 
     listed = list(items)
-    if len(listed) < at_least:
+    if len(listed) < 2:
         return [function(item) for item in listed]
     return list(_pool().map(work, listed))

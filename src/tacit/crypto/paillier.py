@@ -8,7 +8,7 @@ packed into slots of one plaintext (``packing``), and one packed ciphertext is o
     (1 + M n) * prod_i c_i ^ (sum_j x_ij 2^(width j)) * r^n   mod n^2
 
 with M the packed masks and offsets, and r fresh and uniform in Z_n*. Products and packing share
-their squarings. The obfuscators ``r^n`` on both sides, and the digits of the exponents, do not
+their squarings. The obfuscators ``r^n`` on both sides, and the order of the multiplications, do not
 depend on the peer's next message and are made ahead.
 
 There is one public scale for everything, agreed on outside this room: no exponent and no scale
@@ -32,7 +32,7 @@ from gmpy2 import mpz
 from tacit.arrays import FloatArray, IntArray
 from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
 from tacit.crypto.cores import on_all_cores
-from tacit.crypto.multiexp import PowerTable, best_window, product_of_powers, signed_digits
+from tacit.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
 from tacit.crypto.packing import Packing
 from tacit.crypto.primes import has_small_factor, looks_prime
 from tacit.crypto.trapdoor import Trapdoor
@@ -43,16 +43,12 @@ OFFERED_BITS = (3072, 2048)
 """128-bit and 112-bit security [NIST57, table 2]."""
 
 
-# Below this, handing tables to other threads costs more than it saves.
-_MANY_TABLES = 64
-
-
 @dataclass(frozen=True, slots=True)
 class _Exponents:
-    """A packed matrix as signed digits: for each answer and column, in the column's window."""
+    """A packed matrix: the blocks that its columns stand in, and a ladder for each answer."""
 
-    windows: list[int]
-    digits: list[list[list[tuple[int, int]]]]
+    sizes: list[int]
+    ladders: list[Ladder]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ class PaillierPublicKey:
     **Assumes.** The decisional composite residuosity assumption, for the first. For the second an
     owner who made the key and the vector as prescribed: entries beyond the capacity would stick out
     of their masks, and a modulus of another form may have fewer n-th residues. Timing is not
-    hidden: the time of ``masked_product`` grows with the number of non-zero digits in the matrix.
+    hidden: the time of ``masked_product`` depends on the bits of the matrix.
 
     Args:
         n: The modulus.
@@ -113,17 +109,15 @@ class PaillierPublicKey:
             CryptoError: The matrix does not fit the capacity.
         """
         self.capacity.check_matrix(matrix)
-        columns: list[list[int]] = matrix.T.astype(np.int64).tolist()
-        windows = [best_window(sum(map(int.bit_length, column))) for column in columns]
-        exponents = [
-            [self.packing.pack(column[rows.start : rows.stop]) for column in columns]
-            for rows in self.packing.groups(len(matrix))
+        rows, columns = matrix.shape
+        offset_bits = self.capacity.matrix_bits
+        sizes = block_sizes(columns, rows * (offset_bits + 1))
+        whole = matrix.astype(np.int64)
+        ladders = [
+            Ladder.of(whole[group.start : group.stop], offset_bits, self.packing.width, sizes)
+            for group in self.packing.groups(rows)
         ]
-        digits = [
-            [list(signed_digits(*pair)) for pair in zip(packed, windows, strict=True)]
-            for packed in exponents
-        ]
-        return PreparedMatrix.of(matrix, _Exponents(windows, digits))
+        return PreparedMatrix.of(matrix, _Exponents(sizes, ladders))
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Obfuscators for the ciphertexts of the next answer."""
@@ -152,14 +146,11 @@ class PaillierPublicKey:
         self._check_mask(mask, prepared.rows)
         elements = self.read_elements(vector.data, vector.length)
         exponents: _Exponents = prepared.content
-        tables = on_all_cores(
-            lambda pair: PowerTable(pair[0], self.square, pair[1]),
-            zip(elements, exponents.windows, strict=True),
-            at_least=_MANY_TABLES,
-        )
+        tables = SubsetTables.of(elements, self.n, exponents.sizes)
+        alone = len(exponents.ladders) == 1
         products = on_all_cores(
-            lambda digits: product_of_powers(zip(tables, digits, strict=True), self.square),
-            exponents.digits,
+            lambda ladder: product_of_powers(ladder, tables, self.n, alone=alone),
+            exponents.ladders,
         )
         answers = []
         for rows, product in zip(self.packing.groups(prepared.rows), products, strict=True):

@@ -64,6 +64,7 @@ class Trapdoor:
     """
 
     n: mpz
+    square: mpz
     _p: _Side
     _q: _Side
     _p_inverse: mpz
@@ -75,6 +76,7 @@ class Trapdoor:
         left, right = _Side.of(p, q), _Side.of(q, p)
         return cls(
             n=p * q,
+            square=(p * q) ** 2,
             _p=left,
             _q=right,
             _p_inverse=gmpy2.invert(p, q),
@@ -109,7 +111,9 @@ class Trapdoor:
 
     def encrypt(self, message: int, obfuscator: mpz) -> mpz:
         """``(1 + m n)`` times an obfuscator, modulo n^2."""
-        return (1 + message % self.n * self.n) * obfuscator % (self.n * self.n)
+        # n (m o) modulo n^2 depends on m o modulo n only, and m is a short number.
+        element = obfuscator + message * obfuscator % self.n * self.n
+        return element if element < self.square else element - self.square
 
     def decrypt(self, elements: Sequence[mpz]) -> list[mpz]:
         """The messages in [0, n) of elements coprime to n; the halves of each on all cores.

@@ -73,6 +73,45 @@ def own_data(
     return RawData(name, features, ids, labels, settings)
 
 
+def columns_alone(
+    source: object,
+    *,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    settings: PrepareSettings = DEFAULTS,
+) -> RawData:
+    """Take in a table whose labels do not matter, such as Alice's, who has none.
+
+    Args:
+        source: A path to a CSV or Parquet file, or a pandas or polars frame.
+        id_column: The column that names the rows.
+        label_column: A column to leave out, where it is there.
+        settings: How to prepare the features.
+
+    Returns:
+        The data under labels that alternate and mean nothing.
+
+    Raises:
+        DataError: As ``own_data``.
+
+    >>> columns_alone(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
+    [0, 1, 0]
+    """
+    _, _, frame = _taken_in(source, id_column)
+    if label_column in frame.columns:
+        frame = frame.drop(str(label_column))
+    spare = "label"
+    while spare in frame.columns:
+        spare += "_"
+    alternating = pl.Series(spare, [number % 2 for number in range(frame.height)])
+    return own_data(
+        frame.with_columns(alternating),
+        label_column=spare,
+        id_column=id_column,
+        settings=settings,
+    )
+
+
 def _taken_in(source: object, id_column: str | None) -> tuple[str, str, pl.DataFrame]:
     if isinstance(source, str | Path):
         path = Path(source)

@@ -269,6 +269,16 @@ class LabelTable:
         """
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
+    def coins(self, entropy: Entropy) -> LabelTable:
+        """Fair coins for the same rows, independent of each other and of all else.
+
+        >>> from tacit.rng import KeyedEntropy
+        >>> LabelTable.of([0, 1, 1, 0]).coins(KeyedEntropy.from_seed(1)).rows
+        4
+        """
+        heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
+        return LabelTable(self.ids, heads)
+
     def require_both_classes(self) -> None:
         """Insist that both 0 and 1 occur.
 

@@ -24,11 +24,10 @@ from tacit.privacy.unprotected import Unprotected
 from tacit.protocol.alice import train_revealed as alice
 from tacit.protocol.bob import train_revealed as bob
 from tacit.protocol.messages import Role
-from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 from tacit.runtime.pair import run_pair
+from tacit.simulation.agree import agree
 from tacit.simulation.coins import Coins
-from tacit.simulation.run import agree
 from tacit.simulation.source import arrange, load_raw
 
 MOST_ITERATIONS = 200
@@ -118,9 +117,9 @@ def measure(dataset: str, scheme_name: str = "bfv") -> Training:
     ).resolved()
     defaults = Settings.of({"dataset": dataset, "mechanism": "none"}).resolved()
     timed = _TimedScheme(scheme(scheme_name))
-    terms = Terms(agree(settings, timed), timed)
     coins = Coins.for_seed(1)
     data = arrange(settings, load_raw(settings), coins.data)
+    terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows, timed)
     whole = terms.plan(bytes(32), data.labels_train.rows).iterations
     kept = np.arange(min(data.labels_train.rows, MOST_ITERATIONS * terms.agreement.batch_size))
     features, labels = data.alice_train.take(kept), data.labels_train.take(kept)

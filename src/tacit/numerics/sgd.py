@@ -30,7 +30,7 @@ def train_centralised(
     Args:
         features: One row for each label; an intercept is a last column of ones.
         labels: 0 or 1 for each row.
-        batches: Row numbers of each batch, over all epochs.
+        batches: Row numbers of each batch, over all epochs; an empty one costs its penalty alone.
         rate: The learning rate of each iteration.
         penalty: L1 and L2.
         free: How many of the last weights (the intercept) carry no penalty.
@@ -39,7 +39,7 @@ def train_centralised(
         One weight for each column.
 
     Raises:
-        ShapeError: If features and labels do not fit, or a batch is empty.
+        ShapeError: If features and labels do not fit.
 
     >>> features, labels = np.array([[1.0], [-1.0]]), np.array([1, 0])
     >>> train_centralised(features, labels, [np.array([0, 1])], LearningRate(0.5), Penalty())
@@ -50,9 +50,10 @@ def train_centralised(
     weights = np.zeros(features.shape[1])
     for iteration, rows in enumerate(batches):
         # On whole rows, take is about twice as fast as indexing.
-        batch = features.take(rows, axis=0)
-        slope = gradient(batch, residue(batch @ weights, labels.take(rows)))
-        slope += penalty.gradient(weights, free)
+        slope = penalty.gradient(weights, free)
+        if len(rows):
+            batch = features.take(rows, axis=0)
+            slope += gradient(batch, residue(batch @ weights, labels.take(rows)))
         slope *= rate.at(iteration)
         weights -= slope
     return weights

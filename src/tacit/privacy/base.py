@@ -11,7 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
+from tacit.arrays import FloatArray, IntArray
 from tacit.privacy.events import NonPrivate, PrivacyEvent
+from tacit.privacy.noise import LaplaceDraws
 from tacit.rng import Entropy
 
 T = TypeVar("T")
@@ -51,6 +53,16 @@ class Mechanism(Protocol):
         ...
 
     @property
+    def encrypts(self) -> bool:
+        """Whether its conversation uses the scheme; otherwise none is made."""
+        ...
+
+    @property
+    def event(self) -> PrivacyEvent:
+        """What one release is."""
+        ...
+
+    @property
     def assumption(self) -> str:
         """What the ledger's figures rest on."""
         ...
@@ -59,11 +71,30 @@ class Mechanism(Protocol):
 class GradientRelease(Mechanism, Protocol):
     """A mechanism that returns a masked gradient to Alice."""
 
-    @property
-    def event(self) -> PrivacyEvent:
-        """What one release is."""
-        ...
-
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The gradient as it may leave Bob."""
+        ...
+
+
+class ResidueRelease(Mechanism, Protocol):
+    """A mechanism that tells Alice each residue of a batch, with noise.
+
+    Residues and what is released are integers on the residues' grid. ``release_real`` is the same
+    formula in floating point, which is not fit for two real parties.
+    """
+
+    def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
+        """The residues as they may leave Bob: a function of the draws, so it has known answers."""
+        ...
+
+    def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
+        """The formula as printed, in floating point."""
+        ...
+
+    def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
+        """The logarithm of the exact probability of each released integer, given its residue."""
+        ...
+
+    def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
+        """The same for ``release_real``: a density, and a probability at an atom."""
         ...

@@ -1,15 +1,17 @@
 """The ledger: every release is charged to the rows it speaks of, before it is sent.
 
-Composition is basic (epsilons add up): a row pays for each release that depends on its label. An
-event whose price is unknown is refused, never guessed.
+Composition is basic (epsilons add up), and tighter at a chosen delta (``composition``): a row pays
+for each release that depends on its label. An event whose price is unknown is refused, never
+guessed. A budget stops the charge that would exceed it.
 
-**Guarantee.** ``label_epsilon_total`` bounds the label privacy loss of the row that paid most.
+**Guarantee.** ``label_epsilon_total`` bounds the label privacy loss of the row that paid most, and
+with a budget it never exceeds it.
 
 **Assumes.** Every label-dependent value in clear left through ``charge``. The types of the messages
 keep arrays from leaving otherwise; a number, a text or public bytes they cannot judge, and under
 the scheme ``clear`` an encrypted vector is in clear. And a row's label reaches the releases of
 other rows only through values that were already released: where Bob updates his own weights with
-true residues, finite prices would be wrong. With ``none`` every price is infinite.
+true residues, that fails, and ``taint`` makes every total infinite.
 """
 
 from __future__ import annotations
@@ -19,18 +21,15 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from tacit.arrays import IndexArray
-from tacit.errors import PrivacyError
-from tacit.privacy.events import NonPrivate, PrivacyEvent
+from tacit.arrays import FloatArray, IndexArray, IntArray
+from tacit.errors import BudgetExceeded, ConfigError
+from tacit.privacy.composition import label_epsilon
+from tacit.privacy.events import PrivacyEvent
+from tacit.privacy.prices import Price, price
 
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """The privacy parameter of one release: as claimed, and what it truly is."""
-
-    claimed: float
-    residue: float
-    label: float
+DEFAULT_DELTA = 1e-6
+# Ten prices of 0.5 are 5, also where the last bit of their sum is not.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,58 +54,114 @@ class Statement:
         }
 
 
-def price(event: PrivacyEvent) -> Price:
-    """What one release of this kind costs.
-
-    >>> price(NonPrivate()).label
-    inf
-
-    Raises:
-        PrivacyError: The event is of a kind without a known price.
-    """
-    if isinstance(event, NonPrivate):
-        return Price(math.inf, math.inf, math.inf)
-    raise PrivacyError(f"no price is known for the event {type(event).__name__}")
-
-
 class Ledger:
     """Counts the releases of each row of the training table.
 
     Args:
         rows: How many rows there are.
         assumption: What the figures rest on, for the statement.
+        budget: The most that a label's epsilon may come to, by basic composition; None for no
+            limit.
+        delta: The probability at which the tighter total is stated.
+
+    Raises:
+        ConfigError: The budget is not positive, or delta not a probability below 1.
     """
 
-    def __init__(self, rows: int, assumption: str) -> None:
-        self._counts = np.zeros(rows, dtype=np.int32)
-        self._price = Price(0.0, 0.0, 0.0)
+    def __init__(
+        self,
+        rows: int,
+        assumption: str,
+        budget: float | None = None,
+        delta: float = DEFAULT_DELTA,
+    ) -> None:
+        if budget is not None and not budget > 0:
+            raise ConfigError(f"the budget is {budget:g}", where="--budget", hint="use more than 0")
+        if not 0 <= delta < 1:
+            raise ConfigError(f"delta is {delta:g}", where="--delta", hint="use 0 to below 1")
+        self._rows = rows
+        self._counts: dict[PrivacyEvent, IntArray] = {}
         self._assumption = assumption
+        self._budget = budget
+        self._delta = delta
+        self._tainted = False
+
+    def affords(self, event: PrivacyEvent, rows: IndexArray) -> bool:
+        """Whether each of the rows can still pay for such a release."""
+        if self._budget is None:
+            return True
+        cost = price(event).label
+        if not cost or not len(rows):
+            return True
+        if self._tainted:
+            return False
+        return bool(self._label_totals(rows).max() + cost <= self._budget * (1 + _ROUNDING))
 
     def charge(self, event: PrivacyEvent, rows: IndexArray) -> None:
-        """Charges one release that depends on the labels of ``rows``; call it before sending."""
-        cost = price(event)
-        self._price = Price(
-            max(self._price.claimed, cost.claimed),
-            max(self._price.residue, cost.residue),
-            max(self._price.label, cost.label),
-        )
-        self._counts[rows] += 1
+        """Charges one release that depends on the labels of ``rows``; call it before sending.
+
+        Raises:
+            BudgetExceeded: A row would pay more than the budget; nothing was charged.
+            PrivacyError: The event has no known price.
+        """
+        price(event)
+        if not self.affords(event, rows):
+            raise BudgetExceeded(
+                f"a release would take a label's epsilon above the budget of {self._budget:g}",
+                where="--budget",
+                hint="stop here, or raise the budget",
+            )
+        if event not in self._counts:
+            self._counts[event] = np.zeros(self._rows, dtype=np.int64)
+        self._counts[event][rows] += 1
+
+    def taint(self, reason: str) -> None:
+        """Notes that labels reach other rows' releases unprotected: every total is infinite."""
+        self._tainted = True
+        self._assumption = reason
 
     def statement(self) -> Statement:
-        """The figures for the row that was released most often."""
-        releases = int(self._counts.max(initial=0))
-        residue, label = (
-            0.0 if releases == 0 else releases * each
-            for each in (self._price.residue, self._price.label)
+        """The figures of the row that paid most."""
+        prices = [price(event) for event in self._counts]
+        most = Price(
+            max((each.claimed for each in prices), default=0.0),
+            max((each.residue for each in prices), default=0.0),
+            max((each.label for each in prices), default=0.0),
         )
+        everything = np.arange(self._rows)
+        residue = self._totals([each.residue for each in prices], everything)
+        label = self._label_totals(everything)
+        releases = self._totals([float(each.label > 0) for each in prices], everything)
+        tainted = self._tainted and bool(prices)
         return Statement(
-            claimed_epsilon_per_release=self._price.claimed,
-            residue_epsilon_per_release=self._price.residue,
-            label_epsilon_per_release=self._price.label,
-            releases_per_row=releases,
-            residue_epsilon_total=residue,
-            label_epsilon_total=label,
-            label_epsilon_total_delta=label,
-            delta=0.0,
+            claimed_epsilon_per_release=most.claimed,
+            residue_epsilon_per_release=most.residue,
+            label_epsilon_per_release=most.label,
+            releases_per_row=int(releases.max(initial=0.0)),
+            residue_epsilon_total=math.inf if tainted else float(residue.max(initial=0.0)),
+            label_epsilon_total=math.inf if tainted else float(label.max(initial=0.0)),
+            label_epsilon_total_delta=math.inf if tainted else self._tighter(),
+            delta=self._delta,
             assumption=self._assumption,
         )
+
+    def _tighter(self) -> float:
+        """The largest over rows: few differ in how often what was released of them."""
+        if not self._counts or not self._rows:
+            return 0.0
+        different = np.unique(np.stack(list(self._counts.values())), axis=1)
+        return max(
+            label_epsilon(dict(zip(self._counts, counts.tolist(), strict=True)), self._delta)
+            for counts in different.T
+        )
+
+    def _label_totals(self, rows: IndexArray) -> FloatArray:
+        return self._totals([price(event).label for event in self._counts], rows)
+
+    def _totals(self, prices: list[float], rows: IndexArray) -> FloatArray:
+        total = np.zeros(len(rows))
+        for each, counts in zip(prices, self._counts.values(), strict=True):
+            mine = counts[rows]
+            # Infinity times no release is nothing, not NaN.
+            total += np.where(mine > 0, each, 0.0) * np.maximum(mine, 1)
+        return total

@@ -1,29 +1,83 @@
-"""The mechanisms by name: one line each, made from the settings both parties share.
+"""The mechanisms by name: one entry each, made from the settings both parties share.
 
-**Guarantee.** An unknown name is refused.
+**Guarantee.** An unknown name is refused, and so is a mechanism without a setting that it needs.
 
-**Assumes.** Each mechanism checks the settings that it takes.
+**Assumes.** Each mechanism checks the values of the settings that it takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from tacit.config import Agreement
 from tacit.errors import ConfigError, nearest
+from tacit.privacy.additive import Additive
 from tacit.privacy.base import Mechanism
+from tacit.privacy.batch_response import BatchDesign, Hybrid
+from tacit.privacy.events import AdditiveNoise
+from tacit.privacy.multiplicative import VARIANTS
 from tacit.privacy.unprotected import Unprotected
 
-MECHANISMS: Mapping[str, Callable[[Agreement], Mechanism]] = MappingProxyType(
-    {"none": lambda agreement: Unprotected()}
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How a mechanism is made.
+
+    Args:
+        make: Makes it from an agreement that has a value for all that it takes.
+        takes: Which settings of the agreement it takes.
+        defaults: Values for those that need not be given.
+    """
+
+    make: Callable[[Agreement], Mechanism]
+    takes: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+_NOISY = {"noise": "discrete", "bob_update": "released"}
+_FACTOR = {"variant": "printed", "b1": 0.1, "b2": 10.0}
+
+
+def _make_add(agreed: Agreement) -> Mechanism:
+    return Additive(AdditiveNoise(_given(agreed, "epsilon")), agreed.residue_bits)
+
+
+def _make_mult(agreed: Agreement) -> Mechanism:
+    epsilon, b1, b2 = (_given(agreed, name) for name in ("epsilon", "b1", "b2"))
+    return VARIANTS[_given(agreed, "variant")](epsilon, b1, b2, agreed.residue_bits)
+
+
+def _make_hybrid(agreed: Agreement) -> Mechanism:
+    epsilon, subset = _given(agreed, "epsilon"), _given(agreed, "subset_size")
+    return Hybrid(BatchDesign.of(agreed.batch_size, epsilon, subset))
+
+
+MECHANISMS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "none": Entry(lambda agreed: Unprotected()),
+        "add": Entry(_make_add, ("epsilon", *_NOISY), _NOISY),
+        "mult": Entry(_make_mult, ("epsilon", *_FACTOR, *_NOISY), {**_FACTOR, **_NOISY}),
+        "hybrid": Entry(_make_hybrid, ("epsilon", "subset_size"), {"epsilon": 1.0}),
+    }
 )
 
 
-def require_mechanism(name: str) -> None:
-    """Refuses a name that no mechanism has.
+def _given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type
+    value = getattr(agreed, name)
+    if value is None:
+        option = f"--{name.replace('_', '-')}"
+        raise ConfigError(f"{agreed.mechanism} needs {option[2:]}", where=option, hint="give it")
+    return value
 
-    >>> require_mechanism("none")
+
+def entry(name: str) -> Entry:
+    """How a mechanism is made.
+
+    >>> entry("add").takes
+    ('epsilon', 'noise', 'bob_update')
 
     Raises:
         ConfigError: There is none of that name.
@@ -32,13 +86,13 @@ def require_mechanism(name: str) -> None:
         raise ConfigError(
             f"unknown mechanism {name}", where="--mechanism", hint=nearest(name, MECHANISMS)
         )
+    return MECHANISMS[name]
 
 
 def mechanism(agreement: Agreement) -> Mechanism:
     """The mechanism that an agreement names.
 
     Raises:
-        ConfigError: There is none of that name, or a setting does not suit it.
+        ConfigError: There is none of that name, or a setting is missing or does not suit it.
     """
-    require_mechanism(agreement.mechanism)
-    return MECHANISMS[agreement.mechanism](agreement)
+    return entry(agreement.mechanism).make(agreement)

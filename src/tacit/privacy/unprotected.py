@@ -18,6 +18,7 @@ class Unprotected:
 
     name = "none"
     conversation = "revealed"
+    encrypts = True
     assumption = "no protection: Alice sees the gradient of every batch"
     event = NonPrivate()
 

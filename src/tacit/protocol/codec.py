@@ -6,8 +6,11 @@
     int     = i64                      str = count:u32 utf-8        bytes = count:u32 bytes
     floats  = count:u32 f64*           finite only
     cipher  = length:u32 bytes         length: entries of the vector
-    release = event:str f64* width:u16 count:u32 (big-endian unsigned of that width)*
-              the reals are the event's fields, in their order
+    event   = str f64*                 the reals are the event's fields, in their order
+    product = event width:u16 count:u32 (big-endian unsigned of that width)*
+    ints    = event width:u8 count:u32 (signed of that width: 1, 2, 4 or 8)*
+    reals   = event floats
+    rows    = count:u32 u32*           ascending
 
 Fields follow in the order of their class; there are no names and no optional parts, so that one
 message has one encoding: ``encode(decode(frame)) == frame`` for every frame that is accepted.
@@ -25,20 +28,26 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from tacit.arrays import FloatArray
+from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector
 from tacit.errors import LocalProtocolError, MalformedFrame, TacitError
 from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import EVENTS, PrivacyEvent
 from tacit.protocol.messages import (
+    BatchSeed,
+    BudgetSpent,
     EncryptedResidues,
     Hello,
+    HiddenBatchOffer,
+    KeyOffer,
     MaskedGradient,
     Message,
+    NoisyResidues,
     PartialScores,
     PublicBytes,
+    RealResidues,
     RevealedGradient,
-    Setup,
+    RowNumbers,
 )
 
 MAGIC = b"TACT"
@@ -49,11 +58,16 @@ MAX_RELEASED = 1 << 20
 
 MESSAGES: tuple[type[Message], ...] = (
     Hello,
-    Setup,
+    KeyOffer,
     PartialScores,
     EncryptedResidues,
     MaskedGradient,
     RevealedGradient,
+    BatchSeed,
+    NoisyResidues,
+    RealResidues,
+    BudgetSpent,
+    HiddenBatchOffer,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)
@@ -156,11 +170,15 @@ def _cipher_reader(kind: type[C]) -> Callable[[_Reader], C]:
     return read
 
 
-def _write_release(value: Released[MaskedProduct]) -> bytes:
+def _require_released(value: object) -> None:
     if not isinstance(value, Released):
         raise LocalProtocolError(
             "a value that depends on labels is not Released", hint="pass it through a mechanism"
         )
+
+
+def _write_product(value: Released[MaskedProduct]) -> bytes:
+    _require_released(value)
     numbers = value.value
     if len(numbers) > MAX_RELEASED:
         raise LocalProtocolError(f"a release of {len(numbers)} numbers exceeds {MAX_RELEASED}")
@@ -189,7 +207,7 @@ def _read_event(reader: _Reader) -> PrivacyEvent:
         raise MalformedFrame("a release's event has an impossible parameter") from None
 
 
-def _read_release(reader: _Reader) -> Released[MaskedProduct]:
+def _read_product(reader: _Reader) -> Released[MaskedProduct]:
     event = _read_event(reader)
     width, count = reader.number(_U16), reader.number(_U32)
     if count > MAX_RELEASED:
@@ -202,6 +220,70 @@ def _read_release(reader: _Reader) -> Released[MaskedProduct]:
         int.from_bytes(data[at : at + width], "big") for at in range(0, len(data), width)
     )
     return Released(numbers, event)
+
+
+def _write_ints(value: Released[IntArray]) -> bytes:
+    _require_released(value)
+    numbers = value.value
+    if numbers.ndim != 1 or numbers.dtype != np.int64:
+        raise LocalProtocolError("released integers must be a vector of int64")
+    if len(numbers) > MAX_RELEASED:
+        raise LocalProtocolError(f"a release of {len(numbers)} numbers exceeds {MAX_RELEASED}")
+    width = _narrowest(numbers)
+    head = _write_event(value.event) + _packed(_U8, width) + _packed(_U32, len(numbers))
+    return head + numbers.astype(f"<i{width}").tobytes()
+
+
+def _read_ints(reader: _Reader) -> Released[IntArray]:
+    event = _read_event(reader)
+    width, count = reader.number(_U8), reader.number(_U32)
+    if width not in _WIDTHS or count > MAX_RELEASED:
+        raise MalformedFrame(f"a release of {count} numbers of {width} bytes is not possible")
+    numbers: IntArray = np.frombuffer(reader.take(width * count), f"<i{width}").astype(np.int64)
+    if width != _narrowest(numbers):
+        raise MalformedFrame("a release is wider than its largest number")
+    return Released(numbers, event)
+
+
+_WIDTHS = (1, 2, 4, 8)
+
+
+def _narrowest(numbers: IntArray) -> int:
+    """The fewest bytes that hold each of the numbers."""
+    if not len(numbers):
+        return _WIDTHS[0]
+    extremes = int(numbers.min()), int(numbers.max())
+    bits = max((each if each >= 0 else ~each).bit_length() for each in extremes)
+    return next(width for width in _WIDTHS if bits < 8 * width)
+
+
+def _write_reals(value: Released[FloatArray]) -> bytes:
+    _require_released(value)
+    return _write_event(value.event) + _write_floats(value.value)
+
+
+def _read_reals(reader: _Reader) -> Released[FloatArray]:
+    event = _read_event(reader)
+    return Released(_read_floats(reader), event)
+
+
+def _write_rows(value: IndexArray) -> bytes:
+    if value.ndim != 1 or value.dtype != np.int64:
+        raise LocalProtocolError("row numbers must be a vector of int64")
+    if not _ascending(value) or value.max(initial=0) >= 1 << 32:
+        raise LocalProtocolError("row numbers must ascend from 0 and fit 32 bits")
+    return _packed(_U32, len(value)) + value.astype("<u4").tobytes()
+
+
+def _read_rows(reader: _Reader) -> IndexArray:
+    rows: IndexArray = np.frombuffer(reader.take(4 * reader.number(_U32)), "<u4").astype(np.int64)
+    if not _ascending(rows):
+        raise MalformedFrame("row numbers do not ascend")
+    return rows
+
+
+def _ascending(rows: IndexArray) -> bool:
+    return not len(rows) or bool(rows[0] >= 0 and (rows[1:] > rows[:-1]).all())
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +300,10 @@ _FIELDS: Mapping[Any, _FieldCodec] = {
     PublicBytes: _FieldCodec(_write_bytes, _read_bytes, from_bob=True),
     EncryptedVector: _FieldCodec(_write_cipher, _cipher_reader(EncryptedVector), from_bob=True),
     EncryptedAnswer: _FieldCodec(_write_cipher, _cipher_reader(EncryptedAnswer), from_bob=True),
-    Released[MaskedProduct]: _FieldCodec(_write_release, _read_release, from_bob=True),
+    RowNumbers: _FieldCodec(_write_rows, _read_rows, from_bob=True),
+    Released[IntArray]: _FieldCodec(_write_ints, _read_ints, from_bob=True),
+    Released[FloatArray]: _FieldCodec(_write_reals, _read_reals, from_bob=True),
+    Released[MaskedProduct]: _FieldCodec(_write_product, _read_product, from_bob=True),
     FloatArray: _FieldCodec(_write_floats, _read_floats, from_bob=False),
 }
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from tacit.arrays import FloatArray, IndexArray, IntArray
+import numpy as np
+
+from tacit.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from tacit.privacy.events import PrivacyEvent
+
+
+def _no_rows() -> IndexArray:
+    return np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +22,27 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Progress(Event):
-    """Bob has finished ``done`` of ``total`` iterations."""
+    """Bob has finished ``done`` of ``total`` iterations; ``rows`` are the last one's true batch."""
 
     done: int
     total: int
+    rows: IndexArray = field(repr=False, compare=False, default_factory=_no_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Redrawn(Event):
+    """Bob threw so many draws of a hidden batch away before one was long enough."""
+
+    iteration: int
+    draws: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped(Event):
+    """Bob ended the training before its last iteration."""
+
+    iteration: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +51,45 @@ class Observation(Event):
 
     signal: ClassVar[str]
 
+    iteration: int
+
 
 @dataclass(frozen=True, slots=True)
 class GradientSeen(Observation):
     """Alice has unmasked the gradient of a batch: the heart of her view.
 
-    ``gradient`` is ``X^T r`` summed over the batch (not averaged), in exact fixed-point integers:
+    ``gradient`` is ``X^T r`` summed over the rows (not averaged), in exact fixed-point integers:
     the real value is ``gradient / 2^(feature_bits + residue_bits)``. ``weights`` are those with
-    which the batch was scored.
+    which the rows were scored, and ``largest`` bounds the size of an r.
     """
 
     signal = "the gradient of each batch in clear"
 
-    iteration: int
     epoch: int
     rows: IndexArray = field(repr=False)
     weights: FloatArray = field(repr=False)
     gradient: IntArray = field(repr=False)
+    largest: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatchSeen(Observation):
+    """Alice was shown a subset of rows and a randomised response about which are meant."""
+
+    signal = "a randomised response about the rows of each batch"
+
+    subset: IndexArray = field(repr=False)
+    response: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResiduesSeen(Observation):
+    """Alice received a noisy residue for each row of a batch, at their real scale."""
+
+    signal = "a noisy residue of each row in clear"
+
+    epoch: int
+    rows: IndexArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    residues: FloatArray = field(repr=False)
+    event: PrivacyEvent

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NewType
 
-from tacit.arrays import FloatArray
+from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector
 from tacit.privacy.base import MaskedProduct, Released
 
@@ -17,13 +17,19 @@ Role = Literal["alice", "bob"]
 PublicBytes = NewType("PublicBytes", bytes)
 """Bytes that say nothing about a label: a public key, a seed for the batches."""
 
+RowNumbers = NewType("RowNumbers", IndexArray)
+"""Rows by their place in the agreed order, ascending; which they are depends on no label."""
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one party tells the other. ``code`` stands on the wire and never changes meaning."""
+    """What one party tells the other. ``code`` stands on the wire and never changes meaning.
 
-    code: ClassVar[int]
-    senders: ClassVar[tuple[Role, ...]]
+    A class that is only a parent keeps these values, which no registered message has.
+    """
+
+    code: ClassVar[int] = 0
+    senders: ClassVar[tuple[Role, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +49,13 @@ class Hello(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Setup(Message):
-    """Bob's public key, and the seed from which both derive the batches."""
+class KeyOffer(Message):
+    """Bob's public key."""
 
     code = 2
     senders = ("bob",)
 
     public_key: PublicBytes = field(repr=False)
-    batch_seed: PublicBytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +100,63 @@ class RevealedGradient(Message):
 
     iteration: int
     gradient: Released[MaskedProduct]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSeed(Message):
+    """The seed from which both derive the batches."""
+
+    code = 7
+    senders = ("bob",)
+
+    seed: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResidueReply(Message):
+    """What may follow Alice's scores where residues go in clear; never sent itself."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyResidues(ResidueReply):
+    """The batch's residues with noise, on the residues' grid."""
+
+    code = 8
+    senders = ("bob",)
+
+    residues: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class RealResidues(ResidueReply):
+    """The batch's residues with noise in floating point: for simulations only."""
+
+    code = 9
+    senders = ("bob",)
+
+    residues: Released[FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSpent(ResidueReply):
+    """The budget does not pay for this iteration: the training ends here.
+
+    It depends on how often rows were released, never on a label.
+    """
+
+    code = 10
+    senders = ("bob",)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatchOffer(Message):
+    """The subset and the randomised response about which of its rows are meant."""
+
+    code = 11
+    senders = ("bob",)
+
+    iteration: int
+    subset: RowNumbers = field(repr=False)
+    response: Released[IntArray]

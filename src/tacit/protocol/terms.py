@@ -51,12 +51,28 @@ class Terms:
         """The scale of their products."""
         return FixedPoint(self.agreement.feature_bits + self.agreement.residue_bits)
 
+    @property
+    def longest_product(self) -> int:
+        """The most rows that one encrypted vector speaks of: a batch, or a hidden one's subset."""
+        return self.agreement.subset_size or self.agreement.batch_size
+
+    @property
+    def headroom_bits(self) -> int:
+        """By how many bits a hidden batch's residues may exceed 1.
+
+        Bob scales them by ``batch_size / k``, so that Alice divides by the public batch size and
+        need not know k, which is at least 1.
+        """
+        if self.agreement.subset_size is None:
+            return 0
+        return (self.agreement.batch_size - 1).bit_length()
+
     def capacity(self, magnitude_bits: int, rows: int) -> Capacity:
         """What ``X_A^T r`` needs: residues in [-1, 1], features up to 2^magnitude_bits."""
         return Capacity(
-            vector_bits=self.agreement.residue_bits,
+            vector_bits=self.agreement.residue_bits + self.headroom_bits,
             matrix_bits=self.agreement.feature_bits + magnitude_bits,
-            terms=min(self.agreement.batch_size, rows),
+            terms=min(self.longest_product, rows),
         )
 
     def plan(self, seed: bytes, rows: int) -> BatchPlan:

@@ -57,9 +57,26 @@ def forecast(record: Record) -> Text:
 
 
 def findings(record: Record) -> RenderableType:
-    """What the attacks found, beside the controls."""
-    table = Table(title="What Alice can tell of the training labels", title_justify="left")
-    table.add_column("")
+    """What the attacks found, beside the controls; in a canary run first, where there was one."""
+    shuffled = record.get("canary") if not record["permute_labels"] else None
+    remarks = [
+        Text(f"  {attack['name']}: {attack['remark']}")
+        for attack in record["attacks"]
+        if attack["remark"]
+    ]
+    skipped = [Text(f"  {each['name']}: skipped, {each['reason']}") for each in record["skipped"]]
+    parts: list[RenderableType] = [_scores(record, "What Alice can tell of the training labels")]
+    if shuffled:
+        words = "Labels shuffled before training: what the protocol alone tells"
+        parts = [_scores(shuffled, words), *parts]
+    return Group(
+        *parts, *remarks, *skipped, *_membership(record), *_evidence(record), _verdict(record)
+    )
+
+
+def _scores(record: Record, title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("", min_width=20)
     for heading in ("accuracy %", "95 % interval", "AUC %", "certain %", "of those right %"):
         table.add_column(heading, justify="right")
     for control in record["controls"]:
@@ -81,13 +98,120 @@ def findings(record: Record) -> RenderableType:
             percent(attack["decided"]),
             percent(attack["decided_correct"]),
         )
-    remarks = [
-        Text(f"  {attack['name']}: {attack['remark']}")
-        for attack in record["attacks"]
-        if attack["remark"]
+    return table
+
+
+def demo(record: Record) -> RenderableType:
+    """Mechanisms side by side: how good the model is, and what Alice can tell."""
+    first = record["runs"][0]
+    title = f"breast-cancer, {first['rows_train']} training rows, {first['alice_columns']} columns"
+    table = Table(title=f"{title} at Alice, labels at Bob", title_justify="left")
+    table.add_column("mechanism")
+    for heading in ("held-out accuracy %", "centralised %", "labels told, shuffled %", "true %"):
+        table.add_column(heading, justify="right")
+    table.add_column("by")
+    for run in record["runs"]:
+        shuffled = max(run["canary"]["attacks"], key=lambda attack: attack["accuracy"])
+        true = max(run["attacks"], key=lambda attack: attack["accuracy"])
+        table.add_row(
+            run["mechanism"],
+            percent(run["test"]["accuracy"]),
+            percent(run["centralised"]["accuracy"]),
+            percent(shuffled["accuracy"]),
+            percent(true["accuracy"]),
+            shuffled["name"],
+        )
+    chance = max(control["accuracy"] for control in first["canary"]["controls"])
+    notes = Text(
+        "  Shuffled: labels shuffled before training, so that only the messages tell them; without "
+        f"messages {percent(chance)} %.\n  The report on {record['runs'][-1]['mechanism']}: "
+        f"{record['html']}",
+        style="dim",
+    )
+    return Group(table, notes)
+
+
+def _membership(record: Record) -> list[Text]:
+    found = record.get("membership")
+    if not found:
+        return []
+    return [
+        Text(
+            f"  who is in the batch: precision {percent(found['precision'])} %, recall "
+            f"{percent(found['recall'])} %, its size right in {percent(found['k_exact'])} % of "
+            f"{found['iterations']:.0f} iterations; {percent(found['base_rate'])} % of the scored "
+            "rows are in it"
+        )
     ]
-    skipped = [Text(f"  {each['name']}: skipped, {each['reason']}") for each in record["skipped"]]
-    return Group(table, *remarks, *skipped, _verdict(record))
+
+
+def _evidence(record: Record) -> list[Text]:
+    found = record.get("evidence")
+    if not found:
+        return []
+    end = "the claim is refuted" if found["violated"] else "the claim is not refuted"
+    return [
+        Text(
+            f"  evidence: {found['attack']} guessed {found['correct']} of {found['guesses']} coin "
+            f"labels right, which shows an epsilon of at least {found['lower_bound']:.3g} "
+            f"(failure {found['failure']:g}); the ledger says {_short(found['claim'])}: {end}"
+        )
+    ]
+
+
+_LEVELS = {"leaks": "bold red", "at risk": "yellow", "no attack of ours applies": "dim"}
+
+
+def preflight(record: Record) -> RenderableType:
+    """What Alice will be able to do, attack by attack."""
+    table = Table(title="Before training: what Alice will be able to do", title_justify="left")
+    table.add_column("attack", no_wrap=True)
+    table.add_column("verdict")
+    table.add_column("why")
+    table.add_column("smallest change that helps")
+    for row in record["verdicts"]:
+        level = Text(row["verdict"], style=_LEVELS[row["verdict"]])
+        table.add_row(row["attack"], level, row["why"], row["change"])
+    grid = Table.grid(padding=(0, 2))
+    for name, value in _preflight_facts(record["facts"]):
+        grid.add_row(Text(f"  {name}", style="dim"), value)
+    warnings = [Text(f"  note: {each}", style="yellow") for each in record["warnings"]]
+    closing = {
+        "leaks": "This configuration leaks: the rehearsal recovered labels.",
+        "at risk": "This configuration is at risk: the rehearsal told more than coins would.",
+    }.get(record["verdict"], "No attack of ours told anything. That is not a proof of safety.")
+    return Group(table, grid, *warnings, Text(closing, style="bold"))
+
+
+def _preflight_facts(facts: Record) -> list[tuple[str, str]]:
+    lines = [
+        (
+            "batches",
+            f"{facts['batch_size']} rows against {facts['alice_columns']} columns; "
+            f"{percent(facts['full_rank_share'], 0)} % of sampled ones have full rank "
+            f"(condition {_short(facts['median_condition'])}), the last has {facts['last_batch']}",
+        ),
+        (
+            "stacked epochs",
+            f"{facts['stacked_equations_per_row']:.2g} equations per row in {facts['epochs']} "
+            "epochs",
+        ),
+        (
+            "privacy of a label",
+            f"{_epsilon(facts['label_epsilon_per_release'])} per release, "
+            f"{_epsilon(facts['label_epsilon_total'])} in all",
+        ),
+    ]
+    if "sparsity" in facts:
+        lines.append(
+            (
+                "sparse recovery",
+                f"{facts['true_rows']:.1f} of {facts['l_rr']:.1f} residues are not zero: "
+                f"{facts['sparsity']:.2f} per column, recoverable up to about "
+                f"{facts['recoverable_sparsity']:.2f}",
+            )
+        )
+    return lines
 
 
 def benchmark(record: Record) -> RenderableType:
@@ -152,6 +276,10 @@ def _verdict(record: Record) -> Text:
     """The verdict of the run, or of each where there are several."""
     runs = record.get("runs", [record])
     lines = [run["verdict"] for run in runs]
+    if record.get("canary") and not record["permute_labels"]:
+        lines = [f"With shuffled labels: {record['canary']['verdict']}"] + [
+            f"With the true ones: {line}" for line in lines
+        ]
     if record["permute_labels"]:
         lines.append("A canary run: labels shuffled before training, so that columns say nothing.")
     return Text("\n".join(dict.fromkeys(lines)), style="bold")
@@ -205,8 +333,6 @@ def _facts(record: Record) -> Table:
 
 def facts(record: Record) -> list[tuple[str, str]]:
     """The lines below the metrics."""
-    ledger = record["ledger"]
-    bits = f", {record['key_bits']} bits" if record["encrypted"] else " (hides nothing)"
     bound = record["weight_bound"]
     return [
         (
@@ -225,18 +351,83 @@ def facts(record: Record) -> list[tuple[str, str]]:
             ),
         ),
         ("randomness", _randomness(record)),
-        ("encryption", f"{record['scheme']}{bits}"),
+        ("protection", _protection(record)),
+        *_hidden_batches(record),
+        ("encryption", _encryption(record)),
         (
             "traffic",
             f"{data_size(record['bytes_to_alice'])} to Alice, "
             f"{data_size(record['bytes_to_bob'])} to Bob",
         ),
+        *_privacy(record),
+    ]
+
+
+def _protection(record: Record) -> str:
+    """The mechanism with its parameters."""
+    words = [record["mechanism"], *([record["variant"]] if record["variant"] else [])]
+    given = [
+        f"{name.replace('_', '-')} {record[name]:g}"
+        for name in ("epsilon", "b1", "b2", "budget")
+        if record[name] is not None
+    ]
+    noise = f"{record['noise']} noise" if record["noise"] else ""
+    update = "Bob updates with true residues" if record["bob_update"] == "true" else ""
+    return ", ".join(part for part in (" ".join(words), *given, noise, update) if part)
+
+
+def _encryption(record: Record) -> str:
+    if record["noise"]:
+        return "none: residues travel in clear, with noise"
+    if not record["encrypted"]:
+        return f"{record['scheme']} (hides nothing)"
+    return f"{record['scheme']}, {record['key_bits']} bits"
+
+
+def _hidden_batches(record: Record) -> list[tuple[str, str]]:
+    found = record["hidden_batches"]
+    if found is None:
+        return []
+    return [
+        (
+            "hidden batches",
+            f"{found['mean_batch']:.1f} of {found['l_rr']:.1f} scored rows of a subset of "
+            f"{found['subset_size']}; {found['redraws']} draws too short and redrawn "
+            f"(expected {percent(found['rejected'], 1)} %)",
+        )
+    ]
+
+
+def _privacy(record: Record) -> list[tuple[str, str]]:
+    ledger = record["ledger"]
+    lines = [
         (
             "privacy of a label",
             f"{_epsilon(ledger['label_epsilon_total'])} after {ledger['releases_per_row']} "
             f"releases per row: {ledger['assumption']}",
-        ),
+        )
     ]
+    if ledger["label_epsilon_per_release"] != "inf":
+        lines += [
+            (
+                "one release",
+                f"epsilon {ledger['label_epsilon_per_release']:.4g} for the label, "
+                f"{ledger['residue_epsilon_per_release']:.4g} for the residue; "
+                f"claimed {ledger['claimed_epsilon_per_release']:g}",
+            ),
+            (
+                "at delta",
+                f"epsilon {_short(ledger['label_epsilon_total_delta'])} in all with delta "
+                f"{ledger['delta']:g}",
+            ),
+        ]
+    if record["stopped"]:
+        lines.append(("stopped", f"{record['stopped']} after {record['iterations']:,} iterations"))
+    return lines
+
+
+def _short(value: Any) -> str:  # noqa: ANN401 - a number, or the text "inf"
+    return "∞" if value == "inf" else f"{value:.4g}"
 
 
 def _randomness(record: Record) -> str:
@@ -249,7 +440,7 @@ def _randomness(record: Record) -> str:
 
 
 def _epsilon(value: Any) -> str:  # noqa: ANN401 - a number, or the text "inf"
-    return "epsilon is infinite" if value == "inf" else f"epsilon {value:g}"
+    return "epsilon is infinite" if value == "inf" else f"epsilon {value:.4g}"
 
 
 def _preparation(record: Record) -> list[Text]:

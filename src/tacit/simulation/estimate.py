@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from tacit.config import Settings
-from tacit.crypto.registry import scheme
 from tacit.data.raw import RawData
 from tacit.numerics.fixedpoint import magnitude_bits
+from tacit.privacy.batch_response import Hybrid
+from tacit.privacy.registry import mechanism
 from tacit.protocol.terms import Terms
 from tacit.rng import KEY_BYTES, KeyedEntropy
+from tacit.simulation.agree import agree
 from tacit.simulation.coins import Coins
-from tacit.simulation.run import agree
 from tacit.simulation.source import arrange
 from tacit.simulation.trial import KeyPair
 
@@ -48,16 +49,19 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
         raw: The rows.
     """
     coins = KeyedEntropy.from_system()
-    chosen = scheme(settings.scheme)
-    terms = Terms(agree(settings, chosen), chosen)
     features = arrange(settings, raw, Coins.for_seed(settings.seed).data).alice_train
+    terms = agree(settings, len(features.columns), features.rows)
+    iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
+    method = mechanism(terms.agreement)
+    if not method.encrypts:
+        return _in_clear(terms, iterations)
     capacity = terms.capacity(magnitude_bits(features.largest), features.rows)
-    pair = KeyPair.of(chosen, terms.agreement.key_bits, capacity, coins)
-    rows = features.values[: capacity.terms]
+    pair = KeyPair.of(terms.scheme, terms.agreement.key_bits, capacity, coins)
+    asked = round(method.design.asked_rows) if isinstance(method, Hybrid) else capacity.terms
+    rows = features.values[:asked]
     matrix = terms.feature_grid.rounded(rows).T
     vector = np.full(len(rows), 1 << (terms.agreement.residue_bits - 1), dtype=np.int64)
     trials = [pair.trial(matrix, vector, coins) for _ in range(TRIALS)]
-    iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
     masked = len(features.columns) * (((pair.public.modulus - 1).bit_length() + 7) // 8)
     seconds = statistics.median(trial.seconds + trial.ahead for trial in trials)
     return Estimate(
@@ -66,4 +70,16 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
         bytes_to_alice=iterations * (trials[0].bytes_to_alice + masked + 2 * OVERHEAD_BYTES)
         + len(pair.public.to_bytes()),
         bytes_to_bob=iterations * (trials[0].bytes_to_bob + 8 * len(rows) + 2 * OVERHEAD_BYTES),
+    )
+
+
+def _in_clear(terms: Terms, iterations: int) -> Estimate:
+    """Scores up and residues down, nothing encrypted."""
+    rows = terms.agreement.batch_size
+    narrow = terms.agreement.noise == "discrete"
+    return Estimate(
+        iterations=iterations,
+        seconds=iterations * OVERHEAD_SECONDS,
+        bytes_to_alice=iterations * ((4 if narrow else 8) * rows + 2 * OVERHEAD_BYTES),
+        bytes_to_bob=iterations * (8 * rows + OVERHEAD_BYTES),
     )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
-from tacit.arrays import FloatArray
+from tacit.arrays import FloatArray, IndexArray
 from tacit.config import Settings
 from tacit.data.split import VerticalData
 from tacit.numerics.metrics import Metrics
+from tacit.privacy.batch_response import BatchDesign, acceptance, conditioning
 from tacit.privacy.ledger import Statement
 from tacit.protocol.terms import Terms
 from tacit.runtime.transcript import Transcript
+from tacit.simulation.agree import unused
 from tacit.simulation.reference import Comparison
 
 
@@ -21,6 +25,46 @@ class Traffic:
 
     to_alice: int
     to_bob: int
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatches:
+    """How ``hybrid``'s draws came out.
+
+    ``rejected`` is the probability that a draw is thrown away because its response is too short,
+    ``redraws`` how many were; ``conditioning`` is what that adds to the response's epsilon between
+    indicators with different numbers of marks.
+    """
+
+    epsilon: float
+    subset_size: int
+    marked: int
+    l_rr: float
+    expected_batch: float
+    mean_batch: float
+    empty_batches: int
+    rejected: float
+    redraws: int
+    conditioning: float
+
+    @classmethod
+    def of(
+        cls, design: BatchDesign, columns: int, batches: Sequence[IndexArray], redraws: int
+    ) -> HiddenBatches:
+        """Sums a training's draws up."""
+        sizes = [len(rows) for rows in batches]
+        return cls(
+            epsilon=design.epsilon,
+            subset_size=design.subset,
+            marked=design.marked,
+            l_rr=design.asked_rows,
+            expected_batch=design.true_rows,
+            mean_batch=fmean(sizes),
+            empty_batches=sizes.count(0),
+            rejected=1.0 - acceptance(design, columns),
+            redraws=redraws,
+            conditioning=conditioning(design, columns),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +80,12 @@ class Outcome:
     test: Metrics
     comparison: Comparison
     iterations: int
+    stopped: str | None
+    hidden_batches: HiddenBatches | None
     seconds: float
     traffic: Traffic
     ledger: Statement
+    batches: tuple[IndexArray, ...] = field(default=(), repr=False)
     transcript: Transcript | None = field(default=None, repr=False)
 
     def with_transcript(self, transcript: Transcript) -> Outcome:
@@ -51,6 +98,13 @@ class Outcome:
         return {
             "dataset": self.settings.source,
             "mechanism": agreement.mechanism,
+            "epsilon": agreement.epsilon,
+            "noise": agreement.noise,
+            "variant": agreement.variant,
+            "b1": agreement.b1,
+            "b2": agreement.b2,
+            "bob_update": agreement.bob_update,
+            "budget": self.settings.budget,
             "scheme": agreement.scheme,
             "key_bits": agreement.key_bits,
             "encrypted": self.terms.scheme.protects,
@@ -60,6 +114,8 @@ class Outcome:
             "batch_size": agreement.batch_size,
             "learning_rate": agreement.learning_rate,
             "iterations": self.iterations,
+            "stopped": self.stopped,
+            "hidden_batches": None if self.hidden_batches is None else asdict(self.hidden_batches),
             "alice_columns": len(self.data.alice_train.columns),
             "bob_columns": len(self.data.bob_train.columns) - int(self.data.intercept),
             "intercept": self.data.intercept,
@@ -75,5 +131,5 @@ class Outcome:
             "bytes_to_bob": self.traffic.to_bob,
             "ledger": self.ledger.to_dict(),
             "preparation": self.data.preparation.describe(),
-            "notes": list(self.data.notes),
+            "notes": [*self.data.notes, *unused(self.settings)],
         }

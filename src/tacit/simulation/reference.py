@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -13,7 +13,6 @@ from tacit.data.split import VerticalData
 from tacit.data.tables import FeatureTable
 from tacit.numerics.metrics import Metrics, evaluate
 from tacit.numerics.sgd import train_centralised
-from tacit.protocol.batches import BatchPlan
 from tacit.protocol.terms import Terms
 
 _STACK_ENTRIES = 1 << 20
@@ -32,29 +31,31 @@ class Comparison:
     weight_bound: float | None
 
 
-def compare(data: VerticalData, terms: Terms, plan: BatchPlan, weights: FloatArray) -> Comparison:
+def compare(
+    data: VerticalData, terms: Terms, batches: Sequence[IndexArray], weights: FloatArray
+) -> Comparison:
     """Trains centrally on the same batches with the true labels, and compares."""
     features = _joined(data.alice_train.values, data.bob_train.values)
     reference = train_centralised(
         features,
         data.labels_train.values,
-        (batch.rows for batch in plan),
+        batches,
         terms.rate,
         terms.penalty,
         data.bob_train.free,
     )
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
+    lossless = terms.agreement.noise is None
     contracts = (
-        terms.agreement.l1 == 0
-        and terms.rate.at(0)
-        * steepest(features, (batch.rows for batch in plan), terms.agreement.l2)
-        <= 2
+        lossless
+        and terms.agreement.l1 == 0
+        and terms.rate.at(0) * steepest(features, batches, terms.agreement.l2) <= 2
     )
     return Comparison(
         centralised=evaluate(scores, data.labels_test.values),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=(
-            fixed_point_bound(terms, data.alice_train, plan.iterations) if contracts else None
+            fixed_point_bound(terms, data.alice_train, len(batches)) if contracts else None
         ),
     )
 
@@ -70,7 +71,11 @@ def fixed_point_bound(terms: Terms, features: FeatureTable, iterations: int) -> 
     difference of each weight. With an L1 penalty there is no such bound: its step jumps at zero.
     """
     per_column = 2.0 ** -(terms.agreement.feature_bits + 1)
-    per_column += 2.0 ** -(terms.agreement.residue_bits + 1) * (features.largest + per_column)
+    # A hidden batch may hold more rows than the batch size by which their sum is divided.
+    rows = max(1.0, terms.longest_product / terms.agreement.batch_size)
+    per_column += (
+        2.0 ** -(terms.agreement.residue_bits + 1) * (features.largest + per_column) * rows
+    )
     steps = sum(terms.rate.at(number) for number in range(iterations))
     return steps * per_column * float(np.sqrt(len(features.columns)))
 
@@ -81,11 +86,11 @@ def steepest(features: FloatArray, batches: Iterable[IndexArray], l2: float) -> 
     >>> steepest(np.array([[2.0], [4.0]]), [np.array([0, 1])], l2=0.5)
     3.0
     """
-    return max(float(each) for each in _curvatures(features, batches)) + l2
+    return max((float(each) for each in _curvatures(features, batches)), default=0.0) + l2
 
 
 def _curvatures(features: FloatArray, batches: Iterable[IndexArray]) -> Iterator[float]:
-    for size, same_size in groupby(batches, key=len):
+    for size, same_size in groupby(filter(len, batches), key=len):
         room = max(1, _STACK_ENTRIES // (size * max(1, features.shape[1])))
         stack: list[IndexArray] = []
         for rows in same_size:

@@ -9,49 +9,33 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.arrays import FloatArray
-from tacit.config import Agreement, Settings
-from tacit.crypto.base import Scheme
+from tacit.arrays import FloatArray, IndexArray
+from tacit.config import Settings
 from tacit.crypto.registry import scheme
 from tacit.data.raw import RawData
 from tacit.data.split import VerticalData
 from tacit.data.tables import FeatureTable, LabelTable
-from tacit.errors import ConfigError
 from tacit.numerics.metrics import Metrics, evaluate
+from tacit.privacy.base import Mechanism
+from tacit.privacy.batch_response import Hybrid
 from tacit.privacy.ledger import Ledger
-from tacit.privacy.registry import mechanism, require_mechanism
+from tacit.privacy.registry import entry, mechanism
 from tacit.protocol.alice import predict as alice_predict
 from tacit.protocol.alice.registry import TRAININGS as ALICE
 from tacit.protocol.bob import predict as bob_predict
-from tacit.protocol.bob.batch_seed import batch_seed
 from tacit.protocol.bob.registry import TRAININGS as BOB
+from tacit.protocol.events import Event, Progress, Redrawn, Stopped
 from tacit.protocol.messages import Role
 from tacit.protocol.terms import Terms
 from tacit.runtime.driver import Observer, Tap, ignore
 from tacit.runtime.pair import run_pair
 from tacit.runtime.transcript import Recorder, TranscriptFile
+from tacit.simulation.agree import agree
 from tacit.simulation.coins import Coins
-from tacit.simulation.outcome import Outcome, Traffic
+from tacit.simulation.outcome import HiddenBatches, Outcome, Traffic
 from tacit.simulation.record import footer_of, header_of
 from tacit.simulation.reference import compare
 from tacit.simulation.source import arrange
-
-
-def agree(settings: Settings, chosen: Scheme) -> Agreement:
-    """The public part of resolved settings.
-
-    Raises:
-        ConfigError: The key size is not one the scheme offers, or the mechanism is unknown.
-    """
-    require_mechanism(settings.mechanism)
-    bits = chosen.key_bits[0] if settings.key_bits is None else settings.key_bits
-    if bits not in chosen.key_bits:
-        offered = " or ".join(str(each) for each in chosen.key_bits)
-        raise ConfigError(
-            f"{chosen.name} has no keys of {bits} bits", where="--key-bits", hint=f"use {offered}"
-        )
-    shared = {name: getattr(settings, name) for name in Agreement.model_fields}
-    return Agreement.of({**shared, "key_bits": bits})
 
 
 def simulate(
@@ -72,9 +56,10 @@ def simulate(
         observe: Called with each event.
     """
     coins = Coins.for_seed(settings.seed)
-    chosen = scheme(settings.scheme)
-    terms = Terms(agree(settings, chosen), chosen)
+    # A name that is unknown is said before a large file is read.
+    entry(settings.mechanism), scheme(settings.scheme)
     data = arrange(settings, raw, coins.data)
+    terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     header = header_of(settings, terms.agreement, coins, data)
     recorder = Recorder()
     with nullcontext() if record is None else TranscriptFile(record, header) as file:
@@ -97,9 +82,9 @@ class _Run:
     def outcome(self, taps: list[Tap], observe: Observer) -> Outcome:
         data, terms = self.data, self.terms
         start = time.perf_counter()
-        (alice, bob), ledger, meter = self._converse(taps, observe)
+        log = _Log(observe)
+        (alice, bob), ledger, meter = self._converse(taps, log)
         seconds = time.perf_counter() - start
-        plan = terms.plan(batch_seed(self.coins.bob), data.labels_train.rows)
         return Outcome(
             settings=self.settings,
             terms=terms,
@@ -108,18 +93,23 @@ class _Run:
             bob_weights=bob,
             train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
             test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
-            comparison=compare(data, terms, plan, np.concatenate([alice, bob])),
-            iterations=plan.iterations,
+            comparison=compare(data, terms, log.batches, np.concatenate([alice, bob])),
+            iterations=len(log.batches),
+            stopped=log.stopped,
+            hidden_batches=self._hidden_batches(log),
             seconds=seconds,
             traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
             ledger=ledger.statement(),
+            batches=tuple(log.batches),
         )
 
     def _converse(
         self, taps: list[Tap], observe: Observer
     ) -> tuple[tuple[FloatArray, FloatArray], Ledger, _Meter]:
         method = mechanism(self.terms.agreement)
-        ledger, meter = Ledger(self.data.labels_train.rows, method.assumption), _Meter(taps)
+        rows, settings = self.data.labels_train.rows, self.settings
+        ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
+        meter = _Meter(taps)
         alice = ALICE[method.conversation](self.data.alice_train, self.terms, self.coins.alice)
         bob = BOB[method.conversation](
             self.data.bob_train,
@@ -132,6 +122,40 @@ class _Run:
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with np.errstate(over="ignore", invalid="ignore"):
             return run_pair(alice, bob, tap=meter, observe=observe), ledger, meter
+
+    def _assumption(self, method: Mechanism) -> str:
+        if self.terms.agreement.noise == "continuous":
+            return f"noise without rounding, which this is not; {method.assumption}"
+        return method.assumption
+
+    def _hidden_batches(self, log: _Log) -> HiddenBatches | None:
+        if self.terms.agreement.subset_size is None:
+            return None
+        method = mechanism(self.terms.agreement)
+        if not isinstance(method, Hybrid):
+            return None
+        columns = len(self.data.alice_train.columns)
+        return HiddenBatches.of(method.design, columns, log.batches, log.redraws)
+
+
+class _Log:
+    """Notes what Bob's program reports, and passes it on."""
+
+    def __init__(self, observe: Observer) -> None:
+        self._observe = observe
+        self.batches: list[IndexArray] = []
+        self.redraws = 0
+        self.stopped: str | None = None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Progress():
+                self.batches.append(event.rows)
+            case Redrawn():
+                self.redraws += event.draws
+            case Stopped():
+                self.stopped = event.reason
+        self._observe(event)
 
 
 class _Meter:

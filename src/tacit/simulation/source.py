@@ -10,7 +10,7 @@ import polars as pl
 
 from tacit.config import Settings
 from tacit.data import datasets
-from tacit.data.own import DEFAULTS, own_data
+from tacit.data.own import DEFAULTS, columns_alone, own_data
 from tacit.data.raw import RawData
 from tacit.data.split import VerticalData, prepare_vertical, random_partition
 from tacit.data.tables import FeatureTable, LabelTable
@@ -37,6 +37,26 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
     if settings.label is None:
         raise ConfigError("own data needs the name of its label column", where="--label")
     return own_data(
+        Path(settings.data or "") if table is None else table,
+        id_column=settings.id,
+        label_column=settings.label,
+        settings=replace(DEFAULTS, **_preparation(settings)),
+    )
+
+
+def load_features(settings: Settings, table: object = None) -> RawData:
+    """The rows of one party's table, for a look at its columns: labels stand in that mean nothing.
+
+    Args:
+        settings: What to load, and how to prepare it; a label column of that name is dropped.
+        table: A frame, instead of a file.
+
+    Raises:
+        DataError: The data cannot be had or used.
+    """
+    if table is None and settings.data is None:
+        return _load_dataset(settings)
+    return columns_alone(
         Path(settings.data or "") if table is None else table,
         id_column=settings.id,
         label_column=settings.label,

@@ -8,7 +8,7 @@ gave, which she does not know.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -17,9 +17,14 @@ from tacit.config import Agreement
 from tacit.crypto.registry import scheme
 from tacit.data.tables import FeatureTable
 from tacit.errors import ConfigError, TranscriptError
+from tacit.numerics.batches import batch_count
+from tacit.numerics.logistic import sigmoid
+from tacit.privacy.base import Mechanism
 from tacit.privacy.registry import mechanism
 from tacit.protocol.alice.registry import TRAININGS
+from tacit.protocol.codec import decode
 from tacit.protocol.events import Event, Observation
+from tacit.protocol.messages import Hello
 from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.runtime.replay import replay
@@ -51,12 +56,14 @@ class AliceView:
         features: Her training table.
         coins: Her randomness: part of a view by definition.
         conversation: The frames that were exchanged, without header and footer.
+        epochs: Only what she saw in so many epochs; None for all.
     """
 
     agreement: Agreement
     features: FeatureTable
     coins: KeyedEntropy
     conversation: Transcript = field(repr=False)
+    epochs: int | None = None
 
     @classmethod
     def of(cls, transcript: Transcript, features: FeatureTable) -> AliceView:
@@ -101,6 +108,49 @@ class AliceView:
         )
         weights = replay(program, self.conversation, verify=False, observe=keep)
         return Observations(weights, tuple(seen))
+
+    def until(self, epochs: int) -> AliceView:
+        """What she knew after so many epochs; her weights are those of that time."""
+        whole = self.observations
+        kept = tuple(event for event in whole.events if self._epoch(event) < epochs)
+        later = (event for event in whole.events if self._epoch(event) >= epochs)
+        then = next((seen.weights for seen in later if hasattr(seen, "weights")), whole.weights)
+        view = replace(self, epochs=epochs)
+        # The replay is not run again: what she saw first does not change by what came later.
+        view.__dict__["observations"] = Observations(then, kept)
+        return view
+
+    def _epoch(self, event: Observation) -> int:
+        per_epoch = batch_count(self.features.rows, self.agreement.batch_size)
+        return event.iteration // per_epoch
+
+    @cached_property
+    def peer(self) -> Hello:
+        """What Bob said of himself: how many columns he has, for one.
+
+        Raises:
+            TranscriptError: He said nothing.
+        """
+        for sender, frame in self.conversation.records:
+            if sender == "bob":
+                message = decode(frame)
+                if isinstance(message, Hello):
+                    return message
+        raise TranscriptError("the transcript does not begin with a greeting")
+
+    @property
+    def scores_known(self) -> bool:
+        """Whether Alice's own scores are the model's: Bob has no column, not even an intercept."""
+        return self.peer.columns == 0
+
+    def probabilities(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
+        """The model's probabilities as far as Alice can tell them: exact where scores are known."""
+        return sigmoid(self.features.values.take(rows, axis=0) @ weights)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that was agreed on: its law is public."""
+        return mechanism(self.agreement)
 
     def encoded(self, rows: IndexArray) -> IntArray:
         """The integers with which she multiplied: her features at their public scale."""

@@ -11,3 +11,5 @@ class Signal(Enum):
     FEATURES = "her own columns"
     WEIGHTS = "her own weights in clear"
     GRADIENTS = "the gradient of each batch in clear"
+    RESIDUES = "a noisy residue of each row in clear"
+    RESPONSE = "a randomised response about the rows of each batch"

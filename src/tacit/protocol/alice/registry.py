@@ -8,11 +8,17 @@ from typing import TypeAlias
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
-from tacit.protocol.alice import train_revealed
+from tacit.protocol.alice import train_hidden_batch, train_residues, train_revealed
 from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
 Training: TypeAlias = Callable[[FeatureTable, Terms, Entropy], Program[FloatArray]]
 
-TRAININGS: Mapping[str, Training] = MappingProxyType({"revealed": train_revealed.train})
+TRAININGS: Mapping[str, Training] = MappingProxyType(
+    {
+        "revealed": train_revealed.train,
+        "residues": train_residues.train,
+        "hidden-batch": train_hidden_batch.train,
+    }
+)

@@ -3,6 +3,8 @@
 ::
 
     Alice                                            Bob
+                                                <-   KeyOffer, BatchSeed
+      each iteration:
       PartialScores        X_A w_A              ->
                                                 <-   EncryptedResidues   <r>
       MaskedGradient       <X_A^T r + xi>       ->
@@ -16,25 +18,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.arrays import FloatArray, IntArray
-from tacit.crypto.base import PreparedMatrix, PublicKey
+from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
-from tacit.errors import RemoteProtocolError
 from tacit.numerics.fixedpoint import magnitude_bits
-from tacit.protocol.batches import Batch
+from tacit.protocol.alice.batch_seed import receive_plan
+from tacit.protocol.alice.product import receive_key, unmasked_product
 from tacit.protocol.events import GradientSeen
 from tacit.protocol.handshake import greeting, shake_hands
-from tacit.protocol.messages import (
-    EncryptedResidues,
-    MaskedGradient,
-    PartialScores,
-    RevealedGradient,
-    Setup,
-)
+from tacit.protocol.messages import PartialScores
 from tacit.protocol.scores import require_finite
-from tacit.protocol.steps import Program, emit, receive, require_turn, send
+from tacit.protocol.steps import Program, emit, send
 from tacit.protocol.terms import Terms
-from tacit.rng import KEY_BYTES, Entropy
+from tacit.rng import Entropy
 
 
 def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[FloatArray]:
@@ -50,44 +45,19 @@ def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[Flo
     """
     size = magnitude_bits(features.largest)
     yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
-    setup = yield from receive(Setup)
-    key = terms.scheme.read_public(
-        setup.public_key, terms.agreement.key_bits, terms.capacity(size, features.rows)
-    )
-    if len(setup.batch_seed) != KEY_BYTES:
-        raise RemoteProtocolError(f"the peer's batch seed has {len(setup.batch_seed)} bytes")
+    key = yield from receive_key(terms, features, size)
+    plan = yield from receive_plan(terms, features.rows)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
     weights = np.zeros(len(features.columns))
-    for batch in terms.plan(setup.batch_seed, features.rows):
+    for batch in plan:
         rows = features.values.take(batch.rows, axis=0)
         yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
         # The range is known since the handshake, and the key's capacity checks it once more.
         matrix = key.prepare(grid.nearest(rows).T)
-        total = yield from _gradient(key, matrix, batch, entropy)
+        total = yield from unmasked_product(key, matrix, batch.iteration, entropy)
         yield from emit(GradientSeen(batch.iteration, batch.epoch, batch.rows, weights, total))
         gradient = terms.product_grid.decode(total) / -len(batch.rows)
         step = gradient + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
     return weights
-
-
-def _gradient(
-    key: PublicKey, matrix: PreparedMatrix, batch: Batch, entropy: Entropy
-) -> Program[IntArray]:
-    """``X^T r`` of one batch in exact integers: the encrypted round trip.
-
-    Masks and obfuscators have a stream for each iteration: a resumed run cannot use one twice, and
-    a replay that skips the encryption draws the same masks.
-    """
-    # Before waiting, not after: Bob is at work on his residues meanwhile.
-    mask = key.draw_mask(matrix.rows, entropy.fork(f"masks {batch.iteration}"))
-    coins = entropy.fork(f"obfuscators {batch.iteration}")
-    key.stock(matrix, mask, coins)
-    sent = yield from receive(EncryptedResidues)
-    require_turn("EncryptedResidues", sent.iteration, batch.iteration)
-    answer = key.masked_product(matrix, sent.residues, mask, coins)
-    yield from send(MaskedGradient(batch.iteration, answer))
-    revealed = yield from receive(RevealedGradient)
-    require_turn("RevealedGradient", revealed.iteration, batch.iteration)
-    return key.unmask(revealed.gradient.value, mask)

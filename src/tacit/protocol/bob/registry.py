@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.privacy.ledger import Ledger
-from tacit.protocol.bob import train_revealed
+from tacit.protocol.bob import train_hidden_batch, train_residues, train_revealed
 from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
@@ -19,4 +19,10 @@ Training: TypeAlias = Callable[
     [FeatureTable, LabelTable, Terms, Any, Ledger, Entropy], Program[FloatArray]
 ]
 
-TRAININGS: Mapping[str, Training] = MappingProxyType({"revealed": train_revealed.train})
+TRAININGS: Mapping[str, Training] = MappingProxyType(
+    {
+        "revealed": train_revealed.train,
+        "residues": train_residues.train,
+        "hidden-batch": train_hidden_batch.train,
+    }
+)

@@ -1,0 +1,153 @@
+"""``sparse``: the residues of smallest sum among all that fit, basis pursuit (Chen, Donoho
+and Saunders 1998).
+
+Where most rows of a batch have no residue (``hybrid`` sets all but the true batch to zero), the
+vector that minimises ``|r|_1`` subject to ``X^T r = g`` and ``|r| <= largest`` is the true one, up
+to a share of rows that grows with the number of equations (Donoho and Tanner 2009): more unknowns
+than equations is no protection.
+
+The linear program's vertex has at most as many rows as there are independent equations. They are
+fitted once more, rounded to the residues' grid, and the integer equations are checked to the last
+bit. Each equation beyond the number of rows that are left then holds by chance with probability
+about ``2^-F``, for each choice of rows; the batch counts as certified where all choices together
+come to less than ``2^-40``.
+
+That argues with chance, about rows that are not related. Twins are not called certain. Two rows
+whose sum is the sum of two others (columns of few levels make such) can be exchanged for them only
+where both have the same residue, as all have in the first iteration: a row that shares the size of
+its residue with another is not called certain either.
+"""
+
+from __future__ import annotations
+
+from math import comb, log2
+
+import numpy as np
+from scipy.optimize import OptimizeResult, linprog
+
+from tacit.arrays import FloatArray
+from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.linear import gradients, solve
+from tacit.attacks.recovery import (
+    Notebook,
+    Recovered,
+    System,
+    evenly,
+    independent_columns,
+    on_cores,
+)
+from tacit.protocol.events import GradientSeen
+from tacit.view.alice_view import AliceView
+from tacit.view.signals import Signal
+
+# The probability of a coincidence that is still called certain is 2 to the minus this.
+_CERTAIN_BITS = 40
+# A vertex has true zeros; what is larger than this belongs to its support.
+_ZERO = 1e-9
+
+
+class SparseAttack(Attack):
+    """Basis pursuit in each batch, certified in integers, summed over epochs.
+
+    Args:
+        most_batches: How many batches are looked at, spread evenly over the run.
+        seconds: The most that one linear program may take.
+    """
+
+    name = "sparse"
+    reference = "basis pursuit: Chen, Donoho and Saunders (1998)"
+    needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
+
+    def __init__(self, most_batches: int = 16_384, seconds: float = 1.0) -> None:
+        self.most_batches = most_batches
+        self.seconds = seconds
+
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+        """Recovers batch after batch; estimates are summed, certified signs stand."""
+        every = gradients(view)
+        batches = evenly(every, self.most_batches)
+        notes, total = Notebook(view.features.rows), np.zeros(view.features.rows)
+        tried = certified = failed = done = 0
+
+        def recover(seen: GradientSeen) -> Recovered | None:
+            return recover_sparse(view, seen, self.seconds) if notes.open(seen) else None
+
+        for found in on_cores(recover, batches):
+            done += 1
+            progress(done, len(batches))
+            if found is None:
+                continue
+            tried += 1
+            certified += found.certified
+            failed += found.failed
+            notes.settle(found)
+            total[found.seen.rows] += found.residues
+        half_step = 2.0 ** -(view.agreement.residue_bits + 1)
+        soft = np.where(np.abs(total) > half_step, total, 0.0)
+        return notes.guess(soft, _remark(tried, len(every), certified, failed))
+
+
+def recover_sparse(view: AliceView, seen: GradientSeen, seconds: float = 1.0) -> Recovered:
+    """The sparsest residues of a batch, as far as basis pursuit finds them.
+
+    Args:
+        view: What Alice knows.
+        seen: The batch.
+        seconds: The most that the linear program may take.
+    """
+    system = System.of(view, seen)
+    if len(seen.rows) <= system.features.shape[1]:
+        (solved,) = solve(view, [seen])
+        if solved.exact:
+            steps = np.rint(solved.residues / system.step).astype(np.int64)
+            return Recovered.proven(system, steps, steps != 0, np.ones(len(steps), dtype=bool))
+    matrix = system.matrix
+    columns = independent_columns(matrix)
+    found = _pursue(matrix[:, columns], system.target[columns], seen.largest, seconds)
+    if found.status != 0:
+        return Recovered.nothing(seen)
+    half = len(matrix)
+    residues: FloatArray = found.x[:half] - found.x[half:]
+    proven = _certified(system, residues, len(columns))
+    if proven is not None:
+        return proven
+    members = np.abs(residues) > system.step
+    none = np.zeros(half, dtype=bool)
+    return Recovered(seen, residues, members, int(members.sum()), False, none)
+
+
+def _pursue(
+    matrix: FloatArray, target: FloatArray, largest: float, seconds: float
+) -> OptimizeResult:
+    """``min |r|_1`` as a linear program in the positive and the negative part of r."""
+    both = np.concatenate([matrix, -matrix]).T
+    return linprog(
+        np.ones(2 * len(matrix)),
+        A_eq=both,
+        b_eq=target,
+        bounds=(0.0, largest),
+        method="highs-ds",
+        options={"time_limit": seconds},
+    )
+
+
+def _certified(system: System, residues: FloatArray, rank: int) -> Recovered | None:
+    """The batch in integers, where they hold and chance does not explain it."""
+    (support,) = np.nonzero(np.abs(residues) > _ZERO)
+    steps = system.fitted(support, system.seen.gradient.astype(np.float64))
+    if steps is None or not system.holds(steps):
+        return None
+    members = steps != 0
+    size = int(members.sum())
+    chance = log2(comb(len(steps), size)) - system.residue_bits * (rank - size)
+    if chance > -_CERTAIN_BITS:
+        return None
+    _, number, count = np.unique(np.abs(steps), return_inverse=True, return_counts=True)
+    return Recovered.proven(system, steps, members, members & (count[number] == 1))
+
+
+def _remark(tried: int, batches: int, certified: int, failed: int) -> str:
+    looked = f"looked at {tried} of {batches} batches"
+    proof = f"{certified} recovered and certified to the last bit"
+    unsolved = f"; {failed} not solved in time" if failed else ""
+    return f"{looked}, {proof}{unsolved}"

@@ -1,0 +1,96 @@
+"""The list of messages that Alice received: what each was, how it was protected, what it allows.
+
+**Guarantee.** Every frame of the conversation that Bob sent is counted, by its kind.
+
+**Assumes.** The words say what an honest-but-curious Alice can do with each; what a malicious one
+can is the threat model's business (``docs/threat_model.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tacit.crypto.registry import scheme
+from tacit.protocol.codec import decode
+from tacit.protocol.messages import (
+    BatchSeed,
+    BudgetSpent,
+    EncryptedResidues,
+    Hello,
+    HiddenBatchOffer,
+    KeyOffer,
+    Message,
+    NoisyResidues,
+    RealResidues,
+    RevealedGradient,
+)
+from tacit.view.alice_view import AliceView
+
+_PLAIN: dict[type[Message], str] = {
+    Hello: "Bob's settings, number of rows and columns, and a digest of the row ids: no label",
+    KeyOffer: "compute with values under Bob's key; decrypt nothing",
+    BatchSeed: "know which rows are in which batch; no label went into it",
+    RevealedGradient: "take her mask off and have X^T r, the batch's gradient, exactly",
+    NoisyResidues: "have each row's residue with noise, whose law she knows",
+    RealResidues: "have each row's residue with noise; its last bits may tell more than its law",
+    BudgetSpent: "know that the privacy budget is spent; it depends on counts alone",
+    HiddenBatchOffer: "know which rows may be in the batch; their residues are zero off the batch",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEntry:
+    """One kind of message that reached Alice."""
+
+    message: str
+    count: int
+    bytes: int
+    encrypted: bool
+    scheme: str | None
+    key_bits: int | None
+    allows: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry for JSON."""
+        return asdict(self)
+
+
+def messages_to_alice(view: AliceView) -> list[MessageEntry]:
+    """Everything Bob sent, by kind, in the order of its first appearance."""
+    counts: dict[type[Message], tuple[int, int]] = {}
+    for sender, frame in view.conversation.records:
+        if sender == "bob":
+            kind = type(decode(frame))
+            count, size = counts.get(kind, (0, 0))
+            counts[kind] = count + 1, size + len(frame)
+    entry = _entry_maker(view)
+    return [entry(kind, count, size) for kind, (count, size) in counts.items()]
+
+
+def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], MessageEntry]:
+    agreed = view.agreement
+    hidden = scheme(agreed.scheme).protects
+
+    def entry(kind: type[Message], count: int, size: int) -> MessageEntry:
+        sealed = kind is EncryptedResidues
+        allows = _PLAIN.get(kind, "")
+        if sealed:
+            allows = (
+                "multiply it by her columns; read nothing without Bob's key"
+                if hidden
+                else "read every residue: the scheme clear hides nothing"
+            )
+        protected = sealed and hidden
+        return MessageEntry(
+            message=kind.__name__,
+            count=count,
+            bytes=size,
+            encrypted=protected,
+            scheme=agreed.scheme if protected else None,
+            key_bits=agreed.key_bits if protected else None,
+            allows=allows,
+        )
+
+    return entry

@@ -1,0 +1,114 @@
+"""A small training on coin labels, by the real programs: what a pre-flight check looks at.
+
+**Guarantee.** No label of the table is looked at: coins stand in for all of them.
+
+**Assumes.** A sample of the rows is like the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from tacit.arrays import FloatArray
+from tacit.config import Settings
+from tacit.data.ids import RowIds
+from tacit.data.own import DEFAULTS
+from tacit.data.raw import RawData
+from tacit.data.tables import LabelTable
+from tacit.errors import TranscriptError
+from tacit.privacy.base import Mechanism
+from tacit.privacy.registry import mechanism
+from tacit.protocol.terms import Terms
+from tacit.rng import KeyedEntropy
+from tacit.simulation.agree import agree
+from tacit.simulation.run import simulate
+from tacit.view.alice_view import AliceView
+
+MOST_EPOCHS = 30
+_LEAST_ROWS, _BATCHES, _MOST_ROWS = 300, 12, 4000
+_SEED = 20
+
+
+def random_table(rows: int, columns: int) -> RawData:
+    """Standard normal columns: what is assumed of Alice's where only their number is known.
+
+    >>> random_table(10, 3).frame.shape
+    (10, 3)
+    """
+    coins = KeyedEntropy.from_seed(_SEED).fork("random table")
+    uniform = coins.uniform((2, rows, columns))
+    normal = np.sqrt(-2 * np.log1p(-uniform[0])) * np.cos(2 * np.pi * uniform[1])
+    frame = pl.from_numpy(normal, schema=[f"x{number}" for number in range(columns)])
+    labels = LabelTable.of(np.arange(rows) % 2)
+    return RawData("random columns", frame, RowIds.of(np.arange(rows)), labels, DEFAULTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A small training on coin labels, as Alice saw it, and the real one's sizes."""
+
+    settings: Settings
+    terms: Terms
+    method: Mechanism
+    rows: int
+    columns: int
+    bob_columns: int
+    view: AliceView = field(repr=False)
+    labels: LabelTable = field(repr=False)
+
+    @classmethod
+    def of(cls, settings: Settings, raw: RawData) -> Rehearsal:
+        """Trains on a sample."""
+        rows = round(raw.rows * (1 - settings.test_fraction))
+        coins = KeyedEntropy.from_seed(_SEED)
+        wanted = _sample_size(settings)
+        order = np.sort(coins.fork("sample").permutation(raw.rows)[:wanted])
+        sample = replace(
+            raw,
+            frame=raw.frame[order.tolist()],
+            ids=raw.ids.take(order),
+            labels=raw.labels.take(order).coins(coins.fork("labels")),
+        )
+        small = settings.model_copy(
+            update={
+                "scheme": "clear",
+                "key_bits": None,
+                "seed": _SEED,
+                "seeds": 1,
+                "permute_labels": False,
+                "epochs": min(settings.epochs or 1, MOST_EPOCHS),
+            }
+        )
+        outcome = simulate(small, sample, keep=True)
+        columns = len(outcome.data.alice_train.columns)
+        # Whether the real table is large enough is said here, before anything else is.
+        terms = agree(settings, columns, rows)
+        if outcome.transcript is None:
+            raise TranscriptError("the rehearsal kept no transcript")
+        return cls(
+            settings=settings,
+            terms=terms,
+            method=mechanism(terms.agreement),
+            rows=rows,
+            columns=columns,
+            bob_columns=len(outcome.data.bob_train.columns),
+            view=AliceView.of(outcome.transcript, outcome.data.alice_train),
+            labels=outcome.data.labels_train,
+        )
+
+    @property
+    def table(self) -> FloatArray:
+        """Alice's rehearsed rows."""
+        return self.view.features.values
+
+
+def _sample_size(settings: Settings) -> int:
+    batch = settings.batch_size or 1
+    asked = max(_LEAST_ROWS, _BATCHES * batch, 3 * (settings.subset_size or 0))
+    if settings.mechanism == "hybrid":
+        asked = max(asked, 12 * batch + 8 * (settings.l_rr or 100))
+    return min(_MOST_ROWS, math.ceil(asked / (1 - settings.test_fraction)))

@@ -1,0 +1,52 @@
+"""A training in the open that gives, bit for bit, the weights of the protocol: for searches.
+
+All columns are Alice's, as in the paper's experiments. The two programs, their messages and the
+codec are left out; the arithmetic, the batches and the noise are theirs, drawn from the same coins.
+A test compares the weights with the protocol's on each dataset.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.arrays import ByteLabels, FloatArray
+from tacit.numerics.logistic import gradient, sigmoid
+from tacit.privacy.base import ResidueRelease
+from tacit.privacy.noise import LaplaceStock
+from tacit.protocol.batches import BatchPlan
+from tacit.protocol.terms import Terms
+from tacit.rng import Entropy
+
+
+def train_with_noise(
+    features: FloatArray,
+    labels: ByteLabels,
+    plan: BatchPlan,
+    terms: Terms,
+    mechanism: ResidueRelease,
+    bob: Entropy,
+) -> FloatArray:
+    """Trains as the conversation ``residues`` does with discrete noise.
+
+    Args:
+        features: Alice's training columns.
+        labels: The labels of the same rows.
+        plan: The batches.
+        terms: The agreement in use.
+        mechanism: What is done to residues.
+        bob: Bob's coins.
+
+    Returns:
+        Alice's weights.
+    """
+    grid, rate, penalty = terms.residue_grid, terms.rate, terms.penalty
+    stock = LaplaceStock(bob.fork("noise"), terms.agreement.batch_size)
+    weights = np.zeros(features.shape[1])
+    integers = labels.astype(np.int64) << grid.bits
+    for batch in plan:
+        rows = features.take(batch.rows, axis=0)
+        secret = integers[batch.rows] - grid.rounded(sigmoid(rows @ weights))
+        released = mechanism.release(secret, stock.take(batch.iteration, len(secret)))
+        step = gradient(rows, grid.decode(released.value)) + penalty.gradient(weights)
+        weights = weights - rate.at(batch.iteration) * step
+    return weights

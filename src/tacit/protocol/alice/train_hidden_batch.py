@@ -1,0 +1,91 @@
+"""Alice's side of ``hybrid``: the batch hides in a subset, behind a randomised response.
+
+::
+
+    Alice                                            Bob
+                                                <-   KeyOffer
+      each iteration:
+                                                <-   HiddenBatchOffer    S, RR(m)
+      PartialScores        X_A w_A, RR(m) = 1   ->
+                                                <-   EncryptedResidues   <r'>, zero off the batch
+      MaskedGradient       <X_A^T r' + xi>      ->
+                                                <-   RevealedGradient    X_A^T r' + xi
+      takes xi off, updates w_A
+
+[Tan22, Table I]. ``r' = (batch_size / k) r`` on the k rows of the true batch: Alice divides by the
+agreed batch size, gets the mean over the true batch, and is not told k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.arrays import BoolArray, FloatArray, IndexArray
+from tacit.data.tables import FeatureTable
+from tacit.errors import RemoteProtocolError
+from tacit.numerics.batches import batch_count
+from tacit.numerics.fixedpoint import magnitude_bits
+from tacit.protocol.alice.product import receive_key, unmasked_product
+from tacit.protocol.events import GradientSeen, HiddenBatchSeen
+from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.messages import HiddenBatchOffer, PartialScores
+from tacit.protocol.scores import require_finite
+from tacit.protocol.steps import Program, emit, receive, require_turn, send
+from tacit.protocol.terms import Terms
+from tacit.rng import Entropy
+
+
+def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[FloatArray]:
+    """Trains Alice's weights.
+
+    Args:
+        features: Her columns, rows in the agreed order.
+        terms: The agreement in use.
+        entropy: Her coins: masks and obfuscators.
+
+    Returns:
+        Her weights, one per column.
+    """
+    size = magnitude_bits(features.largest)
+    yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
+    key = yield from receive_key(terms, features, size)
+
+    rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
+    batch_size = terms.agreement.batch_size
+    per_epoch = batch_count(features.rows, batch_size)
+    weights = np.zeros(len(features.columns))
+    for iteration in range(terms.agreement.epochs * per_epoch):
+        subset, response = yield from _offer(iteration, features.rows, terms)
+        yield from emit(HiddenBatchSeen(iteration, subset, response))
+        asked = subset[response]
+        rows = features.values.take(asked, axis=0)
+        yield from send(PartialScores(iteration, require_finite(rows @ weights)))
+        total = yield from unmasked_product(
+            key, key.prepare(grid.nearest(rows).T), iteration, entropy
+        )
+        epoch = iteration // per_epoch
+        yield from emit(GradientSeen(iteration, epoch, asked, weights, total, float(batch_size)))
+        step = terms.product_grid.decode(total) / -batch_size + penalty.gradient(weights)
+        weights = weights - rate.at(iteration) * step
+    return weights
+
+
+def _offer(iteration: int, rows: int, terms: Terms) -> Program[tuple[IndexArray, BoolArray]]:
+    """The subset and the response.
+
+    Raises:
+        RemoteProtocolError: They do not fit each other, the table or the agreement.
+    """
+    offer = yield from receive(HiddenBatchOffer)
+    require_turn("HiddenBatchOffer", offer.iteration, iteration)
+    subset, bits = offer.subset, offer.response.value
+    if len(subset) != terms.agreement.subset_size or len(bits) != len(subset):
+        raise RemoteProtocolError(
+            f"the peer's subset has {len(subset)} rows and its response {len(bits)}, "
+            f"where {terms.agreement.subset_size} are agreed"
+        )
+    if subset.max(initial=0) >= rows:
+        raise RemoteProtocolError(f"the peer's subset names a row beyond the {rows} there are")
+    if not np.isin(bits, (0, 1)).all() or not bits.any():
+        raise RemoteProtocolError("the peer's response is not of zeros and ones, or has no one")
+    return subset, bits.astype(bool)

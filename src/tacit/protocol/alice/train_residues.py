@@ -1,0 +1,92 @@
+"""Alice's side of the training in which every residue reaches her, with noise and unencrypted.
+
+::
+
+    Alice                                            Bob
+                                                <-   BatchSeed
+      each iteration:
+      PartialScores        X_A w_A              ->
+                                                <-   NoisyResidues       M(r)
+      updates w_A with -(1/|B|) X_A^T M(r)
+
+``RealResidues`` may stand for ``NoisyResidues`` in a simulation, and ``BudgetSpent`` ends the
+training. [Tan22, Sec. IV-A and IV-B].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.arrays import FloatArray
+from tacit.data.tables import FeatureTable
+from tacit.errors import RemoteProtocolError
+from tacit.numerics.logistic import gradient
+from tacit.privacy.events import PrivacyEvent
+from tacit.protocol.alice.batch_seed import receive_plan
+from tacit.protocol.batches import Batch
+from tacit.protocol.events import ResiduesSeen
+from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.messages import NoisyResidues, PartialScores, RealResidues, ResidueReply
+from tacit.protocol.scores import require_finite
+from tacit.protocol.steps import Program, emit, receive, require_turn, send
+from tacit.protocol.terms import Terms
+from tacit.rng import Entropy
+
+
+def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[FloatArray]:
+    """Trains Alice's weights; she draws nothing.
+
+    Args:
+        features: Her columns, rows in the agreed order.
+        terms: The agreement in use.
+        entropy: Her coins: not used here.
+
+    Returns:
+        Her weights, one per column.
+    """
+    yield from shake_hands(greeting("alice", terms.agreement.canonical(), features))
+    plan = yield from receive_plan(terms, features.rows)
+
+    rate, penalty = terms.rate, terms.penalty
+    weights = np.zeros(len(features.columns))
+    for batch in plan:
+        rows = features.values.take(batch.rows, axis=0)
+        yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
+        reply = yield from receive(ResidueReply)
+        require_turn(type(reply).__name__, reply.iteration, batch.iteration)
+        told = _told(reply, batch, terms)
+        if told is None:
+            return weights
+        residues, event = told
+        yield from emit(
+            ResiduesSeen(batch.iteration, batch.epoch, batch.rows, weights, residues, event)
+        )
+        step = gradient(rows, residues) + penalty.gradient(weights)
+        weights = weights - rate.at(batch.iteration) * step
+    return weights
+
+
+def _told(
+    reply: ResidueReply, batch: Batch, terms: Terms
+) -> tuple[FloatArray, PrivacyEvent] | None:
+    """The residues at their real scale with what their release was; None where the budget ended.
+
+    Raises:
+        RemoteProtocolError: There are not as many as rows, or the noise is not the agreed one.
+    """
+    if isinstance(reply, NoisyResidues):
+        noise, residues = "discrete", terms.residue_grid.decode(reply.residues.value)
+        event = reply.residues.event
+    elif isinstance(reply, RealResidues):
+        noise, residues, event = "continuous", reply.residues.value, reply.residues.event
+    else:
+        return None
+    if noise != terms.agreement.noise:
+        raise RemoteProtocolError(
+            f"the peer's noise is {noise} where {terms.agreement.noise} is agreed"
+        )
+    if len(residues) != len(batch.rows):
+        raise RemoteProtocolError(
+            f"the peer released {len(residues)} residues where {len(batch.rows)} are due"
+        )
+    return residues, event

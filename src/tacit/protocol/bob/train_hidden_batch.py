@@ -1,0 +1,100 @@
+"""Bob's side of ``hybrid``. The chart of messages stands in Alice's file.
+
+Only he knows which of the rows that Alice scores are the batch. A marked row that the response
+turned to 0 is not scored and takes no part in the iteration; where all were, nothing is learnt from
+it but the penalty, and nothing is visible of that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.arrays import FloatArray, IntArray
+from tacit.data.tables import FeatureTable, LabelTable
+from tacit.numerics.logistic import gradient, residue
+from tacit.privacy.base import Released
+from tacit.privacy.batch_response import HiddenBatch, Hybrid, draw_batch
+from tacit.privacy.ledger import Ledger
+from tacit.protocol.bob.product import offer_key, released_product
+from tacit.protocol.events import Progress, Redrawn
+from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.messages import HiddenBatchOffer, RowNumbers
+from tacit.protocol.scores import receive_scores, require_finite
+from tacit.protocol.steps import Program, emit, send
+from tacit.protocol.terms import Terms
+from tacit.rng import KEY_BYTES, Entropy
+
+
+def train(
+    features: FeatureTable,
+    labels: LabelTable,
+    terms: Terms,
+    mechanism: Hybrid,
+    ledger: Ledger,
+    entropy: Entropy,
+) -> Program[FloatArray]:
+    """Trains Bob's weights and answers Alice.
+
+    Args:
+        features: His columns (there may be none), rows in the agreed order.
+        labels: The labels of the same rows.
+        terms: The agreement in use.
+        mechanism: The sizes of the hidden batch.
+        ledger: Charged before every release.
+        entropy: His coins: the key, the batches, the response, encryption.
+
+    Returns:
+        His weights, one per column; an intercept is his last column and is not penalised.
+
+    Raises:
+        ConfigError: The sizes do not meet the paper's requirement for Alice's columns.
+    """
+    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
+    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
+    mechanism.design.require(hello.columns, features.rows)
+    key = yield from offer_key(terms, hello, entropy)
+
+    rate, penalty = terms.rate, terms.penalty
+    iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
+    weights = np.zeros(len(features.columns))
+    for iteration in range(iterations):
+        coins = entropy.fork(f"batch {iteration}")
+        batch = draw_batch(mechanism.design, hello.columns, features.rows, coins)
+        if batch.redraws:
+            yield from emit(Redrawn(iteration, batch.redraws))
+        yield from _offer(iteration, batch, mechanism, ledger)
+        theirs = yield from receive_scores(iteration, len(batch.asked))
+        true, mine = batch.asked[batch.true], features.values.take(batch.asked, axis=0)
+        scores = require_finite(theirs + mine @ weights)[batch.true]
+        residues = residue(scores, labels.values[true]) if len(true) else scores
+        yield from released_product(
+            key,
+            _encoded(residues, batch, terms),
+            true,
+            hello.columns,
+            iteration,
+            mechanism,
+            ledger,
+            entropy,
+        )
+        step = penalty.gradient(weights, features.free)
+        if len(true):
+            step = step + gradient(mine[batch.true], residues)
+        weights = weights - rate.at(iteration) * step
+        yield from emit(Progress(iteration + 1, iterations, true))
+    return weights
+
+
+def _offer(iteration: int, batch: HiddenBatch, mechanism: Hybrid, ledger: Ledger) -> Program[None]:
+    event = mechanism.response_event
+    ledger.charge(event, batch.subset)
+    bits = Released(batch.response.astype(np.int64), event)
+    yield from send(HiddenBatchOffer(iteration, RowNumbers(batch.subset), bits))
+
+
+def _encoded(residues: FloatArray, batch: HiddenBatch, terms: Terms) -> IntArray:
+    """``(batch_size / k) r`` on the true batch, zero on the other rows that Alice scored."""
+    spread = np.zeros(len(batch.asked))
+    if len(residues):
+        spread[batch.true] = residues * (terms.agreement.batch_size / len(residues))
+    return terms.residue_grid.encode(spread, terms.headroom_bits)

@@ -1,0 +1,110 @@
+"""Bob's side of the training in which he tells every residue, with noise and unencrypted.
+
+The chart of messages stands in Alice's file. Bob's own weights are updated with what he released:
+what Alice sees of other rows then depends on a label only through that row's own releases. Updating
+them with the true residues is possible, and makes every total in the ledger infinite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tacit.arrays import ByteLabels, FloatArray
+from tacit.data.tables import FeatureTable, LabelTable
+from tacit.numerics.logistic import gradient, residue, sigmoid
+from tacit.privacy.base import ResidueRelease
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.noise import LaplaceStock
+from tacit.protocol.batches import Batch
+from tacit.protocol.bob.batch_seed import batch_seed
+from tacit.protocol.events import Progress, Stopped
+from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.messages import (
+    BatchSeed,
+    BudgetSpent,
+    NoisyResidues,
+    PublicBytes,
+    RealResidues,
+)
+from tacit.protocol.scores import receive_scores, require_finite
+from tacit.protocol.steps import Program, emit, send
+from tacit.protocol.terms import Terms
+from tacit.rng import Entropy
+
+TRUE_UPDATES = (
+    "no protection: Bob updates his own weights with true residues, "
+    "so that every later release of every row depends on each label"
+)
+
+
+def train(
+    features: FeatureTable,
+    labels: LabelTable,
+    terms: Terms,
+    mechanism: ResidueRelease,
+    ledger: Ledger,
+    entropy: Entropy,
+) -> Program[FloatArray]:
+    """Trains Bob's weights and answers Alice.
+
+    Args:
+        features: His columns (there may be none), rows in the agreed order.
+        labels: The labels of the same rows.
+        terms: The agreement in use.
+        mechanism: What is done to the residues before they are sent.
+        ledger: Charged before every release; where it is spent, the training ends.
+        entropy: His coins: the batch seed and the noise.
+
+    Returns:
+        His weights, one per column; an intercept is his last column and is not penalised.
+    """
+    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
+    yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
+    plan = terms.plan(batch_seed(entropy), features.rows)
+    yield from send(BatchSeed(PublicBytes(plan.seed)))
+    with_true = terms.agreement.bob_update == "true"
+    if with_true and features.columns:
+        ledger.taint(TRUE_UPDATES)
+
+    rate, penalty = terms.rate, terms.penalty
+    release = _Release(terms, mechanism, entropy.fork("noise"))
+    weights = np.zeros(len(features.columns))
+    for batch in plan:
+        rows = features.values.take(batch.rows, axis=0)
+        theirs = yield from receive_scores(batch.iteration, len(batch.rows))
+        if not ledger.affords(mechanism.event, batch.rows):
+            yield from send(BudgetSpent(batch.iteration))
+            yield from emit(Stopped(batch.iteration, "the privacy budget is spent"))
+            return weights
+        scores, truth = require_finite(theirs + rows @ weights), labels.values[batch.rows]
+        ledger.charge(mechanism.event, batch.rows)
+        message, released = release(batch, scores, truth)
+        yield from send(message)
+        used = residue(scores, truth) if with_true else released
+        step = gradient(rows, used) + penalty.gradient(weights, features.free)
+        weights = weights - rate.at(batch.iteration) * step
+        yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows))
+    return weights
+
+
+class _Release:
+    """Turns scores and labels into the message that leaves, and the residues it tells."""
+
+    def __init__(self, terms: Terms, mechanism: ResidueRelease, entropy: Entropy) -> None:
+        self._terms = terms
+        self._mechanism = mechanism
+        self._entropy = entropy
+        self._stock = LaplaceStock(entropy, terms.agreement.batch_size)
+
+    def __call__(
+        self, batch: Batch, scores: FloatArray, labels: ByteLabels
+    ) -> tuple[NoisyResidues | RealResidues, FloatArray]:
+        if self._terms.agreement.noise == "continuous":
+            coins = self._entropy.fork(f"continuous {batch.iteration}")
+            real = self._mechanism.release_real(residue(scores, labels), coins)
+            return RealResidues(batch.iteration, real), real.value
+        grid = self._terms.residue_grid
+        # The label moves the integer by exactly 2^bits; rounding y - f whole might move it by more.
+        secret = (labels.astype(np.int64) << grid.bits) - grid.rounded(sigmoid(scores))
+        noisy = self._mechanism.release(secret, self._stock.take(batch.iteration, len(secret)))
+        return NoisyResidues(batch.iteration, noisy), grid.decode(noisy.value)

@@ -1,0 +1,66 @@
+"""What tests of attacks share: a small run's view, and whether a guess is better than luck."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tacit.attacks.base import LabelAttack, LabelGuess
+from tacit.audit.judge import judge
+from tacit.config import Settings
+from tacit.data.tables import LabelTable
+from tacit.rng import KeyedEntropy
+from tacit.simulation.run import simulate
+from tacit.simulation.source import load_raw
+from tacit.view.alice_view import AliceView
+
+DATASETS = ("breast-cancer", "sklearn-digits")
+# Normal deviates beyond this come once in 90,000 times.
+ALARM = 4.4
+
+
+def run(table: object = None, **options: Any) -> tuple[AliceView, LabelTable]:
+    """Alice's view of a small simulated run, and the truth."""
+    base = {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "seed": 5}
+    settings = Settings.of({**base, **options}).resolved()
+    outcome = simulate(settings, load_raw(settings, table), keep=True)
+    assert outcome.transcript is not None
+    return AliceView.of(outcome.transcript, outcome.data.alice_train), outcome.data.labels_train
+
+
+def known_run(**options: Any) -> tuple[AliceView, LabelTable]:
+    """``run`` of a dataset, made once for all tests that ask for the same."""
+    return _made_once(tuple(sorted({"dataset": "breast-cancer", **options}.items())))
+
+
+@cache
+def _made_once(options: tuple[tuple[str, Any], ...]) -> tuple[AliceView, LabelTable]:
+    return run(**dict(options))
+
+
+def applies(attack: LabelAttack, view: AliceView) -> bool:
+    """Whether the audit would run it."""
+    return attack.needs <= view.signals and not attack.obstacle(view)
+
+
+def sits_at_chance(guess: LabelGuess, truth: LabelTable) -> bool:
+    """Whether a guess says nothing about labels shuffled after the run.
+
+    Given the guess, the number of ones among the rows called 1 is hypergeometric, and the AUC has
+    the standard error of two equal distributions (less with ties). False alarm: about 1e-5 for
+    each of the two, by the normal approximation.
+    """
+    shuffled = truth.permuted(KeyedEntropy.from_seed(99))
+    found = judge("", guess, shuffled)
+    rows, ones = truth.rows, int(truth.values.sum())
+    called, zeros = int((guess.scores > 0).sum()), rows - ones
+    chance = (called * ones + (rows - called) * zeros) / rows**2
+    spread = called * ones * (rows - called) * zeros / (rows**2 * (rows - 1))
+    accuracy_error = 2 * np.sqrt(spread) / rows
+    auc_error = np.sqrt((rows + 1) / (12 * ones * zeros))
+    return bool(
+        abs(found.accuracy - chance) <= ALARM * accuracy_error + 1e-12
+        and abs(found.auc - 0.5) <= ALARM * auc_error
+    )

@@ -1,0 +1,135 @@
+"""``check`` and ``audit`` agree: what the rehearsal clears, no attack of ours breaks."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+import tacit
+
+CLEAR = "no attack of ours applies"
+
+
+def configurations() -> list[dict[str, Any]]:
+    """Over sixty, from hopeless to harmless, on two datasets."""
+    found: list[dict[str, Any]] = []
+    for dataset in ("breast-cancer", "sklearn-digits"):
+        found += [
+            {"dataset": dataset, "mechanism": "none", "batch_size": size, "epochs": epochs}
+            for size, epochs in product((16, 64, 200), (1, 3))
+        ]
+        found += [
+            {"dataset": dataset, "mechanism": "add", "epsilon": epsilon, "epochs": epochs}
+            for epsilon, epochs in product((0.01, 0.1, 1.0, 10.0), (1, 10))
+        ]
+        found += [
+            {"dataset": dataset, "mechanism": "mult", "variant": variant, "epsilon": epsilon, **b}
+            for variant, epsilon, b in product(
+                ("printed", "one-sided", "mean-one"),
+                (0.1, 10.0),
+                ({"b1": 0.1, "b2": 1.0}, {"b1": 0.9, "b2": 10.0}),
+            )
+        ]
+        found += [
+            {"dataset": dataset, "mechanism": "hybrid", "epsilon": epsilon, "epochs": epochs}
+            for epsilon, epochs in product((0.2, 1.0), (1, 3))
+        ]
+    return found
+
+
+def test_there_are_at_least_sixty():
+    assert len(configurations()) >= 60
+
+
+def best_beyond_chance(options: dict[str, Any]) -> float:
+    """By how much the best attack beats the better control on shuffled labels, for sure."""
+    found = tacit.audit(
+        **options, scheme="clear", seed=3, permute_labels=True, canary=False
+    ).to_dict()
+    known = max(control["accuracy"] for control in found["controls"])
+    return max((attack["accuracy_low"] - known for attack in found["attacks"]), default=-1.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dataset": "breast-cancer", "mechanism": "none", "epochs": 1},
+        {"dataset": "breast-cancer", "mechanism": "add", "epsilon": 0.01, "epochs": 2},
+        {"dataset": "breast-cancer", "mechanism": "add", "epsilon": 10.0},
+        {"dataset": "sklearn-digits", "mechanism": "mult", "epsilon": 0.1, "b1": 0.9, "epochs": 2},
+    ],
+)
+def test_a_few_of_them_agree(options):
+    agrees(options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", configurations(), ids=str)
+def test_what_check_clears_audit_does_not_break(options):
+    """Broken is ten points beyond the better control; cleared means by every attack."""
+    agrees(options)
+
+
+def agrees(options: dict[str, Any]) -> None:
+    verdict = tacit.check(**options).worst
+    if verdict == CLEAR:
+        assert best_beyond_chance(options) < 0.1
+    if verdict == "leaks":
+        # And the alarm is no false one: something is told that the controls do not know.
+        assert best_beyond_chance(options) > 0.0
+
+
+@pytest.mark.parametrize("alice_columns", ["all", "half", 7])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_any_split_of_the_columns_is_checked(alice_columns, intercept):
+    found = tacit.check(
+        dataset="breast-cancer",
+        mechanism="add",
+        epsilon=10.0,
+        alice_columns=alice_columns,
+        intercept=intercept,
+        epochs=2,
+    )
+    assert {each.attack for each in found.verdicts} >= {"likelihood", "exact-solve"}
+    assert found.worst == "leaks"
+
+
+def test_the_order_of_names_does_not_matter():
+    """The roles are the same whoever is named first, and however the columns are listed."""
+    options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "none", "epochs": 1}
+    names = ("mean radius", "mean texture", "mean area", "mean symmetry")
+    forward, backward = (
+        tacit.check(**options, alice_columns=order).to_dict() for order in (names, names[::-1])
+    )
+    assert forward["verdict"] == backward["verdict"]
+    assert forward["facts"]["alice_columns"] == backward["facts"]["alice_columns"] == 4
+
+
+def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
+    assert tacit.check(columns=30, mechanism="none", batch_size=16, epochs=1).worst == "leaks"
+    path = tmp_path / "alice.csv"
+    lines = ["who,age,income", *(f"{n},{20 + n % 50},{(n * 37) % 101}" for n in range(400))]
+    path.write_text("\n".join(lines))
+    found = tacit.check(path, id="who", mechanism="add", epsilon=0.01, epochs=1, batch_size=50)
+    assert found.worst == CLEAR
+    assert found.facts["alice_columns"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": 3, "dataset": "breast-cancer"}, "give one of them"),
+        ({"columns": 0}, "needs a column"),
+        ({"rows": 10}, "rows go with columns"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options, message):
+    with pytest.raises(tacit.TacitError, match=message):
+        tacit.check(mechanism="none", **options)
+
+
+def test_alice_is_warned_of_what_bob_learns():
+    found = tacit.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
+    assert any(warning.startswith("for Alice") for warning in found.warnings)

@@ -1,0 +1,435 @@
+"""``mult``: the three variants against the equations, their clips, and the divisibility attack."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import dlaplace, kstest
+
+from tacit.arrays import BoolArray, FloatArray, IntArray
+from tacit.errors import ConfigError
+from tacit.privacy.events import MeanOneFactor, OneSidedFactor, PrintedFactor
+from tacit.privacy.multiplicative import VARIANTS, Multiplicative, Variant
+from tacit.privacy.noise import divisor, draw
+from tacit.rng import KeyedEntropy
+from tests.privacy.odds import draws_of, fits, happens, pushed_forward
+
+BITS = 8
+ONE = 1 << BITS
+NAMES: tuple[Variant, ...] = ("printed", "one-sided", "mean-one")
+SIZE = 40_000
+
+# With these the noise's scale is a whole number of steps: 2 b2 / (b1 eps) = 16 times |c|.
+EPS, B1, B2 = 1.0, 0.25, 2.0
+INNER, OUTER, FACTOR = 64, 512, 16
+
+
+def mult(
+    name: Variant, eps: float = EPS, b1: float = B1, b2: float = B2, bits: int = BITS
+) -> Multiplicative:
+    return VARIANTS[name](eps, b1, b2, bits)
+
+
+def coins(purpose: str) -> KeyedEntropy:
+    return KeyedEntropy.from_seed(2024).fork(purpose)
+
+
+# --- the equations, word by word ---------------------------------------------------------------
+
+
+def clip1(r: float, b1: float, *, keeps_sign: bool) -> float:
+    """[Tan22, Eq. 8]; the two variants that learn keep the sign."""
+    if abs(r) <= b1:
+        return -b1 if keeps_sign and r < 0 else b1
+    return r
+
+
+def clip2(z: float, b2: float, *, keeps_sign: bool) -> float:
+    """[Tan22, Eq. 9]."""
+    if abs(z) >= b2:
+        return -b2 if keeps_sign and z < 0 else b2
+    return z
+
+
+def output(name: Variant, r: float, product_noise: float, b1: float, b2: float) -> float:
+    """One release; ``product_noise`` is the noise that the product with clip1(r) has."""
+    if name == "printed":
+        return clip2(product_noise, b2, keeps_sign=False)
+    c = clip1(r, b1, keeps_sign=True)
+    if name == "one-sided":
+        return clip2(math.copysign(abs(product_noise), c), b2, keeps_sign=True)
+    return clip2(c + product_noise, b2, keeps_sign=True)
+
+
+def test_the_printed_output_depends_on_the_size_of_the_residue_only():
+    """Why ``printed`` needs no sign of clip1: the product with symmetric noise has none."""
+    for r in (-0.7, -0.1, 0.0, 0.1, 0.7):
+        assert abs(clip1(r, B1, keeps_sign=False)) == abs(clip1(r, B1, keeps_sign=True))
+    mechanism = mult("printed")
+    outputs = np.arange(-OUTER, OUTER + 1)
+    for r in (0, 30, 64, 65, 200, 256):
+        left, right = (
+            mechanism.log_probability(outputs, np.full_like(outputs, s)) for s in (r, -r)
+        )
+        np.testing.assert_array_equal(left, right)
+
+
+@functools.cache
+def exact(name: Variant, residue: int, eps: float, b1: float, b2: float) -> dict[int, float]:
+    """The distribution of the output on the grid: every noise number through the equations."""
+    inner, outer = math.ceil(b1 * ONE), math.ceil(b2 * ONE)
+    size = max(abs(residue), inner)
+    by = math.floor(2.0**56 / (2 * outer / (inner * eps) * size))
+    sigma = 2.0**56 / by
+    return pushed_forward(
+        lambda k: np.asarray(dlaplace.pmf(k, 1 / sigma)),
+        int(40 * sigma) + 2 * outer + 2 * ONE,
+        lambda k: round(output(name, residue, k, inner, outer)),
+    )
+
+
+SMALL = [
+    # residue, eps, b1, b2
+    (0, 4.0, 0.05, 0.08),
+    (12, 4.0, 0.05, 0.08),
+    (-13, 4.0, 0.05, 0.08),
+    (-20, 4.0, 0.05, 0.08),
+    (256, 9.0, 0.1, 0.05),
+    (-256, 9.0, 1.0, 0.5),
+    (-100, 1.0, 2.0**-6, 0.01),
+    (70, 30.0, 0.25, 0.5),
+]
+
+
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("name", NAMES)
+def test_probabilities_are_those_of_the_equations(name, case):
+    residue, *parameters = case
+    expected = exact(name, residue, *parameters)
+    mechanism = mult(name, *parameters)
+    outputs = np.arange(-400, 401)
+    found = np.exp(mechanism.log_probability(outputs, np.full_like(outputs, residue)))
+    wanted = np.array([expected.get(int(z), 0.0) for z in outputs])
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-14)
+    assert found.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("name", NAMES)
+def test_releases_fit_the_equations_with_false_alarm_rate_1e_minus_6(name, case):
+    residue, *parameters = case
+    expected = exact(name, residue, *parameters)
+    mechanism = mult(name, *parameters)
+    drawn = draw(SIZE, coins(f"{name} {case}"))
+    released = mechanism.release(np.full(SIZE, residue), drawn).value
+    outputs = np.arange(-400, 401)
+    counts = np.bincount(released + 400, minlength=801)
+    assert fits(counts, [expected.get(int(z), 0.0) for z in outputs])
+
+
+@pytest.mark.parametrize("eps", [0.01, 1.0, 10.0])
+@pytest.mark.parametrize("b2", [0.01, 0.5, 2.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_probabilities_sum_to_one_for_every_residue(name, b2, eps):
+    mechanism = mult(name, eps, 0.1, b2)
+    residues = np.arange(-ONE, ONE + 1)
+    outer = math.ceil(b2 * ONE)
+    outputs = np.arange(-outer - 1, outer + 2)
+    shape = (len(residues), len(outputs))
+    found = np.exp(
+        mechanism.log_probability(
+            np.broadcast_to(outputs, shape), np.broadcast_to(residues[:, None], shape)
+        )
+    )
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    assert (found[:, [0, -1]] == 0).all()
+
+
+# --- known answers and the clips' edges --------------------------------------------------------
+
+
+def released(name: Variant, residues: list[int], noise: list[int]) -> list[int]:
+    mechanism, clipped = mult(name), [max(INNER, abs(r)) for r in residues]
+    by = np.array([divisor(float(FACTOR * c)) for c in clipped], dtype=np.uint64)
+    out = mechanism.release(np.array(residues), draws_of(noise, by))
+    assert out.value.dtype == np.int64
+    assert out.event == mechanism.event
+    return [int(value) for value in out.value]
+
+
+INSIDE = OUTER - 1
+
+
+def test_printed_turns_every_product_beyond_the_bound_into_plus_the_bound():
+    residues = [0, 64, -64, 65, -256, 0, 1, -1]
+    noise = [0, 5, 5, -5, INSIDE, OUTER, -OUTER, -INSIDE]
+    expected = [0, 5, 5, -5, INSIDE, OUTER, OUTER, -INSIDE]
+    assert released("printed", residues, noise) == expected
+    assert released("printed", [256, -256], [-5000, 5000]) == [OUTER, OUTER]
+
+
+def test_one_sided_keeps_the_residues_sign_and_zero_is_positive():
+    residues = [0, 0, 1, -1, 64, -64, 256, -256]
+    noise = [7, -7, -7, -7, OUTER, OUTER, -INSIDE, INSIDE]
+    expected = [7, 7, 7, -7, OUTER, -OUTER, INSIDE, -INSIDE]
+    assert released("one-sided", residues, noise) == expected
+    assert released("one-sided", [3, -3], [9999, 9999]) == [OUTER, -OUTER]
+
+
+def test_mean_one_adds_the_clipped_residue_and_clips_on_either_side():
+    residues = [0, 1, -1, 64, -64, 65, -65, 256]
+    noise = [0, 0, 0, 0, 0, 0, 0, 10]
+    expected = [64, 64, -64, 64, -64, 65, -65, 266]
+    assert released("mean-one", residues, noise) == expected
+    # At the bound exactly, one inside, one beyond; from either side.
+    edge = [OUTER - 100, OUTER - 101, OUTER - 99, -OUTER - 100, -OUTER - 99, -OUTER - 101]
+    assert released("mean-one", [100] * 6, edge) == [OUTER, INSIDE, OUTER, -OUTER, -INSIDE, -OUTER]
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+@pytest.mark.parametrize("name", NAMES)
+def test_edges_are_the_same_on_integers_and_on_reals(name, kind):
+    """r = 0, |r| = b1, |z| = b2 exactly, and either side of each."""
+    bound = 512
+    for clipped in (64, -64, 65, -65, 256, -256):
+        for noise in (0, 1, -1, 511, -511, 512, -512, 513, -513, 448, -448, 576, -576):
+            arrays = np.array([clipped], kind), np.array([noise], kind)
+            found = mult(name)._output(*arrays, bound)
+            assert found.dtype == kind
+            assert found[0] == output(name, clipped, noise, 64, bound)
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_residues_up_to_b1_are_one(name, real):
+    """Zero and everything up to |r| = b1 has the law of b1, with its sign; beyond it has not."""
+    mechanism = mult(name)
+    step = 1 / ONE if real else 1
+    outputs = np.arange(-OUTER, OUTER + 1) * step
+    law: Any = mechanism.log_density if real else mechanism.log_probability
+
+    def logs(r: int) -> FloatArray:
+        found: FloatArray = law(outputs, np.full_like(outputs, r * step))
+        return found
+
+    for r in (0, 1, 63, 64):
+        np.testing.assert_array_equal(logs(r), logs(64))
+    for r in (-1, -63, -64):
+        np.testing.assert_array_equal(logs(r), logs(-64))
+    assert np.abs(np.exp(logs(65)) - np.exp(logs(64))).max() > 1e-6
+
+
+@pytest.mark.parametrize("b1", [0.1, 25.2 / 256])
+def test_bounds_are_rounded_up_to_the_grid_and_the_scale_follows(b1):
+    """25.6 steps are 26; the noise of a residue of b1 has 2 b2 / eps as its scale."""
+    mechanism = mult("printed", 1.0, b1, 0.3)
+    outputs = np.arange(-100, 101)
+    logs = mechanism.log_probability(outputs, np.full_like(outputs, 26))
+    np.testing.assert_array_equal(logs, mechanism.log_probability(outputs, np.zeros_like(outputs)))
+    # 0.3 is 76.8 steps, rounded up to 77: the atom stands there, and nothing beyond.
+    assert logs[100 + 77] > logs[100 + 76]
+    assert np.isinf(logs[100 + 78 :]).all()
+    slope = logs[100 + 10] - logs[100 + 60]
+    assert slope == pytest.approx(50 / (2 * 77), rel=1e-6)
+
+
+# --- reals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("residue", [0.0, 0.25, -0.25, 0.6, -1.0])
+@pytest.mark.parametrize("b2", [0.5, 2.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_density_and_atoms_are_everything(name, b2, residue):
+    mechanism = mult(name, 3.0, 0.25, b2)
+
+    def density(z: float) -> float:
+        return float(np.exp(mechanism.log_density(np.array([z]), np.array([residue])))[0])
+
+    corners = sorted({-b2, 0.0, max(-b2, min(b2, residue)), b2})
+    hair = 1e-12
+    inside = sum(
+        quad(density, left + hair, right - hair)[0] for left, right in itertools.pairwise(corners)
+    )
+    assert inside + density(b2) + density(-b2) == pytest.approx(1.0, abs=1e-7)
+    assert density(b2 * 1.001) == density(-b2 * 1.001) == 0.0
+
+
+@pytest.mark.parametrize("residue", [0.0, 0.25, -0.6, 1.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_continuous_releases_fit_with_false_alarm_rate_1e_minus_6(name, residue):
+    """Atoms by the binomial test, the rest by Kolmogorov and Smirnov's."""
+    eps, b1, b2 = 3.0, 0.25, 0.75
+    mechanism = mult(name, eps, b1, b2)
+    size = 10_000
+    residues = np.full(size, residue)
+    found = mechanism.release_real(residues, coins(f"{name} {residue}")).value
+    for atom in (-b2, b2):
+        mass = math.exp(float(mechanism.log_density(np.array([atom]), np.array([residue]))[0]))
+        assert happens(int((found == atom).sum()), size, mass)
+    assert (np.abs(found) <= b2).all()
+    inside = found[np.abs(found) < b2]
+    # The distribution inside the clip, by cumulating the density on a fine grid.
+    at = np.linspace(-b2, b2, 40_001)[1:-1]
+    weights = np.exp(mechanism.log_density(at, np.full_like(at, residue)))
+    cumulated = np.cumsum(weights) / weights.sum()
+    assert kstest(inside, lambda z: np.interp(z, at, cumulated)).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_grid_approaches_the_reals(name):
+    """Masses over the step are densities, and atoms are atoms, as the grid gets finer."""
+    mechanism, bits = mult(name, 2.0, 0.25, 2.0, 20), 20
+    outputs, residue = np.array([-1.5, -0.3, 0.01, 0.3, 1.9]), 0.6
+    on_grid = np.round(outputs * 2**bits).astype(np.int64)
+    masses = mechanism.log_probability(on_grid, np.full_like(on_grid, round(residue * 2**bits)))
+    reals = mechanism.log_density(on_grid / 2**bits, np.full(5, residue))
+    np.testing.assert_allclose(masses + bits * math.log(2), reals, atol=1e-4)
+    atoms = np.array([-2.0, 2.0])
+    grid_atoms = (atoms * 2**bits).astype(np.int64)
+    residues = np.full(2, round(residue * 2**bits))
+    np.testing.assert_allclose(
+        mechanism.log_probability(grid_atoms, residues),
+        mechanism.log_density(atoms, np.full(2, residue)),
+        atol=1e-4,
+    )
+
+
+# --- what the variants do ----------------------------------------------------------------------
+
+
+def test_one_sided_hands_out_every_label():
+    labels = np.arange(SIZE) % 2
+    scores = (coins("scores").uniform((SIZE,)) * 0.98 + 0.01) * ONE
+    residues = labels * ONE - np.round(scores).astype(np.int64)
+    found = mult("one-sided").release(residues, draw(SIZE, coins("handed out"))).value
+    assert (found[found != 0] > 0).tolist() == (labels[found != 0] == 1).tolist()
+    assert (found != 0).mean() > 0.99
+
+
+def test_mean_one_is_right_on_average_where_the_bound_is_far():
+    """By Hoeffding's inequality off by more than this once in a million seeds."""
+    mechanism, residue = mult("mean-one", 10.0, 0.5, 4.0), 200
+    found = mechanism.release(np.full(SIZE, residue), draw(SIZE, coins("mean"))).value
+    width = 2 * 4 * ONE
+    logs = mechanism.log_probability(
+        np.arange(-4 * ONE, 4 * ONE + 1), np.full(8 * ONE + 1, residue)
+    )
+    mean = float(np.exp(logs) @ np.arange(-4 * ONE, 4 * ONE + 1))
+    assert abs(mean - residue) < 25
+    assert abs(found.mean() - mean) < width * math.sqrt(math.log(2e6) / (2 * SIZE))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("printed", PrintedFactor), ("one-sided", OneSidedFactor), ("mean-one", MeanOneFactor)],
+)
+def test_each_variant_has_its_own_event(name, kind):
+    assert mult(name).event == kind(EPS, B1, B2)
+
+
+def test_one_sided_says_that_it_is_no_protection():
+    assert "no protection" in mult("one-sided").assumption
+    assert "no protection" not in mult("printed").assumption
+
+
+# --- limits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"b1": 1.01}, "--b1"),
+        ({"b1": 0.0}, "--b1"),
+        ({"b2": -1.0}, "--b2"),
+        ({"b2": math.nan}, "--b2"),
+        ({"eps": math.inf}, "--epsilon"),
+        ({"b2": 2.0**43}, "--b2"),
+        ({"eps": 1e-12, "b2": 1000.0}, "--epsilon"),
+    ],
+)
+@pytest.mark.parametrize("name", NAMES)
+def test_what_cannot_be_is_refused_with_its_option(name, change, where):
+    with pytest.raises(ConfigError) as caught:
+        mult(name, **change)
+    assert caught.value.where == where
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_epsilon_that_is_no_protection_is_no_crash(name):
+    mechanism = mult(name, 1e12, 0.1, 0.5)
+    residues = np.array([5, -70, 200])
+    found = mechanism.release(residues, draw(3, coins("huge"))).value
+    expected = [round(output(name, r, 0, 26, 128)) for r in (5, -70, 200)]
+    assert found.tolist() == expected
+    assert mechanism.log_probability(found, residues).tolist() == pytest.approx([0.0] * 3)
+
+
+# --- the divisibility attack -------------------------------------------------------------------
+
+ATTACKED_BITS, ATTACKED = 12, 1 << 12
+Sampler = Literal["wrong", "ours"]
+
+
+def attacked(sampler: Sampler, residues: IntArray, seed: str) -> IntArray:
+    """Residues through ``mult printed``: sampled as it must not be, or by the package."""
+    eps, b1, b2 = 1.0, 0.1, 10.0
+    drawn = draw(len(residues), coins(seed))
+    if sampler == "ours":
+        return mult("printed", eps, b1, b2, ATTACKED_BITS).release(residues, drawn).value
+    # Whole noise of scale 2 b2 / (b1 eps), times clip1(r), clipped: all as the equations say.
+    inner, outer = math.ceil(b1 * ATTACKED), math.ceil(b2 * ATTACKED)
+    clipped = np.where(np.abs(residues) <= inner, inner, residues)
+    products = clipped * drawn.noise(divisor(2 * b2 / (b1 * eps)))
+    return np.where(np.abs(products) >= outer, outer, products)
+
+
+def informative(outputs: IntArray) -> BoolArray:
+    """Outputs that are neither zero nor clipped."""
+    found: BoolArray = (outputs != 0) & (np.abs(outputs) < math.ceil(10 * ATTACKED))
+    return found
+
+
+@pytest.mark.parametrize("sampler", ["wrong", "ours"])
+def test_one_output_tells_the_label_of_the_wrong_sampler_only(sampler):
+    """Alice knows the score: the residue is 1 - f or -f. Which of the two divides the output?"""
+    size = 60_000
+    labels = (coins("labels").words(size) & np.uint64(1)).astype(np.int64)
+    # Scores of 0.1 to 0.9 but for the middle: both candidates are beyond b1 and differ in size.
+    scores = np.round((0.55 + 0.33 * coins("scores").uniform((size,))) * ATTACKED).astype(np.int64)
+    scores = np.where(coins("side").uniform((size,)) < 0.5, scores, ATTACKED - scores)
+    outputs = attacked(sampler, labels * ATTACKED - scores, f"attack {sampler}")
+    kept = informative(outputs)
+    by_one, by_zero = (outputs[kept] % c[kept] == 0 for c in (ATTACKED - scores, scores))
+    truth = labels[kept] == 1
+    told = by_one != by_zero
+    right = int((by_one[told] == truth[told]).sum())
+    if sampler == "wrong":
+        # The true candidate always divides; the other one hardly ever.
+        assert np.where(truth, by_one, by_zero).all()
+        assert told.mean() > 0.95
+        assert right == told.sum()
+        return
+    # By chance a candidate of some thousand steps divides one output in some thousand.
+    assert told.mean() < 0.01
+    # Where it does, the true one does as often as the other: at chance, with false alarm 1e-6.
+    guesses = np.where(told, by_one, coins("guess").uniform((len(truth),)) < 0.5)
+    assert happens(int((guesses == truth).sum()), len(truth), 0.5)
+
+
+@pytest.mark.parametrize("sampler", ["wrong", "ours"])
+def test_several_outputs_tell_the_residue_of_the_wrong_sampler_only(sampler):
+    """The greatest common divisor of a few outputs is the residue itself; no score is needed."""
+    found = 0
+    for residue in range(1500, 1540):
+        outputs = attacked(sampler, np.full(400, residue), f"several {residue}")
+        several = outputs[informative(outputs)][:8].tolist()
+        assert len(several) == 8
+        found += math.gcd(*several) == residue
+    assert found == 40 if sampler == "wrong" else found == 0

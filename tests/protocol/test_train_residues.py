@@ -1,0 +1,504 @@
+"""Training with noisy residues in clear: what both sides compute from them, and when it ends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.arrays import FloatArray
+from tacit.config import Agreement
+from tacit.crypto.base import EncryptedVector
+from tacit.data.tables import LabelTable
+from tacit.errors import RemoteProtocolError, RowOrderError
+from tacit.privacy.base import Released
+from tacit.privacy.events import AdditiveNoise
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.noise import LaplaceDraws
+from tacit.privacy.prices import price
+from tacit.privacy.registry import mechanism
+from tacit.protocol.bob import train_residues
+from tacit.protocol.codec import MESSAGES, decode
+from tacit.protocol.events import Progress, ResiduesSeen, Stopped
+from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.messages import (
+    BatchSeed,
+    BudgetSpent,
+    EncryptedResidues,
+    Hello,
+    KeyOffer,
+    Message,
+    NoisyResidues,
+    PartialScores,
+    PublicBytes,
+    RealResidues,
+    ResidueReply,
+    RevealedGradient,
+    Role,
+)
+from tacit.rng import KeyedEntropy
+from tacit.runtime.pair import run_pair
+from tests.protocol.parties import (
+    ByHand,
+    Tables,
+    Talk,
+    agreement,
+    alice_program,
+    bob_program,
+    centralised,
+    plan_of,
+    same,
+    talk,
+)
+
+KEYED = KeyedEntropy.from_seed(303)
+
+SPLITS = {
+    "all-at-alice": Tables.make(alice=4),
+    "halves": Tables.make(alice=2, bob=2),
+    "intercept-only-at-bob": Tables.make(alice=4, intercept=True),
+    "halves-and-intercept": Tables.make(alice=2, bob=2, intercept=True),
+}
+PENALTIES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "l2": {"l2": 0.1},
+    "l1": {"l1": 0.05},
+    "l1-and-l2": {"l1": 0.02, "l2": 0.3},
+}
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "add": {"mechanism": "add"},
+    **{
+        f"mult-{variant}": {"mechanism": "mult", "variant": variant, "b1": 0.1, "b2": 2.0}
+        for variant in ("printed", "one-sided", "mean-one")
+    },
+}
+
+
+def noisy(**changes: Any) -> Agreement:
+    base = {"mechanism": "add", "epsilon": 2.0, "noise": "discrete", "bob_update": "released"}
+    return agreement(**{**base, **changes})
+
+
+def released(found: Talk, terms: Agreement) -> list[FloatArray]:
+    """The residues that crossed, at their real scale."""
+    replies = [each for each in found.said_by("bob") if isinstance(each, ResidueReply)]
+    told: list[FloatArray] = []
+    for reply in replies:
+        if isinstance(reply, NoisyResidues):
+            told.append(reply.residues.value / 2**terms.residue_bits)
+        elif isinstance(reply, RealResidues):
+            told.append(reply.residues.value)
+    return told
+
+
+def replayed(tables: Tables, terms: Agreement, told: list[FloatArray]) -> FloatArray:
+    """Both parties' weights, from the released residues in the open: the oracle."""
+    values, weights = tables.joined, np.zeros(tables.joined.shape[1])
+    his = np.arange(len(weights)) >= len(tables.alice.columns)
+    punished = np.arange(len(weights)) < len(weights) - tables.free
+    for batch, residues in zip(plan_of(tables, terms), told, strict=False):
+        used = residues
+        slope = terms.l2 * weights + terms.l1 * np.sign(weights)
+        step = punished * slope - values[batch.rows].T @ used / len(used)
+        if terms.bob_update == "true":
+            scores = values[batch.rows] @ weights
+            true = tables.labels.values[batch.rows] - 1 / (1 + np.exp(-scores))
+            exact = punished * slope - values[batch.rows].T @ true / len(true)
+            step = np.where(his, exact, step)
+        weights = weights - terms.learning_rate * step
+    return weights
+
+
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("split", SPLITS)
+def test_both_sides_learn_what_the_released_residues_say(split, name, noise):
+    tables, agreed = SPLITS[split], noisy(**MECHANISMS[name], noise=noise)
+    found = talk(tables, agreed)
+    told = released(found, agreed)
+    assert len(told) == plan_of(tables, agreed).iterations
+    np.testing.assert_allclose(
+        found.weights, replayed(tables, agreed, told), rtol=1e-11, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("update", ["released", "true"])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("split", ["halves-and-intercept", "intercept-only-at-bob"])
+def test_penalties_and_bobs_own_update_are_as_agreed(split, penalty, update):
+    tables, agreed = SPLITS[split], noisy(**PENALTIES[penalty], bob_update=update)
+    found = talk(tables, agreed)
+    np.testing.assert_allclose(
+        found.weights,
+        replayed(tables, agreed, released(found, agreed)),
+        rtol=1e-11,
+        atol=1e-13,
+    )
+
+
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_what_is_released_is_not_the_true_residue(name, noise):
+    agreed = noisy(**MECHANISMS[name], noise=noise)
+    (first, *_) = released(talk(SPLITS["halves"], agreed), agreed)
+    assert not np.isin(np.abs(first), 0.5).any()
+
+
+# --- without noise it is centralised SGD ---------------------------------------------------------
+
+
+class NoNoise:
+    """A stock whose draws are all zero."""
+
+    def __init__(self, entropy: object, batch_size: int) -> None:
+        pass
+
+    def take(self, iteration: int, count: int) -> LaplaceDraws:
+        return LaplaceDraws(np.zeros(count, np.uint64), np.zeros(count, np.uint64))
+
+
+def grid_tolerance(tables: Tables, terms: Agreement) -> float:
+    """How far rounding residues to their grid can move a weight, under a step that contracts.
+
+    Each released residue is within ``2^-(bits+1)`` of the true one, so each column's gradient is
+    within that times ``max|x|``; steps do not expand distances, so the errors only add up.
+    """
+    steepest = float(np.square(tables.joined).sum(axis=1).max()) / 4 + terms.l2
+    assert terms.learning_rate * steepest <= 2
+    steps = plan_of(tables, terms).iterations * terms.learning_rate
+    error = 2.0 ** -(terms.residue_bits + 1) * np.abs(tables.joined).max()
+    return float(steps * math.sqrt(tables.joined.shape[1]) * error + 1e-13)
+
+
+@pytest.mark.parametrize("bits", [8, 20, 40])
+@pytest.mark.parametrize("penalty", PENALTIES)
+@pytest.mark.parametrize("split", SPLITS)
+def test_add_without_noise_is_centralised_sgd_up_to_the_grid(monkeypatch, split, penalty, bits):
+    """With L1 it also needs that no weight changes its sign in one run only: true for these."""
+    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    tables = SPLITS[split]
+    agreed = noisy(**PENALTIES[penalty], residue_bits=bits)
+    expected, tolerance = centralised(tables, agreed), grid_tolerance(tables, agreed)
+    assert np.abs(talk(tables, agreed).weights - expected).max() <= tolerance
+    assert np.abs(expected).max() > 2 * tolerance
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+def test_add_with_next_to_no_noise_is_centralised_sgd(split, noise):
+    """At epsilon 1e8 a discrete draw is not zero with probability exp(-47), and a continuous one
+    beyond 1e-6 with exp(-50).
+    """
+    tables, agreed = SPLITS[split], noisy(epsilon=1e8, noise=noise)
+    expected = centralised(tables, agreed)
+    assert np.abs(talk(tables, agreed).weights - expected).max() < 1e-5
+
+
+def test_mean_one_without_noise_and_with_wide_clips_is_centralised_sgd(monkeypatch):
+    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    tables = SPLITS["halves-and-intercept"]
+    agreed = noisy(mechanism="mult", variant="mean-one", b1=2.0**-20, b2=1.0)
+    expected = centralised(tables, agreed)
+    assert np.abs(talk(tables, agreed).weights - expected).max() <= grid_tolerance(tables, agreed)
+
+
+def flipped(tables: Tables, rows: Any = slice(None)) -> Tables:
+    """The same tables with the labels of some rows turned over."""
+    values = tables.labels.values.copy()
+    values[rows] = 1 - values[rows]
+    return replace(tables, labels=LabelTable.of(values))
+
+
+@pytest.mark.parametrize("bits", [8, 20, 40])
+def test_a_label_moves_its_integer_by_exactly_one_unit_at_every_score(monkeypatch, bits):
+    """Rounding ``y - f`` whole could move it by one step more, which the noise does not cover."""
+    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    agreed = noisy(batch_size=18, epochs=1, residue_bits=bits)
+    tables = SPLITS["all-at-alice"]
+    scores = 8.0 * KEYED.uniform((18,)) - 4.0
+    told = []
+    for world in (tables, flipped(tables)):
+        side = ByHand("bob", bob_program(world, agreed))
+        side.feed(hello("alice", tables, agreed))
+        side.feed(PartialScores(0, scores))
+        reply = side.said[-1]
+        assert isinstance(reply, NoisyResidues)
+        told.append(reply.residues.value)
+    labels = tables.labels.values[next(iter(plan_of(tables, agreed))).rows]
+    assert (told[0] - told[1]).tolist() == [(2 * int(y) - 1) << bits for y in labels]
+
+
+# --- who says what -------------------------------------------------------------------------------
+
+
+def hello(role: Role, tables: Tables, terms: Agreement) -> Hello:
+    rows, digest = tables.labels.rows, tables.alice.ids.digest()
+    return Hello(PROTOCOL_VERSION, role, terms.canonical(), rows, digest, 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("noise", "reply"), [("discrete", NoisyResidues), ("continuous", RealResidues)]
+)
+def test_the_conversation_is_the_chart(noise, reply):
+    found = talk(SPLITS["halves"], noisy(epochs=1, batch_size=9, noise=noise))
+    said = [(who, type(decode(frame))) for who, frame in found.frames]
+    turn = [("alice", PartialScores), ("bob", reply)]
+    opening = [("alice", Hello), ("bob", Hello), ("bob", BatchSeed)]
+    assert said == [*opening, *turn, *turn]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_alice_reports_what_she_was_told_and_under_which_event(name):
+    tables, agreed = SPLITS["halves"], noisy(**MECHANISMS[name])
+    found = talk(tables, agreed)
+    seen, plan = found.seen(ResiduesSeen), list(plan_of(tables, agreed))
+    assert [(each.iteration, each.epoch, each.rows.tolist()) for each in seen] == [
+        (batch.iteration, batch.epoch, batch.rows.tolist()) for batch in plan
+    ]
+    told = released(found, agreed)
+    assert all(same(each.residues, told[at]) for at, each in enumerate(seen))
+    assert {each.event for each in seen} == {mechanism(agreed).event}
+    assert seen[0].weights.tolist() == [0.0, 0.0]
+
+
+def test_bob_reports_his_progress_with_the_rows():
+    tables, agreed = SPLITS["all-at-alice"], noisy()
+    steps = talk(tables, agreed).seen(Progress)
+    assert [(step.done, step.total) for step in steps] == [(at, 10) for at in range(1, 11)]
+    batches = [batch.rows.tolist() for batch in plan_of(tables, agreed)]
+    assert [step.rows.tolist() for step in steps] == batches
+
+
+def test_the_ledger_is_charged_before_residues_are_sent():
+    tables, agreed = SPLITS["all-at-alice"], noisy(batch_size=18, epochs=3)
+    ledger, charged = Ledger(18, "test"), []
+
+    def listen(_: str, frame: bytes) -> None:
+        if isinstance(decode(frame), NoisyResidues):
+            charged.append(ledger.statement().releases_per_row)
+
+    run_pair(alice_program(tables, agreed), bob_program(tables, agreed, ledger=ledger), tap=listen)
+    assert charged == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_row_pays_once_per_epoch(name):
+    agreed = noisy(**MECHANISMS[name], epochs=3)
+    stated = talk(SPLITS["halves"], agreed).ledger.statement()
+    per_release = price(mechanism(agreed).event).label
+    assert stated.releases_per_row == 3
+    assert stated.label_epsilon_total == pytest.approx(3 * per_release)
+
+
+# --- the budget ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 4])
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+@pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
+def test_the_training_stops_before_the_release_that_would_exceed_the_budget(split, noise, epochs):
+    """A release at epsilon 2 costs a label 1; a budget of half an epoch more pays nothing more."""
+    tables = SPLITS[split]
+    found = talk(tables, noisy(epochs=6, noise=noise), budget=epochs + 0.5)
+    paid = talk(tables, noisy(epochs=epochs, noise=noise))
+    releases = 5 * epochs
+    kinds = [type(each) for each in found.said_by("bob")]
+    reply = NoisyResidues if noise == "discrete" else RealResidues
+    assert kinds == [Hello, BatchSeed, *[reply] * releases, BudgetSpent]
+    assert found.said_by("bob")[-1] == BudgetSpent(releases)
+    assert [type(each) for each in found.said_by("alice")] == [
+        Hello,
+        *[PartialScores] * (releases + 1),
+    ]
+    assert found.weights.tolist() == paid.weights.tolist()
+    assert found.seen(Stopped) == [Stopped(releases, "the privacy budget is spent")]
+    assert len(found.batches) == releases
+    stated = found.ledger.statement()
+    assert (stated.releases_per_row, stated.label_epsilon_total) == (epochs, float(epochs))
+
+
+def test_a_budget_that_pays_exactly_is_spent_to_the_end():
+    tables = SPLITS["halves"]
+    whole = talk(tables, noisy(epochs=3), budget=3.0)
+    assert whole.seen(Stopped) == []
+    assert whole.ledger.statement().label_epsilon_total == 3.0
+    assert whole.weights.tolist() == talk(tables, noisy(epochs=3)).weights.tolist()
+
+
+def test_rounding_in_the_last_bit_does_not_cost_a_release():
+    """Three times 0.1 is above 0.3 in floating point."""
+    found = talk(SPLITS["halves"], noisy(epsilon=0.2, epochs=4), budget=0.3)
+    assert found.ledger.statement().releases_per_row == 3
+
+
+def test_where_the_budget_pays_for_nothing_nothing_is_released():
+    found = talk(SPLITS["halves-and-intercept"], noisy(), budget=0.5)
+    assert [type(each) for each in found.said_by("bob")] == [Hello, BatchSeed, BudgetSpent]
+    assert found.weights.tolist() == [0.0] * 5
+    assert found.ledger.statement().label_epsilon_total == 0.0
+    assert found.seen(Progress) == []
+
+
+def test_the_budgets_end_depends_on_no_label():
+    """The only message whose time might tell something comes at the same iteration."""
+    tables, agreed = SPLITS["halves-and-intercept"], noisy(epochs=6)
+    ends = [
+        talk(world, agreed, budget=2.5).said_by("bob")[-1] for world in (tables, flipped(tables))
+    ]
+    assert ends == [BudgetSpent(10), BudgetSpent(10)]
+
+
+# --- a peer that does not keep to it -------------------------------------------------------------
+
+ROWS = 6
+TABLES = Tables.make(rows=ROWS, alice=3)
+AGREED = noisy(batch_size=4, epochs=1)  # batches of 4 and 2 rows
+SEED = BatchSeed(PublicBytes(bytes(32)))
+EVENT = AdditiveNoise(2.0)
+
+
+def residues_of(count: int, iteration: int = 0) -> NoisyResidues:
+    return NoisyResidues(iteration, Released(np.arange(count, dtype=np.int64), EVENT))
+
+
+def reals_of(count: int, iteration: int = 0) -> RealResidues:
+    return RealResidues(iteration, Released(np.zeros(count), EVENT))
+
+
+def alice_after(*messages: Message, terms: Agreement = AGREED) -> ByHand[FloatArray]:
+    side = ByHand("alice", alice_program(TABLES, terms))
+    for message in (hello("bob", TABLES, terms), *messages):
+        side.feed(message)
+    return side
+
+
+def test_alice_goes_on_with_a_bob_who_keeps_to_it():
+    side = alice_after(SEED, residues_of(4), residues_of(2, 1))
+    assert side.driver.finished
+    sizes = [len(each.scores) for each in side.said if isinstance(each, PartialScores)]
+    assert sizes == [4, 2]
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_alice_ends_with_what_she_has_where_the_budget_is_spent(turn):
+    before = [residues_of(4)][:turn]
+    side = alice_after(SEED, *before)
+    side.feed(BudgetSpent(turn))
+    assert side.driver.finished
+    assert np.any(side.driver.result) == bool(turn)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        hello("bob", TABLES, AGREED),
+        KeyOffer(PublicBytes(b"")),
+        SEED,
+        PartialScores(0, np.zeros(4)),
+        EncryptedResidues(0, EncryptedVector(bytes(32), 4)),
+        RevealedGradient(0, Released.unprotected((1, 2, 3))),
+    ],
+    ids=lambda message: type(message).__name__,
+)
+def test_alice_refuses_every_message_that_is_no_reply(message):
+    side = alice_after(SEED)
+    assert side.driver.expects == "ResidueReply"
+    name = type(message).__name__
+    with pytest.raises(RemoteProtocolError, match=f"sent {name} where ResidueReply was due"):
+        side.feed(message)
+
+
+def test_the_replies_are_those_three():
+    replies = {kind for kind in MESSAGES if issubclass(kind, ResidueReply)}
+    assert replies == {NoisyResidues, RealResidues, BudgetSpent}
+
+
+@pytest.mark.parametrize("message", [residues_of(4), KeyOffer(PublicBytes(b""))])
+def test_alice_refuses_everything_but_the_seed_before_the_seed(message):
+    side = alice_after()
+    with pytest.raises(RemoteProtocolError, match="where BatchSeed was due"):
+        side.feed(message)
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_alice_refuses_a_batch_seed_of_another_length(length):
+    side = alice_after()
+    with pytest.raises(RemoteProtocolError, match=f"batch seed has {length} bytes"):
+        side.feed(BatchSeed(PublicBytes(bytes(length))))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 1000])
+@pytest.mark.parametrize("noise", ["discrete", "continuous"])
+def test_alice_refuses_another_number_of_residues(noise, count):
+    """Two would fit the second, short batch, not this one."""
+    side = alice_after(SEED, terms=noisy(batch_size=4, epochs=1, noise=noise))
+    message = residues_of(count) if noise == "discrete" else reals_of(count)
+    with pytest.raises(RemoteProtocolError, match=f"released {count} residues where 4 are due"):
+        side.feed(message)
+
+
+@pytest.mark.parametrize("iteration", [-1, 1, 2**63 - 1])
+@pytest.mark.parametrize("kind", [residues_of, reals_of])
+def test_alice_refuses_residues_of_another_iteration(kind, iteration):
+    message = kind(4, iteration)
+    name = type(message).__name__
+    with pytest.raises(
+        RemoteProtocolError, match=f"{name} is for iteration {iteration} where 0 was due"
+    ):
+        alice_after(SEED).feed(message)
+
+
+def test_alice_refuses_an_end_of_the_budget_at_another_iteration():
+    with pytest.raises(RemoteProtocolError, match="BudgetSpent is for iteration 5 where 0 was due"):
+        alice_after(SEED).feed(BudgetSpent(5))
+
+
+@pytest.mark.parametrize(
+    ("agreed", "message", "sent"),
+    [("discrete", reals_of(4), "continuous"), ("continuous", residues_of(4), "discrete")],
+)
+def test_alice_refuses_noise_of_another_kind_than_agreed(agreed, message, sent):
+    side = alice_after(SEED, terms=noisy(batch_size=4, epochs=1, noise=agreed))
+    with pytest.raises(RemoteProtocolError, match=f"noise is {sent} where {agreed} is agreed"):
+        side.feed(message)
+
+
+def bob_after(*messages: Message, ledger: Ledger | None = None) -> ByHand[FloatArray]:
+    side = ByHand("bob", bob_program(TABLES, AGREED, ledger=ledger))
+    for message in (hello("alice", TABLES, AGREED), *messages):
+        side.feed(message)
+    return side
+
+
+@pytest.mark.parametrize("rows", [0, 2, 5])
+def test_bob_refuses_another_number_of_scores_and_charges_nothing(rows):
+    ledger = Ledger(ROWS, "test")
+    side = bob_after(ledger=ledger)
+    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows where 4 are due"):
+        side.feed(PartialScores(0, np.zeros(rows)))
+    assert ledger.statement().releases_per_row == 0
+    assert not any(isinstance(each, ResidueReply) for each in side.said)
+
+
+@pytest.mark.parametrize("message", [residues_of(4), BudgetSpent(0), SEED])
+def test_bob_refuses_what_is_his_own_to_say(message):
+    with pytest.raises(RemoteProtocolError, match="where PartialScores was due"):
+        bob_after().feed(message)
+
+
+@pytest.mark.parametrize("scale", [1e300, -1e300])
+def test_bob_survives_the_largest_scores(monkeypatch, scale):
+    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    side = bob_after(PartialScores(0, np.full(4, scale)))
+    reply = side.said[-1]
+    assert isinstance(reply, NoisyResidues)
+    assert set(np.abs(reply.residues.value).tolist()) <= {0, 2**20}
+
+
+def test_bob_refuses_labels_of_other_rows():
+    turned = replace(TABLES, labels=TABLES.labels.take(np.arange(ROWS)[::-1]))
+    with pytest.raises(RowOrderError):
+        ByHand("bob", bob_program(turned, AGREED))

@@ -1,0 +1,188 @@
+"""The page in a real Chromium: it asks for nothing, folds open, shows by day, night, on paper."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tacit.report import html
+from tests.report.samples import RECORDS
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, or a skip by name."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"no {', '.join(NAMES)} on PATH: THE PAGE WAS NOT SEEN BY A BROWSER")
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+        yield running
+        running.close()
+
+
+class Seen:
+    """A page, and what it did while it was looked at."""
+
+    def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
+        self.page = browser.new_page(viewport={"width": 1000, "height": 900}, **options)
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.goto(path.as_uri())
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    found = {}
+    for name, record in RECORDS.items():
+        found[name] = folder / f"{name}.html"
+        found[name].write_text(html.render(record()), encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def look(browser, pages):
+    """Call with a record's name: the page, closed after the test."""
+    seen: list[Seen] = []
+
+    def opened(name: str, **options: Any) -> Seen:
+        seen.append(Seen(browser, pages[name], **options))
+        return seen[-1]
+
+    yield opened
+    for each in seen:
+        each.page.close()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_page_asks_for_nothing_and_complains_of_nothing(look, pages, name):
+    seen = look(name)
+    assert [url for url in seen.requests if url != "data:,"] == [pages[name].as_uri()]
+    assert seen.complaints == []
+    assert seen.page.evaluate("document.scripts.length") == 0
+
+
+def test_names_of_markup_run_nothing(look):
+    page = look("hostile").page
+    assert page.title().startswith("The messages tell Alice about the labels")
+    assert page.locator("img, script, iframe").count() == 0
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_headings_are_in_order_and_landmarks_are_there(look, name):
+    page = look(name).page
+    assert page.locator("html").get_attribute("lang") == "en"
+    for landmark in ("banner", "main", "contentinfo", "navigation"):
+        assert page.get_by_role(landmark).count() == 1
+    levels = page.eval_on_selector_all("h1, h2, h3", "all => all.map(one => +one.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_title_and_headings(look):
+    page = look("leaking").page
+    assert page.title().startswith("Alice can tell every label – Tacit audit of breast-cancer")
+    assert page.locator("h2").all_inner_texts() == [
+        "Alice can tell every label",
+        "Attacks beside the controls",
+        "Leakage over epochs",
+        "The ledger",
+        "Everything Alice received",
+        "How good the model is",
+        "Details",
+    ]
+    assert page.get_by_role("img").count() == 3
+    assert look("hybrid").page.get_by_role("heading", name="Who is in the batch").count() == 1
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_table_has_headers_and_every_figure_a_caption(look, name):
+    page = look(name).page
+    bare = "all => all.filter(one => !one.querySelector('thead th[scope=col]')).length"
+    assert page.locator("table").count() > 2
+    assert page.eval_on_selector_all("table", bare) == 0
+    missing = "all => all.filter(one => !one.querySelector('figcaption')).length"
+    assert page.eval_on_selector_all("figure", missing) == 0
+
+
+def test_folds_open_and_close_by_mouse_and_keyboard(look):
+    page = look("leaking").page
+    fold = page.locator("details", has=page.get_by_text("Configuration", exact=True))
+    inside = fold.locator("dl")
+    assert not inside.is_visible()
+    fold.locator("summary").click()
+    assert inside.is_visible()
+    fold.locator("summary").click()
+    assert not inside.is_visible()
+    fold.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert inside.is_visible()
+    page.keyboard.press("Space")
+    assert not inside.is_visible()
+
+
+def test_the_keyboard_reaches_every_fold_and_link(look):
+    page = look("leaking").page
+    wanted = page.locator("summary, nav a").count()
+    reached = set()
+    for _ in range(wanted + 20):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "document.activeElement.matches('summary, nav a')"
+                " ? document.activeElement.textContent : ''"
+            )
+        )
+    assert len(reached - {""}) == wanted
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_nothing_sticks_out_on_a_phone(look, name):
+    page = look(name).page
+    page.set_viewport_size({"width": 360, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_day_and_night_differ_and_neither_is_empty(look):
+    day = look("leaking", color_scheme="light").page
+    night = look("leaking", color_scheme="dark").page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert day.evaluate(ground) == "rgb(245, 246, 248)"
+    assert night.evaluate(ground) == "rgb(18, 21, 26)"
+    pictures = {page.screenshot(full_page=True) for page in (day, night)}
+    assert len(pictures) == 2
+    assert min(map(len, pictures)) > 50_000
+
+
+def test_on_paper_it_is_light_and_everything_is_unfolded(look):
+    page = look("leaking", color_scheme="dark").page
+    folded = page.locator("details dd").last
+    assert not folded.is_visible()
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 40)"
+    assert all(each.is_visible() for each in page.locator("details dd").all())
+    printed = page.pdf(format="A4")
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 20_000

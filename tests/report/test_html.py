@@ -1,0 +1,100 @@
+"""The page as text: one file, nothing outside, everything escaped."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tacit.report import html
+from tests.report.samples import RECORDS, hostile, leaking, quiet
+
+LARGEST = 2 << 20
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_page_is_one_small_file_without_script_or_request(name):
+    page = html.render(RECORDS[name]())
+    assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
+    assert page.endswith("</html>\n")
+    assert len(page.encode()) < LARGEST
+    assert "<script" not in page
+    assert not re.search(r'(?:src|href)="(?!#|data:,")', page)
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+def test_the_largest_page_is_below_two_megabytes():
+    record = leaking()
+    record["preparation"] = ["c" * 400] * 20_000
+    record["notes"] = ["n" * 400] * 20_000
+    assert len(html.render(record).encode()) < LARGEST
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_identifiers_are_unique_and_references_resolve(name):
+    page = html.render(RECORDS[name]())
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    named = re.findall(r'aria-labelledby="([^"]+)"', page)
+    links = re.findall(r'href="#([^"]+)"', page)
+    assert {each for group in named for each in group.split()} | set(links) <= set(ids)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_every_heading_cell_says_what_it_heads(name):
+    page = html.render(RECORDS[name]())
+    assert not re.findall(r"<th(?! scope=)[ >]", page)
+
+
+def test_names_are_words_and_nothing_else():
+    page = html.render(hostile())
+    assert "&lt;script&gt;document.title=" in page
+    assert "<img" not in page
+    assert "\u202e" not in page
+
+
+def test_infinity_is_a_word():
+    page = html.render(leaking())
+    assert '<p class="big">infinite</p>' in page
+    assert ">inf<" not in page
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_no_page_calls_anything_safe(name):
+    said = re.sub(r"<style>.*?</style>", "", html.render(RECORDS[name]()), flags=re.DOTALL)
+    assert not re.search(r"\bsafe\b|\bsecure\b", said)
+
+
+def colours(page: str) -> list[dict[str, str]]:
+    """The light page's colours, and the dark one's."""
+    return [
+        dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", page, flags=re.DOTALL)
+    ]
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    line = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * line[0] + 0.7152 * line[1] + 0.0722 * line[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_words_stand_out_from_their_ground():
+    """WCAG 2.2 AA: 4.5 for text, 3 for what a picture draws."""
+    both = colours(html.render(quiet()))
+    assert len(both) == 2
+    for palette in both:
+        for ground in ("page", "surface"):
+            for ink in ("ink", "muted", "link"):
+                assert contrast(palette[ink], palette[ground]) >= 4.5
+        for ink in ("leak", "amber", "calm"):
+            assert contrast(palette[ink], palette["surface"]) >= 4.5
+            assert contrast(palette[ink], palette[f"{ink}-soft"]) >= 4.5
+        for number in range(1, 7):
+            assert contrast(palette[f"s{number}"], palette["surface"]) >= 3
