@@ -70,7 +70,19 @@ def wide():
     return run(batch_size=65, epochs=10)
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+# Those that solve for the residues; signs, norms and directions only guess at them.
+SOLVERS = [
+    attack
+    for attack in ATTACKS
+    if attack.name in ("exact-solve", "least-squares", "sparse", "known-scores", "stacking")
+]
+
+
+def test_every_solver_is_registered():
+    assert len(SOLVERS) == 5
+
+
+@pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
 def test_recovers_every_label_where_rows_are_fewer_than_columns(attack, plain):
     view, truth = plain
     guess = attack.infer(view).completed(ModelOnlyControl().infer(view))
@@ -79,7 +91,7 @@ def test_recovers_every_label_where_rows_are_fewer_than_columns(attack, plain):
     assert score.auc == 1.0
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+@pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
 def test_recovers_every_label_of_a_canary_run(attack, canary):
     view, truth = canary
     assert judge(attack.name, attack.infer(view), truth).accuracy == 1.0

@@ -114,6 +114,11 @@ def test_refuses_what_does_not_fit(table):
     features, labels = table
     with pytest.raises(ShapeError):
         train_centralised(features, labels[:-1], [], LearningRate(1.0), Penalty())
-    empty = [np.arange(0)]
-    with pytest.raises(ShapeError):
-        train_centralised(features, labels, empty, LearningRate(1.0), Penalty())
+
+
+def test_an_empty_batch_costs_its_penalty_alone(table):
+    features, labels = table
+    rate, penalty = LearningRate(0.5), Penalty(l2=0.2)
+    once = train_centralised(features, labels, [np.arange(ROWS)], rate, penalty)
+    more = train_centralised(features, labels, [np.arange(ROWS), np.arange(0)], rate, penalty)
+    np.testing.assert_allclose(more, once * (1 - 0.5 * 0.2))

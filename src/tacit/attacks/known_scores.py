@@ -1,4 +1,4 @@
-"""``known-scores``: where Alice knows the score of a row, its residue is one of two or three values.
+"""``known-scores``: where Alice knows a row's score, its residue is one of two or three values.
 
 With all columns at Alice (as in the paper) her score is the model's, so that ``r_i`` is ``1 - f_i``
 or ``-f_i``, in ``hybrid`` times ``s = batch_size / k`` or else 0, and there is nothing else to find
@@ -21,17 +21,17 @@ import numpy as np
 from tacit.arrays import BoolArray, FloatArray
 from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
 from tacit.attacks.linear import gradients
-from tacit.attacks.posterior import SWEEPS, Law, gather, scores_exact
-from tacit.attacks.recovery import Notebook, Recovered, System, evenly, on_cores
+from tacit.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
+from tacit.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
 from tacit.attacks.states import Search
 from tacit.protocol.events import GradientSeen
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
 
 # Log-odds at which a label is taken as known while others are searched for; integers check it.
-SURE_ODDS = 12.0
-# A few at a time, so that what is proven helps the next ones, and the budget is kept.
-_CHUNK = 8
+_SURE = 10.0
+# Work of one sweep over the batches, rows times squared columns: half a minute at most.
+_MOST_WORK = 2e10
 # So many searches in a row that prove nothing, and the rest is not tried.
 _PATIENCE = 48
 
@@ -50,7 +50,7 @@ class KnownScoresAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def __init__(
-        self, most_batches: int = 16_384, seconds: float = 1.0, budget: float = 90.0
+        self, most_batches: int = 65_536, seconds: float = 1.0, budget: float = 120.0
     ) -> None:
         self.most_batches = most_batches
         self.seconds = seconds
@@ -59,21 +59,21 @@ class KnownScoresAttack(Attack):
     def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
         """Hears every batch, then proves what it can."""
         every = gradients(view)
-        batches = evenly(every, self.most_batches)
-        exact = [seen for seen in batches if scores_exact(view, seen)]
+        batches = evenly(every, affordable(every, self.most_batches))
+        exact = scattered([seen for seen in batches if scores_exact(view, seen)])
         heard, total = SWEEPS * len(batches), SWEEPS * len(batches) + len(exact)
         odds = gather(view, batches, progress=lambda done, _: progress(done, total))
         notes = Notebook(view.features.rows)
-        searched = certified = done = 0
-        start, last = time.perf_counter(), 0
+        searched = certified = last = done = 0
+        start = time.perf_counter()
 
         def recover(seen: GradientSeen) -> Recovered | None:
-            spent = time.perf_counter() - start > self.budget or searched - last > _PATIENCE
-            if spent or not notes.open(seen):
+            late = time.perf_counter() - start > self.budget or searched - last > _PATIENCE
+            if late or not notes.open(seen):
                 return None
             return recover_states(view, seen, odds, notes.certain, self.seconds)
 
-        for found in on_cores(recover, exact, _CHUNK):
+        for found in on_cores(recover, exact):
             done += 1
             progress(heard + done, total)
             if found is None:
@@ -83,9 +83,17 @@ class KnownScoresAttack(Attack):
                 certified, last = certified + 1, searched
                 notes.settle(found)
                 rows = found.seen.rows[found.certain]
-                odds[rows] = notes.signs[rows] * np.maximum(np.abs(odds[rows]), SURE_ODDS)
-        remark = _remark(batches, every, searched, certified, view.scores_known)
-        return notes.guess(odds, remark)
+                odds[rows] = notes.signs[rows] * np.maximum(np.abs(odds[rows]), _SURE)
+        heard_of = f"heard {len(batches)} of {len(every)} batches"
+        proof = f"searched {searched}, of which {certified} are certified to the last bit"
+        guessed = "" if view.scores_known else "; scores are estimated, as Bob has columns"
+        return notes.guess(odds, f"{heard_of}, {proof}{guessed}")
+
+
+def affordable(every: Sequence[GradientSeen], most: int) -> int:
+    """How many batches can be heard in reasonable time, at most so many."""
+    work = max((len(seen.rows) * len(seen.gradient) ** 2 for seen in every), default=1)
+    return max(1, min(most, int(_MOST_WORK / work)))
 
 
 def recover_states(
@@ -105,27 +113,16 @@ def recover_states(
         seconds: The most that a search may take.
     """
     system, likely = System.of(view, seen), odds[seen.rows]
+    fixed = certain[seen.rows]
+    if view.scores_known:
+        # Odds from estimated scores may be wrong however large they are.
+        fixed = fixed | (np.abs(likely) >= _SURE)
     f = view.probabilities(seen.rows, seen.weights)
-    proven = certain[seen.rows]
-    for fixed in (proven | (np.abs(likely) >= SURE_ODDS), proven):
-        search = Search(system, Law.of(view), f, likely, fixed, seconds)
-        states = search.find()
-        steps = None if states is None else search.proven(states)
-        if states is not None and steps is not None:
-            return Recovered.proven(system, steps, states != 0, search.unique(states))
-        if (fixed == proven).all():
-            break
-    return Recovered.nothing(seen)
-
-
-def _remark(
-    batches: Sequence[GradientSeen],
-    every: Sequence[GradientSeen],
-    searched: int,
-    certified: int,
-    known: bool,
-) -> str:
-    heard = f"heard {len(batches)} of {len(every)} batches"
-    proof = f"searched {searched}, of which {certified} certified to the last bit"
-    guessed = "" if known else "; Bob has columns, so scores are estimated after the first batch"
-    return f"{heard}, {proof}{guessed}"
+    member = hear(view, seen, likely).member
+    search = Search(system, Law.of(view), f, likely, member, fixed, seconds)
+    states = search.find()
+    steps = None if states is None else search.proven(states)
+    if states is None or steps is None:
+        return Recovered.nothing(seen)
+    size = int(np.count_nonzero(states))
+    return Recovered.proven(system, steps, size, search.unique(states))

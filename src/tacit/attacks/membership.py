@@ -1,69 +1,98 @@
-"""Who is in a hidden batch, and how many: what ``hybrid``'s randomised response claims to hide.
+"""Who is in a hidden batch, and how many: what ``hybrid``'s randomised response was to hide.
 
-The rows that basis pursuit gives a residue (``sparse``) are taken for the true batch. Where it
-finds none to the last bit, and Alice knows the scores, the integer program of ``known-scores`` is
-tried as well.
+The response tells Alice which rows to score, and claims epsilon for each bit of whether a row is
+meant. The gradient of the same iteration then tells the rest. Where her scores are the model's,
+the labels' evidence of the run is heard first and each batch is searched for the states that fit;
+elsewhere the sparsest residues that fit stand for the members. An iteration that neither certifies
+takes the likelier answer for each row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from tacit.arrays import IndexArray
+from tacit.arrays import FloatArray, IndexArray
 from tacit.attacks.base import Announce, quietly
-from tacit.attacks.known_scores import recover_states
+from tacit.attacks.known_scores import affordable, recover_states
 from tacit.attacks.linear import gradients
-from tacit.attacks.posterior import gather, scores_exact
+from tacit.attacks.posterior import SWEEPS, gather, hear, scores_exact
 from tacit.attacks.recovery import Recovered, evenly, on_cores
 from tacit.attacks.sparse import recover_sparse
 from tacit.protocol.events import GradientSeen
 from tacit.view.alice_view import AliceView
+from tacit.view.signals import Signal
 
-MOST_ITERATIONS = 200
-_SECONDS = 0.5
+NEEDS = frozenset({Signal.FEATURES, Signal.GRADIENTS, Signal.RESPONSE})
+# How many batches are heard for the labels, which help to tell the members.
+_MOST_HEARD = 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class MembershipGuess:
-    """One iteration: the rows that Alice scored, and those she takes for the batch.
+    """The true batch of one iteration, guessed.
 
-    ``certified`` says that the guess satisfies the gradient's integers to the last bit.
+    Args:
+        iteration: Which one.
+        asked: The rows that Alice scored.
+        members: Those of them that she takes for the true batch.
+        size: How many she takes it to have.
+        certified: The integers hold to the last bit. Members whose residue rounds to zero are
+            counted in ``size``, but nobody can tell which rows they are.
     """
 
     iteration: int
     asked: IndexArray = field(repr=False)
     members: IndexArray = field(repr=False)
+    size: int
     certified: bool
 
 
 def guess_membership(
-    view: AliceView, most: int = MOST_ITERATIONS, progress: Announce = quietly
-) -> list[MembershipGuess]:
-    """A guess for at most so many iterations, spread evenly over the run.
+    view: AliceView, most: int = 200, seconds: float = 1.0, progress: Announce = quietly
+) -> tuple[MembershipGuess, ...]:
+    """Guesses the true batch of iterations that are spread evenly over the run.
 
     Args:
-        view: What Alice knows; batches must be hidden.
-        most: How many iterations to look at.
-        progress: Called with how many are done, and of how many.
+        view: What Alice knows; it must hold what ``NEEDS`` names.
+        most: How many iterations.
+        seconds: The most that the search of one may take.
+        progress: Told as batches are done.
+
+    Returns:
+        One guess for each; none where batches are not hidden.
     """
-    batches = evenly(gradients(view), most)
-    odds = gather(view, batches)
-    nothing = np.zeros(view.features.rows, dtype=bool)
+    if not view.signals >= NEEDS:
+        return ()
+    every = gradients(view)
+    heard = evenly(every, affordable(every, _MOST_HEARD))
+    chosen = evenly(every, most)
+    total = SWEEPS * len(heard) + len(chosen)
+    odds = gather(view, heard, progress=lambda done, _: progress(done, total))
+    unproven = np.zeros(len(odds), dtype=bool)
 
     def recover(seen: GradientSeen) -> Recovered:
-        found = recover_sparse(view, seen, _SECONDS)
-        if found.certified or not scores_exact(view, seen):
-            return found
-        proven = recover_states(view, seen, odds, nothing, _SECONDS)
-        return proven if proven.certified else found
+        if not scores_exact(view, seen):
+            return recover_sparse(view, seen, seconds)
+        return recover_states(view, seen, odds, unproven, seconds)
 
-    guesses = []
-    for found in on_cores(recover, batches):
-        members = found.seen.rows[found.members]
-        guesses.append(
-            MembershipGuess(found.seen.iteration, found.seen.rows, members, found.certified)
-        )
-        progress(len(guesses), len(batches))
-    return guesses
+    guesses: list[MembershipGuess] = []
+    for found in on_cores(recover, chosen):
+        guesses.append(_guess(found, lambda seen: hear(view, seen, odds[seen.rows]).member))
+        progress(SWEEPS * len(heard) + len(guesses), total)
+    return tuple(guesses)
+
+
+def _guess(found: Recovered, likely: Callable[[GradientSeen], FloatArray]) -> MembershipGuess:
+    """What was recovered; where that is no more than an estimate, the likelier answers."""
+    seen = found.seen
+    if found.certified:
+        members, size = found.members, found.size
+    else:
+        chances = likely(seen)
+        members = chances > 0
+        # The expected number, which is nearer than the number of rows above one half.
+        size = round(float(np.sum(1.0 / (1.0 + np.exp(-np.clip(chances, -30.0, 30.0))))))
+    return MembershipGuess(seen.iteration, seen.rows, seen.rows[members], size, found.certified)

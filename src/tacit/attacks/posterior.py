@@ -81,7 +81,7 @@ class Belief:
 
     Args:
         evidence: Log-odds of label 1 that this batch adds.
-        member: The probability that a row is in the true batch.
+        member: Log-odds that a row is in the true batch; infinite where none is hidden.
     """
 
     evidence: FloatArray = field(repr=False)
@@ -146,13 +146,13 @@ def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
 
     if share == 1.0:
         evidence = fits(one) - fits(zero)
-        member = np.ones(len(f))
+        member = np.full(len(f), np.inf)
     else:
         absent = np.log1p(-share) - seen_at**2 / (2 * spread) - 0.5 * np.log(spread)
         as_one, as_zero = np.log(share) + fits(one), np.log(share) + fits(zero)
         evidence = np.logaddexp(absent, as_one) - np.logaddexp(absent, as_zero)
         present = np.logaddexp(as_one - np.logaddexp(0.0, -odds), as_zero - np.logaddexp(0.0, odds))
-        member = expit(present - absent)
+        member = present - absent
     return Belief(np.clip(evidence, -_MOST_EVIDENCE, _MOST_EVIDENCE), member)
 
 

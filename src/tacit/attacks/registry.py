@@ -28,7 +28,7 @@ ATTACKS: tuple[LabelAttack, ...] = (
 
 def rehearsal_attacks() -> tuple[LabelAttack, ...]:
     """The same attacks, some content with fewer batches: for a check that takes seconds."""
-    fewer = {
+    fewer: dict[str, LabelAttack] = {
         SparseAttack.name: SparseAttack(most_batches=60, seconds=0.3),
         KnownScoresAttack.name: KnownScoresAttack(most_batches=300, seconds=0.3, budget=2.0),
     }

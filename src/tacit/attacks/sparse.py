@@ -1,10 +1,9 @@
-"""``sparse``: the residues of smallest sum among all that fit, basis pursuit (Chen, Donoho
-and Saunders 1998).
+"""``sparse``: basis pursuit, the residues of smallest sum among all that fit.
 
 Where most rows of a batch have no residue (``hybrid`` sets all but the true batch to zero), the
-vector that minimises ``|r|_1`` subject to ``X^T r = g`` and ``|r| <= largest`` is the true one, up
-to a share of rows that grows with the number of equations (Donoho and Tanner 2009): more unknowns
-than equations is no protection.
+vector that minimises ``|r|_1`` subject to ``X^T r = g`` and ``|r| <= largest`` is the true one
+(Chen, Donoho and Saunders 1998), as long as the true batch is small enough for the number of
+independent equations (Donoho and Tanner 2009). More unknowns than equations is no protection.
 
 The linear program's vertex has at most as many rows as there are independent equations. They are
 fitted once more, rounded to the residues' grid, and the integer equations are checked to the last
@@ -20,6 +19,7 @@ its residue with another is not called certain either.
 
 from __future__ import annotations
 
+import time
 from math import comb, log2
 
 import numpy as np
@@ -35,6 +35,7 @@ from tacit.attacks.recovery import (
     evenly,
     independent_columns,
     on_cores,
+    scattered,
 )
 from tacit.protocol.events import GradientSeen
 from tacit.view.alice_view import AliceView
@@ -52,25 +53,32 @@ class SparseAttack(Attack):
     Args:
         most_batches: How many batches are looked at, spread evenly over the run.
         seconds: The most that one linear program may take.
+        budget: Seconds after which no further one begins.
     """
 
     name = "sparse"
     reference = "basis pursuit: Chen, Donoho and Saunders (1998)"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def __init__(self, most_batches: int = 16_384, seconds: float = 1.0) -> None:
+    def __init__(
+        self, most_batches: int = 32_768, seconds: float = 1.0, budget: float = 150.0
+    ) -> None:
         self.most_batches = most_batches
         self.seconds = seconds
+        self.budget = budget
 
     def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
         """Recovers batch after batch; estimates are summed, certified signs stand."""
         every = gradients(view)
-        batches = evenly(every, self.most_batches)
+        batches = scattered(evenly(every, self.most_batches))
         notes, total = Notebook(view.features.rows), np.zeros(view.features.rows)
         tried = certified = failed = done = 0
+        start = time.perf_counter()
 
         def recover(seen: GradientSeen) -> Recovered | None:
-            return recover_sparse(view, seen, self.seconds) if notes.open(seen) else None
+            late = time.perf_counter() - start > self.budget
+            useful = notes.open(seen) and not late
+            return recover_sparse(view, seen, self.seconds) if useful else None
 
         for found in on_cores(recover, batches):
             done += 1
@@ -100,7 +108,8 @@ def recover_sparse(view: AliceView, seen: GradientSeen, seconds: float = 1.0) ->
         (solved,) = solve(view, [seen])
         if solved.exact:
             steps = np.rint(solved.residues / system.step).astype(np.int64)
-            return Recovered.proven(system, steps, steps != 0, np.ones(len(steps), dtype=bool))
+            size = int(np.count_nonzero(steps))
+            return Recovered.proven(system, steps, size, np.ones(len(steps), dtype=bool))
     matrix = system.matrix
     columns = independent_columns(matrix)
     found = _pursue(matrix[:, columns], system.target[columns], seen.largest, seconds)
@@ -143,7 +152,7 @@ def _certified(system: System, residues: FloatArray, rank: int) -> Recovered | N
     if chance > -_CERTAIN_BITS:
         return None
     _, number, count = np.unique(np.abs(steps), return_inverse=True, return_counts=True)
-    return Recovered.proven(system, steps, members, members & (count[number] == 1))
+    return Recovered.proven(system, steps, size, members & (count[number] == 1))
 
 
 def _remark(tried: int, batches: int, certified: int, failed: int) -> str:

@@ -14,6 +14,13 @@ twice the independent equations that alone is usually integral (Cover 1965), bey
 A state that is found is turned into the integers that Bob must have encoded, and these are checked
 to the last bit. Rows whose residue is next to nothing fit in any state; they are fitted as free
 integers afterwards, if they are few.
+
+Is it the only one? Other labels for the same rows would need flips ``w >= 0`` of some of them with
+``sum_i w_i s_i x_i = 0``, where ``s_i`` is +1 for label 1 and -1 for label 0; a linear program
+finds the largest set of rows that can take part, and all others are proven. Another *true batch* is
+ruled out by chance: its residues would have to meet every integer equation with other values of f.
+Where all f are alike (the first iteration) or too many rows could be flipped, the integer program
+is asked for another solution, and only its "there is none" counts.
 """
 
 from __future__ import annotations
@@ -21,17 +28,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, milp
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, linprog, milp
 
 from tacit.arrays import BoolArray, FloatArray, IntArray
 from tacit.attacks.posterior import Law
-from tacit.attacks.recovery import System, independent_columns, independent_rows
+from tacit.attacks.recovery import System, independent_columns
 
-INFEASIBLE = 2
+# SciPy's word for it.
+_INFEASIBLE = 2
 # Log-odds beyond this are not told apart in a search.
 _MOST_ODDS = 12.0
 # Residues of fewer steps than this may be lost in the tolerance of a search.
 _FAINT_STEPS = 256
+# A flip of less than this is a solver's rounding.
+_MOVED = 1e-6
 # How often rows that turn out to be exchangeable are set aside.
 _ROUNDS = 3
 
@@ -45,6 +55,7 @@ class Search:
         law: What everybody knows about it.
         f: The probabilities with which Bob made the residues.
         odds: Log-odds of label 1, to look first where it is likely.
+        member: Log-odds of being in the true batch, likewise.
         fixed: Where the label is taken as the sign of ``odds``.
         seconds: The most that a search may take.
     """
@@ -53,13 +64,20 @@ class Search:
     law: Law
     f: FloatArray = field(repr=False)
     odds: FloatArray = field(repr=False)
+    member: FloatArray = field(repr=False)
     fixed: BoolArray = field(repr=False)
     seconds: float
 
     def find(self) -> IntArray | None:
         """+1 for label 1, -1 for label 0, 0 for a row outside the batch; None if none is found."""
-        # Any state that fits will do: the integers decide whether it is the true one.
-        return self._states(self._solve(self._costs(), [], gap=np.inf))
+        odds = np.clip(self.odds, -_MOST_ODDS, _MOST_ODDS)
+        if self.law.design is None:
+            costs = -odds
+        else:
+            member = np.clip(self.member, -_MOST_ODDS, _MOST_ODDS)
+            as_one, as_zero = np.logaddexp(0.0, -odds), np.logaddexp(0.0, odds)
+            costs = np.concatenate([as_one - member, as_zero - member])
+        return self._states(self._solve(costs, []))
 
     def proven(self, states: IntArray) -> IntArray | None:
         """The integers that Bob encoded, if they are these rows' and hold to the last bit."""
@@ -67,110 +85,128 @@ class Search:
         left = self.system.missing(steps)
         if left is None:
             return None
-        if not left.any():
-            return steps
-        return self._refitted(steps)
+        return self._refitted(steps) if left.any() else steps
 
     def unique(self, states: IntArray) -> BoolArray:
-        """The members that have the same state in every solution, as far as a search can prove."""
-        members = states != 0
-        generic = self.law.design is None or bool(np.ptp(self.f) > 0)
-        if generic and independent_rows(self.system.features[members]):
-            # Labels of the same rows cannot be exchanged, and other rows have other values.
-            return members
-        open_rows = members.copy()
+        """The members that have the same state in every solution, as far as that is proven."""
+        members: BoolArray = states != 0
+        if self.law.design is None or np.ptp(self.f) > 0:
+            firm: BoolArray = members & ~exchangeable(self.system.matrix, states)
+            if firm.any():
+                return firm
         apart = replace(self, fixed=np.zeros(len(states), dtype=bool))
         for _ in range(_ROUNDS):
-            found = apart._other(states, open_rows)
-            if found.status == INFEASIBLE:
-                return open_rows
+            found = apart._other(states, members)
+            if found.status == _INFEASIBLE:
+                return members
             other = apart._states(found)
             if other is None:
                 break
-            open_rows &= other == states
+            members &= other == states
         return np.zeros(len(states), dtype=bool)
-
-    @property
-    def _hidden(self) -> bool:
-        return self.law.design is not None
 
     def _encoded(self, states: IntArray) -> IntArray:
         """As Bob encodes them: the nearest grid point of ``s (y - f)``."""
         members = states != 0
         residues = np.where(members, (states > 0) - self.f, 0.0)
-        if self._hidden:
+        if self.law.design is not None:
             residues = residues * (self.law.batch_size / max(1, int(members.sum())))
         return np.rint(residues * 2.0**self.system.residue_bits).astype(np.int64)
 
     def _refitted(self, steps: IntArray) -> IntArray | None:
         """The integers with those of faint rows, in whatever state, made to fit."""
+        largest = _FAINT_STEPS * self.system.seen.largest
         faint = np.minimum(self.f, 1.0 - self.f) < _FAINT_STEPS * self.system.step
-        faint &= np.abs(steps) < _FAINT_STEPS * self.law.batch_size
+        faint &= np.abs(steps) <= largest
         kept = np.where(faint, 0, steps)
         left = self.system.missing(kept)
         if left is None:
             return None
         fitted = self.system.fitted(np.flatnonzero(faint), left.astype(np.float64))
-        if fitted is None or np.abs(fitted).max() > _FAINT_STEPS * self.law.batch_size:
+        if fitted is None or np.abs(fitted).max() > largest:
             return None
         whole: IntArray = kept + fitted
         return whole if self.system.holds(whole) else None
 
-    def _costs(self) -> FloatArray:
-        odds = np.clip(self.odds, -_MOST_ODDS, _MOST_ODDS)
-        if not self._hidden:
-            return -odds
-        share = self.law.share(len(odds))
-        absent = np.log1p(-share) - np.log(share)
-        as_one, as_zero = np.logaddexp(0.0, -odds), np.logaddexp(0.0, odds)
-        return np.concatenate([as_one, as_zero]) + absent
-
     def _other(self, states: IntArray, rows: BoolArray) -> OptimizeResult:
         """Another solution that differs from this one in at least one of these rows."""
         one, zero = (states > 0) & rows, (states < 0) & rows
-        kept = np.concatenate([one, zero]) if self._hidden else one * 1.0 - zero
-        most = (int(rows.sum()) if self._hidden else int(one.sum())) - 1
-        fewer = LinearConstraint(np.asarray(kept, dtype=np.float64)[None], -np.inf, most)
-        return self._solve(np.zeros(len(kept)), [fewer], gap=np.inf)
+        if self.law.design is None:
+            agreeing, most = one * 1.0 - zero, int(one.sum()) - 1
+        else:
+            agreeing, most = np.concatenate([one, zero]) * 1.0, int(rows.sum()) - 1
+        fewer = LinearConstraint(agreeing[None], -np.inf, most)
+        return self._solve(np.zeros(len(agreeing)), [fewer])
 
-    def _solve(self, costs: FloatArray, more: list[LinearConstraint], gap: float) -> OptimizeResult:
-        matrix, target = self.system.matrix, self.system.target
+    def _solve(self, costs: FloatArray, more: list[LinearConstraint]) -> OptimizeResult:
+        matrix = self.system.matrix
         columns = independent_columns(matrix)
-        sides, room = (
-            matrix[:, columns].T,
-            self.system.step * np.abs(matrix[:, columns]).sum(axis=0),
-        )
-        goal = target[columns]
+        sides, goal = matrix[:, columns].T, self.system.target[columns]
+        room = self.system.step * np.abs(sides).sum(axis=1)
         one = self.odds > 0
-        if self._hidden:
-            assert self.law.design is not None  # noqa: S101
-            scaled = (goal / self.law.batch_size)[:, None]
-            equations = np.hstack([sides * (1.0 - self.f) - scaled, -sides * self.f - scaled])
+        if self.law.design is None:
+            goal = goal + sides @ self.f
+            limits = [LinearConstraint(sides, goal - room, goal + room)]
+            bounds = Bounds((self.fixed & one) * 1.0, 1.0 - (self.fixed & ~one))
+        else:
+            mean = (goal / self.law.batch_size)[:, None]
+            equations = np.hstack([sides * (1.0 - self.f) - mean, -sides * self.f - mean])
             rows = np.eye(len(matrix))
             limits = [
                 LinearConstraint(equations, -room, room),
                 LinearConstraint(np.hstack([rows, rows]), -np.inf, 1.0),
                 LinearConstraint(np.ones((1, 2 * len(rows))), 1, self.law.design.marked),
             ]
-            highest = 1.0 - np.concatenate([self.fixed & ~one, self.fixed & one])
-            bounds = Bounds(0.0, highest)
-        else:
-            goal = goal + sides @ self.f
-            limits = [LinearConstraint(sides, goal - room, goal + room)]
-            bounds = Bounds((self.fixed & one) * 1.0, 1.0 - (self.fixed & ~one))
+            bounds = Bounds(0.0, 1.0 - np.concatenate([self.fixed & ~one, self.fixed & one]))
         return milp(
             costs,
             constraints=[*limits, *more],
             bounds=bounds,
-            integrality=np.ones(len(costs)),
-            options={"time_limit": self.seconds, "mip_rel_gap": gap},
+            integrality=np.ones(len(costs), dtype=np.int64),
+            # Any state that fits will do: the integers decide whether it is the true one.
+            options={"time_limit": self.seconds, "mip_rel_gap": np.inf},
         )
 
     def _states(self, found: OptimizeResult) -> IntArray | None:
         if found.x is None:
             return None
-        whole = np.rint(found.x).astype(np.int64)
-        if not self._hidden:
+        whole: IntArray = np.rint(found.x).astype(np.int64)
+        if self.law.design is None:
             return 2 * whole - 1
         half = len(whole) // 2
-        return whole[:half] - whole[half:]
+        states: IntArray = whole[:half] - whole[half:]
+        return states
+
+
+def exchangeable(matrix: FloatArray, states: IntArray) -> BoolArray:
+    """Rows whose labels might be flipped together without a trace.
+
+    Args:
+        matrix: Features, rows by columns.
+        states: +1 or -1 by label; rows with 0 take no part.
+
+    >>> matrix = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    >>> exchangeable(matrix, np.array([1, -1, 1])).tolist()
+    [True, True, False]
+    >>> exchangeable(matrix, np.array([1, 1, 1])).tolist()
+    [False, False, False]
+    """
+    (rows,) = np.nonzero(states)
+    signed = matrix[rows] * states[rows, None]
+    columns = independent_columns(signed)
+    found = np.zeros(len(states), dtype=bool)
+    if len(columns) == len(rows):
+        return found
+    # Flips w may be scaled, so that t = min(w, 1) is 1 for every row that can take part.
+    nothing, unit = np.zeros((len(columns), len(rows))), np.eye(len(rows))
+    solved = linprog(
+        np.concatenate([np.zeros(len(rows)), -np.ones(len(rows))]),
+        A_eq=np.hstack([signed[:, columns].T, nothing]),
+        b_eq=np.zeros(len(columns)),
+        A_ub=np.hstack([-unit, unit]),
+        b_ub=np.zeros(len(rows)),
+        bounds=[(0, None)] * len(rows) + [(0, 1)] * len(rows),
+        method="highs-ds",
+    )
+    found[rows] = True if solved.x is None else solved.x[len(rows) :] > _MOVED
+    return found

@@ -29,7 +29,7 @@ _STEPS = 12
 def change(attack: str, rehearsal: Rehearsal) -> str:
     """What to change, in words that begin with an option where one helps."""
     agreed = rehearsal.terms.agreement
-    if attack in ("likelihood", "sign", "gradient-norm"):
+    if agreed.noise is not None:
         return _less_epsilon(agreed)
     if isinstance(rehearsal.method, Hybrid):
         return _longer_response(attack, rehearsal, rehearsal.method)

@@ -1,8 +1,11 @@
-"""Judges guesses at who is in a hidden batch against the batches that Bob used.
+"""Judges guesses at the hidden batches of ``hybrid``.
 
-**Guarantee.** Precision and recall are over all rows of the looked-at iterations together.
+**Guarantee.** Precision and recall are over all guessed iterations together: of the rows called
+members the share that are, and of the members the share that were called so. ``base_rate`` is the
+share of the asked rows that are members, which is the precision of calling every row one (its
+recall is 1). ``k_exact`` is the share of iterations whose number of members was guessed exactly.
 
-**Assumes.** The true batches are those of the same run.
+**Assumes.** The true batches are those of the run that was viewed, by the same row numbers.
 """
 
 from __future__ import annotations
@@ -15,23 +18,22 @@ import numpy as np
 
 from tacit.arrays import IndexArray
 from tacit.attacks.membership import MembershipGuess
+from tacit.errors import ShapeError
 
 
 @dataclass(frozen=True, slots=True)
 class MembershipScore:
-    """How well the batch was seen through.
+    """How right the guesses were; a share of nothing is absent.
 
-    ``precision`` is the share of guessed rows that are in the batch, ``recall`` the share of the
-    batch that was guessed, ``k_exact`` the share of iterations whose size was right. ``base_rate``
-    is the share of scored rows that are in the batch: the precision of guessing all of them.
+    ``certified`` is the share of iterations that the attack calls certain.
     """
 
-    iterations: int
     precision: float | None
     recall: float | None
-    k_exact: float
-    certified: float
-    base_rate: float
+    k_exact: float | None
+    iterations: int
+    base_rate: float | None
+    certified: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """The score for JSON."""
@@ -39,30 +41,41 @@ class MembershipScore:
 
 
 def judge_membership(
-    guesses: Sequence[MembershipGuess], batches: Mapping[int, IndexArray]
+    guesses: Sequence[MembershipGuess], true_batches: Mapping[int, IndexArray]
 ) -> MembershipScore:
-    """Compares guesses with the true batches, by iteration.
+    """Compares guessed batches with the true ones.
 
-    >>> guess = MembershipGuess(0, np.array([1, 2, 3, 4]), np.array([1, 2]), False)
-    >>> score = judge_membership([guess], {0: np.array([1, 3])})
-    >>> score.precision, score.recall, score.k_exact, score.base_rate
-    (0.5, 0.5, 1.0, 0.5)
+    Args:
+        guesses: One for each iteration that was looked at.
+        true_batches: The rows of the true batch of each iteration.
+
+    Raises:
+        ShapeError: An iteration's true batch is not given, or has a row that Alice did not score.
+
+    >>> asked, members = np.arange(4), np.array([0, 1])
+    >>> guess = MembershipGuess(7, asked, members, size=3, certified=False)
+    >>> judge_membership([guess], {7: np.array([1, 2, 3])}).precision
+    0.5
     """
-    right = guessed = there = asked = exact = certified = 0
+    called = right = members = asked = exact = 0
     for guess in guesses:
-        true = batches[guess.iteration]
-        right += len(np.intersect1d(guess.members, true))
-        guessed += len(guess.members)
-        there += len(true)
+        truth = true_batches.get(guess.iteration)
+        if truth is None or not np.isin(truth, guess.asked).all():
+            raise ShapeError(f"iteration {guess.iteration} has another batch than was viewed")
+        called += len(guess.members)
+        right += int(np.isin(guess.members, truth).sum())
+        members += len(truth)
         asked += len(guess.asked)
-        exact += len(guess.members) == len(true)
-        certified += guess.certified
-    count = max(1, len(guesses))
+        exact += guess.size == len(truth)
     return MembershipScore(
+        precision=_share(right, called),
+        recall=_share(right, members),
+        k_exact=_share(exact, len(guesses)),
         iterations=len(guesses),
-        precision=right / guessed if guessed else None,
-        recall=right / there if there else None,
-        k_exact=exact / count,
-        certified=certified / count,
-        base_rate=there / asked if asked else 0.0,
+        base_rate=_share(members, asked),
+        certified=_share(sum(guess.certified for guess in guesses), len(guesses)),
     )
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

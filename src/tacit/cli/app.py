@@ -15,7 +15,7 @@ from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import write_text
 from tacit.errors import ConfigError
-from tacit.experiments import claims, encryption, learning, trainings
+from tacit.experiments import claims, encryption, learning, matrix, trainings
 from tacit.privacy.registry import MECHANISMS
 from tacit.report import reproduction, tables
 from tacit.report.figures import ratios_svg
@@ -219,6 +219,7 @@ def bench(
 class Target(StrEnum):
     """What can be reproduced."""
 
+    ATTACKS = "attacks"
     CLAIMS = "claims"
     LEARNING = "learning"
 
@@ -228,11 +229,15 @@ def reproduce(
     target: Annotated[
         Target,
         typer.Argument(
-            help="claims: the epsilon of add and mult; learning: which variants of mult learn."
+            help="attacks: mechanisms by datasets by attacks; claims: the epsilon of add and mult; "
+            "learning: which variants of mult learn."
         ),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples, a small grid.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides splits and samples.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(help="attacks: write utility against leakage as an SVG file.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Put the paper's words beside what is found here.
@@ -241,12 +246,23 @@ def reproduce(
 
     tacit reproduce claims
 
+    tacit reproduce attacks --quick --plot frontier.svg
+
     tacit reproduce learning --quick --json
     """
     with progress_bar() as meter:
         if target is Target.CLAIMS:
             samples = 50_000 if quick else 400_000
             record = claims.run(samples=samples, seed=seed, announce=meter.announce)
+        elif target is Target.ATTACKS:
+            record = matrix.run(
+                quick=quick, seed=seed, announce=meter.announce, progress=meter.progress
+            )
+            if plot is not None:
+                # Imported here: drawing takes a second to load.
+                from tacit.report.frontier import frontier_svg
+
+                write_text(plot, frontier_svg(record))
         else:
             record = learning.run(quick=quick, seed=seed, announce=meter.announce)
     _show(record, json, getattr(reproduction, target))

@@ -18,13 +18,14 @@ epsilon at worst [KairouzOV15, Thm. 3.4].
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from tacit.privacy.events import AdditiveNoise, PrivacyEvent
 from tacit.privacy.prices import price
 
 _DOTS = 256
+# Beyond this a label is told, and no delta changes that.
+_HOPELESS = 1e4
 
 
 def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
@@ -37,7 +38,7 @@ def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
     """
     costly = {event: count for event, count in counts.items() if count and price(event).label}
     basic = sum(count * price(event).label for event, count in costly.items())
-    if delta == 0 or math.isinf(basic) or not costly:
+    if delta == 0 or basic > _HOPELESS or not costly:
         return float(basic)
     return min(float(basic), _composed(costly, delta))
 

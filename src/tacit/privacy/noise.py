@@ -47,15 +47,15 @@ def divisor(sigma: float) -> int:
     """
     if not (math.isfinite(sigma) and sigma > 0):
         raise ConfigError(f"noise of scale {sigma:g} is not possible", where="--epsilon")
-    found = math.floor(_UNIT / sigma)
+    # Beyond the largest there is no noise at all, and a larger scale costs no privacy.
+    found = math.floor(min(_UNIT / sigma, LARGEST_DIVISOR))
     if found < SMALLEST_DIVISOR:
         raise ConfigError(
             f"noise of {sigma:.3g} steps of the residues' grid is more than the sampler resolves",
             where="--epsilon",
             hint="raise epsilon or b1, or lower b2 or residue-bits",
         )
-    # Beyond the largest there is no noise at all, and a larger scale costs no privacy.
-    return min(found, LARGEST_DIVISOR)
+    return found
 
 
 def scale(divisor: int) -> float:

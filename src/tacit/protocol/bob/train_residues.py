@@ -11,6 +11,7 @@ import numpy as np
 
 from tacit.arrays import ByteLabels, FloatArray
 from tacit.data.tables import FeatureTable, LabelTable
+from tacit.errors import BudgetExceeded
 from tacit.numerics.logistic import gradient, residue, sigmoid
 from tacit.privacy.base import ResidueRelease
 from tacit.privacy.ledger import Ledger
@@ -57,6 +58,9 @@ def train(
 
     Returns:
         His weights, one per column; an intercept is his last column and is not penalised.
+
+    Raises:
+        BudgetExceeded: There is a budget, and true updates would exceed any.
     """
     labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
     yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
@@ -65,6 +69,12 @@ def train(
     with_true = terms.agreement.bob_update == "true"
     if with_true and features.columns:
         ledger.taint(TRUE_UPDATES)
+        if not ledger.affords(mechanism.event, np.arange(features.rows)):
+            raise BudgetExceeded(
+                "no budget can be kept where Bob updates his own weights with true residues",
+                where="--budget",
+                hint="use --bob-update released, or leave the budget out",
+            )
 
     rate, penalty = terms.rate, terms.penalty
     release = _Release(terms, mechanism, entropy.fork("noise"))

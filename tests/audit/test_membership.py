@@ -1,0 +1,47 @@
+"""The arithmetic of guesses at hidden batches, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.attacks.membership import MembershipGuess
+from tacit.audit.membership import judge_membership
+from tacit.errors import ShapeError
+
+
+def guess(iteration: int, members: list[int], size: int, certified: bool = False):
+    return MembershipGuess(iteration, np.arange(10), np.array(members), size, certified)
+
+
+def test_counts_over_all_iterations_together():
+    guesses = [guess(0, [0, 1, 2], 3), guess(4, [7], 2, certified=True)]
+    found = judge_membership(guesses, {0: np.array([1, 2, 3]), 4: np.array([7, 8])})
+    assert found.precision == 3 / 4
+    assert found.recall == 3 / 5
+    assert found.k_exact == 1.0
+    assert found.iterations == 2
+    assert found.base_rate == 5 / 20
+    assert found.certified == 0.5
+    assert found.to_dict()["base_rate"] == 0.25
+
+
+def test_calling_every_row_a_member_has_the_base_rate_as_precision():
+    found = judge_membership([guess(0, list(range(10)), 10)], {0: np.array([4, 5, 6])})
+    assert found.precision == found.base_rate == 0.3
+    assert found.recall == 1.0
+    assert found.k_exact == 0.0
+
+
+def test_shares_of_nothing_are_absent():
+    found = judge_membership([], {})
+    assert found.iterations == 0
+    assert (found.precision, found.recall, found.k_exact, found.base_rate) == (None,) * 4
+    nobody = judge_membership([guess(0, [], 0)], {0: np.array([], dtype=np.int64)})
+    assert (nobody.precision, nobody.recall, nobody.k_exact) == (None, None, 1.0)
+
+
+@pytest.mark.parametrize("batches", [{}, {0: np.array([12])}], ids=["absent", "not asked"])
+def test_refuses_the_batches_of_another_run(batches):
+    with pytest.raises(ShapeError, match="iteration 0 has another batch"):
+        judge_membership([guess(0, [1], 1)], batches)

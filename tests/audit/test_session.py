@@ -1,0 +1,141 @@
+"""An audit's surroundings: the canary, the epochs, the messages, the claim against evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.attacks.base import LabelGuess
+from tacit.audit.evidence import FAILURE, evidence
+from tacit.data.tables import LabelTable
+from tacit.privacy.ledger import Statement
+from tacit.rng import KeyedEntropy
+
+
+def audited(**options: Any) -> dict[str, Any]:
+    base = {"dataset": "breast-cancer", "scheme": "clear", "seed": 1, "epochs": 2}
+    return tacit.audit(**{**base, **options}).to_dict()
+
+
+@pytest.fixture(scope="module")
+def noisy() -> dict[str, Any]:
+    return audited(mechanism="add", epsilon=10.0)
+
+
+def test_the_canary_is_told_apart_from_the_run(noisy):
+    likelihood = next(a for a in noisy["canary"]["attacks"] if a["name"] == "likelihood")
+    assert likelihood["accuracy"] > 0.95
+    assert not noisy["permute_labels"]
+    model = next(c for c in noisy["canary"]["controls"] if c["name"] == "model-only")
+    assert model["accuracy"] < 0.75
+
+
+def test_leakage_grows_over_the_epochs(noisy):
+    assert [row["epochs"] for row in noisy["over_epochs"]] == [1, 2]
+    first, last = (
+        next(a["accuracy"] for a in row["attacks"] if a["name"] == "likelihood")
+        for row in noisy["over_epochs"]
+    )
+    assert first <= last
+
+
+def test_every_message_to_alice_is_listed(noisy):
+    found = {entry["message"]: entry for entry in noisy["messages"]}
+    assert set(found) == {"Hello", "BatchSeed", "NoisyResidues"}
+    assert found["NoisyResidues"]["count"] == noisy["iterations"]
+    assert sum(entry["bytes"] for entry in noisy["messages"]) == noisy["bytes_to_alice"]
+    assert not any(entry["encrypted"] for entry in noisy["messages"])
+
+
+def test_a_message_is_encrypted_only_under_a_scheme_that_protects():
+    plain = audited(mechanism="none", canary=False, epochs=1)
+    hidden = audited(mechanism="none", canary=False, epochs=1, scheme="bfv")
+    for record, expected in ((plain, (False, None)), (hidden, (True, "bfv"))):
+        entry = next(e for e in record["messages"] if e["message"] == "EncryptedResidues")
+        assert (entry["encrypted"], entry["scheme"]) == expected
+        assert ("read every residue" in entry["allows"]) is (expected[1] is None)
+
+
+def test_evidence_stands_beside_a_finite_claim_and_does_not_refute_a_true_one(noisy):
+    found = noisy["evidence"]
+    assert found["claim"] == noisy["ledger"]["label_epsilon_total"] == 10.0
+    assert 2.0 < found["lower_bound"] <= 10.0
+    assert found["violated"] is False
+
+
+def test_no_claim_needs_no_evidence():
+    assert audited(mechanism="none", epochs=1)["evidence"] is None
+    assert audited(mechanism="add", epsilon=1.0, canary=False)["evidence"] is None
+
+
+def test_shuffled_truth_runs_no_canary():
+    found = audited(mechanism="add", epsilon=10.0, shuffle_truth=True)
+    assert found["canary"] is None
+    assert found["verdict"].startswith("Judged against labels shuffled after the run.")
+
+
+def test_a_canary_run_is_its_own_canary():
+    found = audited(mechanism="none", epochs=1, permute_labels=True)
+    assert found["canary"]["attacks"] == found["attacks"]
+
+
+def test_hidden_batches_are_judged_too():
+    found = audited(mechanism="hybrid", epochs=1, canary=False)["membership"]
+    assert found["precision"] > found["base_rate"]
+
+
+def test_a_recording_has_its_surroundings_too(tmp_path):
+    path = tmp_path / "run.transcript"
+    tacit.train(
+        dataset="breast-cancer", mechanism="add", epsilon=1.0, seed=1, epochs=2, record=path
+    )
+    found = tacit.audit(transcript=path).to_dict()
+    assert found["canary"] is not None
+    assert found["evidence"]["claim"] == 1.0
+    assert found["membership"] is None
+
+
+# --- evidence ----------------------------------------------------------------------------------
+
+
+def statement(total: float) -> Statement:
+    return Statement(1.0, 1.0, 0.5, 1, total, total, total, 0.0, "test")
+
+
+def guess(labels: LabelTable, right: float, coins: KeyedEntropy) -> LabelGuess:
+    """A guess that is right with a probability."""
+    flips = coins.uniform((labels.rows,)) >= right
+    signs = np.where(labels.values == 1, 1.0, -1.0) * np.where(flips, -1.0, 1.0)
+    everywhere = np.ones(labels.rows, dtype=bool)
+    return LabelGuess(signs, everywhere, ~everywhere)
+
+
+def test_a_claim_that_is_too_low_is_refuted():
+    coins = KeyedEntropy.from_seed(3)
+    labels = LabelTable.of(np.arange(1000) % 2).coins(coins.fork("labels"))
+    found = evidence({"a": guess(labels, 0.95, coins)}, labels, statement(0.5))
+    assert found is not None
+    assert found.violated
+    assert found.lower_bound > 2.0
+
+
+def test_a_true_claim_is_refuted_no_more_often_than_said():
+    """300 runs of a mechanism of epsilon 1; 15 are allowed on average, 33 in 1e5 times."""
+    alarms = 0
+    for number in range(300):
+        coins = KeyedEntropy.from_seed(number)
+        labels = LabelTable.of(np.arange(200) % 2).coins(coins.fork("labels"))
+        right = float(np.e / (1 + np.e))
+        found = evidence({"a": guess(labels, right, coins)}, labels, statement(1.0))
+        alarms += found is not None and found.violated
+    assert FAILURE == 0.05
+    assert alarms <= 33
+
+
+def test_an_attack_without_signal_is_no_evidence():
+    labels = LabelTable.of([0, 1])
+    nothing = np.zeros(2, dtype=bool)
+    assert evidence({"a": LabelGuess(np.zeros(2), nothing, nothing)}, labels, statement(1)) is None
