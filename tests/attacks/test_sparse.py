@@ -38,7 +38,7 @@ def made_up(features: np.ndarray, steps: np.ndarray) -> AliceView:
     """A view of one hidden batch with these residues, in steps of their grid."""
     rows = np.arange(len(features))
     weights = np.zeros(features.shape[1])
-    seen = GradientSeen(0, 0, rows, weights, features.T @ steps, largest=8.0)
+    seen = GradientSeen(1, 0, rows, weights, features.T @ steps, largest=8.0)
     view = SimpleNamespace(
         agreement=SimpleNamespace(feature_bits=16, residue_bits=BITS, batch_size=8),
         features=SimpleNamespace(rows=len(features)),
@@ -119,6 +119,27 @@ def test_twins_equal_residues_and_single_steps_are_not_called_certain():
     view = made_up(features, steps)
     (seen,) = gradients(view)
     assert np.flatnonzero(recover_sparse(view, seen).certain).tolist() == [5]
+
+
+def test_a_row_that_may_hide_in_others_does_not_make_them_certain():
+    """Four members of which one is the sum of two less the third: three rows would do as well."""
+    features = drawn(30, 20)
+    features[4] = features[2] + features[5] - features[8]
+    steps = np.zeros(30, dtype=int)
+    steps[[2, 4, 5, 8, 11]] = [700_001, 300_007, 123_457, -250_003, 4_242]
+    view = made_up(features, steps)
+    (seen,) = gradients(view)
+    found = recover_sparse(view, seen)
+    assert found.size == 4
+    assert np.flatnonzero(found.certain).tolist() == [11]
+
+
+def test_the_first_iteration_is_never_certified(hidden):
+    """All residues are of one size there, so that sums of rows can be exchanged."""
+    view, _ = hidden
+    first, second = gradients(view)[:2]
+    assert not recover_sparse(view, first).certain.any()
+    assert recover_sparse(view, second).certain.any()
 
 
 def test_a_batch_without_spare_equations_is_not_certified():

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from tacit.arrays import FloatArray
 from tacit.attacks.base import Announce, quietly
@@ -39,6 +39,8 @@ _MOST_EVIDENCE = 6.0
 _MOST_ODDS = 30.0
 # The error of a probability that Alice can only estimate, as Bob's columns have a part in it.
 _SCORE_ERROR = 0.15
+# No label is taken to be rarer than this before anything is known of a row.
+_RAREST = 0.01
 _RIDGE = 1e-9
 # Relative room between a variance and what is left of it, so that precisions can be subtracted.
 _ROOM = 1e-6
@@ -107,15 +109,20 @@ def gather(
         sweeps: How often each is heard.
         progress: Told after each batch.
     """
-    odds = np.zeros(view.features.rows)
+    evidence, heard = np.zeros(view.features.rows), np.zeros(view.features.rows, dtype=bool)
     told: list[FloatArray] = [np.zeros(len(seen.rows)) for seen in batches]
+    base = 0.0
     for sweep in range(sweeps):
         for number, seen in enumerate(batches):
-            others = odds[seen.rows] - told[number]
-            told[number] = hear(view, seen, others).evidence
-            odds[seen.rows] = others + told[number]
+            others = evidence[seen.rows] - told[number]
+            told[number] = hear(view, seen, others + base).evidence
+            evidence[seen.rows] = others + told[number]
+            heard[seen.rows] = True
             progress(sweep * len(batches) + number + 1, sweeps * len(batches))
-    return odds
+        # What is likely of all rows together is likely of each: how common label 1 is.
+        share = float(np.mean(expit(evidence[heard] + base))) if heard.any() else 0.5
+        base = float(logit(np.clip(share, _RAREST, 1.0 - _RAREST)))
+    return np.where(heard, evidence + base, 0.0)
 
 
 def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:

@@ -11,10 +11,13 @@ bit. Each equation beyond the number of rows that are left then holds by chance 
 about ``2^-F``, for each choice of rows; the batch counts as certified where all choices together
 come to less than ``2^-40``.
 
-That argues with chance, about rows that are not related. Twins are not called certain. Two rows
-whose sum is the sum of two others (columns of few levels make such) can be exchanged for them only
-where both have the same residue, as all have in the first iteration: a row that shares the size of
-its residue with another is not called certain either.
+That argues with chance, about rows that are not related. Whatever the true residues are, those of
+the rows that were left out must add up to a combination of the rows that were found; but for
+chance, each of them alone must be one (a twin of a found row, or the sum of two less a third, as
+columns of few levels make them). Such a row may hide in the found ones of which it is made, and
+those are not called certain. The argument needs residues that are not alike: the first iteration,
+in which all scores are equal, is never certified, nor is a row that shares the size of its residue
+with another.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from math import comb, log2
 import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
-from tacit.arrays import FloatArray
+from tacit.arrays import BoolArray, FloatArray
 from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
 from tacit.attacks.linear import gradients, solve
 from tacit.attacks.recovery import (
@@ -45,6 +48,8 @@ from tacit.view.signals import Signal
 _CERTAIN_BITS = 40
 # A vertex has true zeros; what is larger than this belongs to its support.
 _ZERO = 1e-9
+# Relative distance below which a row is a combination of others.
+_SAME = 1e-7
 
 
 class SparseAttack(Attack):
@@ -142,6 +147,8 @@ def _pursue(
 
 def _certified(system: System, residues: FloatArray, rank: int) -> Recovered | None:
     """The batch in integers, where they hold and chance does not explain it."""
+    if system.seen.iteration == 0:
+        return None
     (support,) = np.nonzero(np.abs(residues) > _ZERO)
     steps = system.fitted(support, system.seen.gradient.astype(np.float64))
     if steps is None or not system.holds(steps):
@@ -152,7 +159,28 @@ def _certified(system: System, residues: FloatArray, rank: int) -> Recovered | N
     if chance > -_CERTAIN_BITS:
         return None
     _, number, count = np.unique(np.abs(steps), return_inverse=True, return_counts=True)
-    return Recovered.proven(system, steps, size, members & (count[number] == 1))
+    certain = members & (count[number] == 1) & ~hiding_places(system.matrix, members)
+    return Recovered.proven(system, steps, size, certain)
+
+
+def hiding_places(matrix: FloatArray, members: BoolArray) -> BoolArray:
+    """The members of which some other row is a combination.
+
+    Args:
+        matrix: Features, rows by columns; those of the members are independent.
+        members: Which rows are.
+
+    >>> matrix = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [1.0, 1.0, 0, 0]])
+    >>> hiding_places(matrix, np.array([True, True, True, False])).tolist()
+    [True, True, False, False]
+    """
+    found, others = matrix[members], matrix[~members]
+    shares = np.linalg.lstsq(found.T, others.T, rcond=None)[0]
+    apart = np.linalg.norm(others - shares.T @ found, axis=1)
+    made = apart <= _SAME * np.linalg.norm(others, axis=1)
+    places = np.zeros(len(matrix), dtype=bool)
+    places[members] = (np.abs(shares[:, made]) > _SAME).any(axis=1)
+    return places
 
 
 def _remark(tried: int, batches: int, certified: int, failed: int) -> str:

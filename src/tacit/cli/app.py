@@ -15,7 +15,7 @@ from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import write_text
 from tacit.errors import ConfigError
-from tacit.experiments import claims, encryption, learning, matrix, trainings
+from tacit.experiments import claims, encryption, learning, matrix, recovery, trainings
 from tacit.privacy.registry import MECHANISMS
 from tacit.report import reproduction, tables
 from tacit.report.figures import ratios_svg
@@ -222,6 +222,7 @@ class Target(StrEnum):
     ATTACKS = "attacks"
     CLAIMS = "claims"
     LEARNING = "learning"
+    RECOVERY = "recovery"
 
 
 @app.command()
@@ -230,7 +231,7 @@ def reproduce(
         Target,
         typer.Argument(
             help="attacks: mechanisms by datasets by attacks; claims: the epsilon of add and mult; "
-            "learning: which variants of mult learn."
+            "learning: which variants of mult learn; recovery: where sparse recovery stops."
         ),
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples, a small grid.")] = False,
@@ -263,6 +264,8 @@ def reproduce(
                 from tacit.report.frontier import frontier_svg
 
                 write_text(plot, frontier_svg(record))
+        elif target is Target.RECOVERY:
+            record = recovery.run(quick=quick, seed=seed, announce=meter.announce)
         else:
             record = learning.run(quick=quick, seed=seed, announce=meter.announce)
     _show(record, json, getattr(reproduction, target))

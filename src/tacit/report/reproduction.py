@@ -114,6 +114,34 @@ def attacks(record: Record) -> RenderableType:
     return Group(*parts, Text(note, style="dim"), *absent)
 
 
+def recovery(record: Record) -> RenderableType:
+    """Where sparse recovery stops as the response grows."""
+    table = Table(
+        title=f"{record['dataset']}: hybrid as L_RR grows, {record['alice_columns']} columns, "
+        f"{record['true_rows']:.1f} true rows, one epoch, shuffled labels",
+        title_justify="left",
+    )
+    for heading in ("L_RR", "sparse right %", "certain %", "known-scores right %", "certain %"):
+        table.add_column(heading, justify="right")
+    table.add_column("curve")
+    table.add_column("check on sparse")
+    for row in record["rows"]:
+        table.add_row(
+            f"{row['l_rr']:.0f}",
+            percent(row["sparse"]["right"], 1),
+            percent(row["sparse"]["certain"], 1),
+            percent(row["known_scores"]["right"], 1),
+            percent(row["known_scores"]["certain"], 1),
+            "recovers" if row["recoverable"] else "stops",
+            row["check_sparse"],
+        )
+    note = (
+        f"  Right: of the rows an attack speaks about. The curve of [DonohoMM09] stops at L_RR "
+        f"{record['transition']}. Seed {record['seed']}."
+    )
+    return Group(table, Text(note, style="dim"))
+
+
 def _claim(row: Record) -> Text:
     """What is left of the claim: refuted by samples, false by its closed form, or true."""
     if row["refuted"]:
