@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from tacit.config import Settings
-from tacit.experiments import claims, learning, matrix
+from tacit.experiments import claims, learning, matrix, recovery
 from tacit.experiments.cleartext import train_with_noise
 from tacit.privacy.base import ResidueRelease
 from tacit.privacy.registry import mechanism
@@ -91,3 +91,19 @@ def test_the_quick_matrix_shows_utility_beside_leakage():
     picture = frontier_svg(record)
     assert picture == frontier_svg(record)
     assert "mult mean-one" in picture
+
+
+@pytest.mark.slow
+def test_sparse_recovery_fades_as_the_response_grows_and_check_foresees_it():
+    """At the paper's 70 it recovers; far beyond the transition it does not."""
+    record = recovery.run(quick=True)
+    first, _, last = record["rows"]
+    assert first["recoverable"]
+    assert not last["recoverable"]
+    assert first["sparse"]["right"] > 0.95
+    assert first["check_sparse"] == "leaks"
+    assert last["sparse"]["right"] < first["sparse"]["right"]
+    assert last["sparse"]["certain"] < 0.05
+    for row in record["rows"]:
+        if row["check_sparse"] == "no attack of ours applies":
+            assert row["sparse"]["right"] < 0.6
