@@ -122,7 +122,8 @@ def gather(
         # What is likely of all rows together is likely of each: how common label 1 is.
         share = float(np.mean(expit(evidence[heard] + base))) if heard.any() else 0.5
         base = float(logit(np.clip(share, _RAREST, 1.0 - _RAREST)))
-    return np.where(heard, evidence + base, 0.0)
+    # A row that was surely in no true batch has no evidence, and is left to other guesses.
+    return np.where(evidence != 0, evidence + base, 0.0)
 
 
 def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:

@@ -63,7 +63,9 @@ def run(
             {
                 "l_rr": outcome.hidden_batches.l_rr,
                 "sparse": _share(SparseAttack().infer(view), labels),
-                "known_scores": _share(KnownScoresAttack(seconds=0.3, budget=5.0).infer(view), labels),
+                "known_scores": _share(
+                    KnownScoresAttack(seconds=0.3, budget=5.0).infer(view), labels
+                ),
                 "recoverable": recoverable(length, columns, true),
                 "check_sparse": verdicts["sparse"],
                 "check_known_scores": verdicts["known-scores"],
