@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from tacit.attacks.base import Announce, LabelAttack, LabelGuess, quietly
 from tacit.attacks.controls import ModelOnlyControl
 from tacit.attacks.registry import ATTACKS
@@ -105,7 +107,9 @@ def examine(
             continue
         announce(attack.name)
         start = time.perf_counter()
-        guesses[attack.name] = guess = attack.infer(view, progress)
+        # Batches are small matrices: threads of the linear algebra cost more than they save.
+        with threadpool_limits(limits=1, user_api="blas"):
+            guesses[attack.name] = guess = attack.infer(view, progress)
         seconds = time.perf_counter() - start
         scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
     return Findings(
