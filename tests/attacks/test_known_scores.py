@@ -54,11 +54,11 @@ def test_recovers_the_labels_of_hidden_batches(dataset, permute_labels):
     view, truth = known_run(
         dataset=dataset, mechanism="hybrid", epochs=10, permute_labels=permute_labels
     )
-    guess = KnownScoresAttack(budget=8.0).infer(view)
+    guess = KnownScoresAttack(budget=4.0).infer(view)
     found = judge("", guess.completed(ModelOnlyControl().infer(view)), truth)
     assert found.accuracy > 0.99
     assert found.auc > 0.99
-    assert found.decided > 0.1
+    assert found.decided > 0.02
     assert found.decided_correct == 1.0
 
 

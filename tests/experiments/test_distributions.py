@@ -207,4 +207,4 @@ def test_the_table_of_claims_has_the_true_prices(variant, epsilon):
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     (row,) = (each for each in rows if each[:2] == [f"mult {variant}", f"{epsilon:g}"])
     assert row[2:4] == prices
-    assert row[-1] == ("**refuted**" if true.residue > epsilon else "stands")
+    assert row[-1] == ("**refuted**" if true.residue > epsilon else "holds")
