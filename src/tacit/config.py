@@ -35,6 +35,7 @@ Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
+Evaluate = Literal["end", "epoch"]
 
 
 class _Checked(BaseModel):
@@ -135,6 +136,7 @@ class Settings(_Checked):
     scheme: str = "bfv"
     key_bits: int | None = None
     batch_size: PositiveInt | None = None
+    minimum_batch: PositiveInt = 1
     epochs: PositiveInt | None = None
     learning_rate: Positive | None = None
     schedule: Schedule = "constant"
@@ -221,6 +223,9 @@ class Agreement(_Checked):
     key_bits: Annotated[int, Field(ge=0)]
     epochs: PositiveInt
     batch_size: PositiveInt
+    minimum_batch: PositiveInt = 1
+    evaluate: Evaluate = "end"
+    patience: PositiveInt | None = None
     learning_rate: Positive
     schedule: Schedule
     decay: NonNegative

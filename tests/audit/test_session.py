@@ -44,7 +44,7 @@ def test_leakage_grows_over_the_epochs(noisy):
 
 def test_every_message_to_alice_is_listed(noisy):
     found = {entry["message"]: entry for entry in noisy["messages"]}
-    assert set(found) == {"Hello", "BatchSeed", "NoisyResidues"}
+    assert set(found) == {"Hello", "BatchCommitment", "BatchShare", "NoisyResidues"}
     assert found["NoisyResidues"]["count"] == noisy["iterations"]
     assert sum(entry["bytes"] for entry in noisy["messages"]) == noisy["bytes_to_alice"]
     assert not any(entry["encrypted"] for entry in noisy["messages"])

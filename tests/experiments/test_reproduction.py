@@ -12,7 +12,7 @@ from tacit.experiments import claims, learning, matrix, recovery
 from tacit.experiments.cleartext import train_with_noise
 from tacit.privacy.base import ResidueRelease
 from tacit.privacy.registry import mechanism
-from tacit.protocol.bob.batch_seed import batch_seed
+from tacit.protocol.batch_seed import seed_of
 from tacit.report.frontier import frontier_svg
 from tacit.simulation.agree import agree
 from tacit.simulation.coins import Coins
@@ -37,7 +37,7 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
     weights = train_with_noise(
         data.alice_train.values,
         data.labels_train.values,
-        terms.plan(batch_seed(coins.bob), data.labels_train.rows),
+        terms.plan(seed_of(coins.alice, coins.bob), data.labels_train.rows),
         terms,
         cast(ResidueRelease, mechanism(terms.agreement)),
         coins.bob,

@@ -21,8 +21,8 @@ from tacit.privacy.base import Mechanism
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism as mechanism_of
 from tacit.protocol.alice.registry import TRAININGS as ALICES
+from tacit.protocol.batch_seed import seed_of
 from tacit.protocol.batches import BatchPlan
-from tacit.protocol.bob.batch_seed import batch_seed
 from tacit.protocol.bob.registry import TRAININGS as BOBS
 from tacit.protocol.codec import decode, encode
 from tacit.protocol.events import Event, Progress
@@ -111,8 +111,7 @@ def bob_program(
 
 
 def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:
-    seed = batch_seed(BOB)
-    return BatchPlan(seed, tables.labels.rows, terms.batch_size, terms.epochs)
+    return BatchPlan(seed_of(ALICE, BOB), tables.labels.rows, terms.batch_size, terms.epochs)
 
 
 def centralised(

@@ -37,9 +37,12 @@ from tacit.protocol.codec import (
     field_codecs,
 )
 from tacit.protocol.messages import (
-    BatchSeed,
+    BatchCommitment,
+    BatchShare,
     BudgetSpent,
     EncryptedResidues,
+    EpochScores,
+    EpochVerdict,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -78,7 +81,6 @@ EXAMPLES: dict[str, Message] = {
     "EncryptedResidues": EncryptedResidues(-1, EncryptedVector(b"\xaa\xbb", 2)),
     "MaskedGradient": MaskedGradient(2**63 - 1, EncryptedAnswer(b"", 5)),
     "RevealedGradient": RevealedGradient(0, Released.unprotected((0, 255, 256))),
-    "BatchSeed": BatchSeed(PublicBytes(bytes(range(32)))),
     "NoisyResidues": NoisyResidues(3, Released(whole(-1, 128, -32768), AdditiveNoise(0.5))),
     "RealResidues": RealResidues(
         3, Released(np.array([-0.0, 2.5]), MeanOneFactor(1.0, 0.125, 10.0))
@@ -87,6 +89,10 @@ EXAMPLES: dict[str, Message] = {
     "HiddenBatchOffer": HiddenBatchOffer(
         4, rows_of(0, 7, 2**32 - 1), Released(whole(1, 0, 1), BatchResponse(1.0))
     ),
+    "BatchCommitment": BatchCommitment(PublicBytes(bytes(range(32)))),
+    "BatchShare": BatchShare(PublicBytes(bytes(range(32)))),
+    "EpochScores": EpochScores(9, np.array([0.5, -0.5])),
+    "EpochVerdict": EpochVerdict(9, Released.unprotected(whole(1))),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -127,13 +133,16 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     ),
     MaskedGradient: st.builds(MaskedGradient, ints, st.builds(EncryptedAnswer, blobs, lengths)),
     RevealedGradient: st.builds(RevealedGradient, ints, st.builds(Released, residues, events)),
-    BatchSeed: st.builds(BatchSeed, blobs),
     NoisyResidues: st.builds(NoisyResidues, ints, st.builds(Released, wholes, events)),
     RealResidues: st.builds(RealResidues, ints, st.builds(Released, scores, events)),
     BudgetSpent: st.builds(BudgetSpent, ints),
     HiddenBatchOffer: st.builds(
         HiddenBatchOffer, ints, row_numbers, st.builds(Released, wholes, events)
     ),
+    BatchCommitment: st.builds(BatchCommitment, blobs),
+    BatchShare: st.builds(BatchShare, blobs),
+    EpochScores: st.builds(EpochScores, ints, scores),
+    EpochVerdict: st.builds(EpochVerdict, ints, st.builds(Released, wholes, events)),
 }
 messages = st.one_of(*STRATEGIES.values())
 

@@ -62,7 +62,7 @@ def test_the_helpers_of_the_room_are_known():
         "predict",
         "receive_scores",
         "receive_key",
-        "receive_plan",
+        "agree_seed",
         "unmasked_product",
         "offer_key",
         "released_product",

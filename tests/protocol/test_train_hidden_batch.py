@@ -25,7 +25,7 @@ from tacit.protocol.codec import decode
 from tacit.protocol.events import GradientSeen, HiddenBatchSeen, Progress, Redrawn
 from tacit.protocol.handshake import PROTOCOL_VERSION
 from tacit.protocol.messages import (
-    BatchSeed,
+    BatchShare,
     EncryptedResidues,
     Hello,
     HiddenBatchOffer,
@@ -456,7 +456,7 @@ def test_alice_refuses_an_offer_of_another_iteration(iteration):
     "message",
     [
         hello("bob"),
-        BatchSeed(PublicBytes(bytes(32))),
+        BatchShare(PublicBytes(bytes(32))),
         KeyOffer(PublicBytes(b"")),
         PartialScores(0, np.zeros(4)),
         RevealedGradient(0, Released.unprotected((1, 2))),

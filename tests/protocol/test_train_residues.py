@@ -20,12 +20,14 @@ from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import LaplaceDraws
 from tacit.privacy.prices import price
 from tacit.privacy.registry import mechanism
+from tacit.protocol.batch_seed import commitment, draw_share
 from tacit.protocol.bob import train_residues
 from tacit.protocol.codec import MESSAGES, decode
 from tacit.protocol.events import Progress, ResiduesSeen, Stopped
 from tacit.protocol.handshake import PROTOCOL_VERSION
 from tacit.protocol.messages import (
-    BatchSeed,
+    BatchCommitment,
+    BatchShare,
     BudgetSpent,
     EncryptedResidues,
     Hello,
@@ -42,6 +44,7 @@ from tacit.protocol.messages import (
 from tacit.rng import KeyedEntropy
 from tacit.runtime.pair import run_pair
 from tests.protocol.parties import (
+    ALICE,
     ByHand,
     Tables,
     Talk,
@@ -223,6 +226,7 @@ def test_a_label_moves_its_integer_by_exactly_one_unit_at_every_score(monkeypatc
     for world in (tables, flipped(tables)):
         side = ByHand("bob", bob_program(world, agreed))
         side.feed(hello("alice", tables, agreed))
+        side.feed(BatchShare(draw_share(ALICE)))
         side.feed(PartialScores(0, scores))
         reply = side.said[-1]
         assert isinstance(reply, NoisyResidues)
@@ -246,7 +250,13 @@ def test_the_conversation_is_the_chart(noise, reply):
     found = talk(SPLITS["halves"], noisy(epochs=1, batch_size=9, noise=noise))
     said = [(who, type(decode(frame))) for who, frame in found.frames]
     turn = [("alice", PartialScores), ("bob", reply)]
-    opening = [("alice", Hello), ("bob", Hello), ("bob", BatchSeed)]
+    opening = [
+        ("alice", Hello),
+        ("bob", Hello),
+        ("bob", BatchCommitment),
+        ("alice", BatchShare),
+        ("bob", BatchShare),
+    ]
     assert said == [*opening, *turn, *turn]
 
 
@@ -307,10 +317,11 @@ def test_the_training_stops_before_the_release_that_would_exceed_the_budget(spli
     releases = 5 * epochs
     kinds = [type(each) for each in found.said_by("bob")]
     reply = NoisyResidues if noise == "discrete" else RealResidues
-    assert kinds == [Hello, BatchSeed, *[reply] * releases, BudgetSpent]
+    assert kinds == [Hello, BatchCommitment, BatchShare, *[reply] * releases, BudgetSpent]
     assert found.said_by("bob")[-1] == BudgetSpent(releases)
     assert [type(each) for each in found.said_by("alice")] == [
         Hello,
+        BatchShare,
         *[PartialScores] * (releases + 1),
     ]
     assert found.weights.tolist() == paid.weights.tolist()
@@ -336,7 +347,12 @@ def test_rounding_in_the_last_bit_does_not_cost_a_release():
 
 def test_where_the_budget_pays_for_nothing_nothing_is_released():
     found = talk(SPLITS["halves-and-intercept"], noisy(), budget=0.5)
-    assert [type(each) for each in found.said_by("bob")] == [Hello, BatchSeed, BudgetSpent]
+    assert [type(each) for each in found.said_by("bob")] == [
+        Hello,
+        BatchCommitment,
+        BatchShare,
+        BudgetSpent,
+    ]
     assert found.weights.tolist() == [0.0] * 5
     assert found.ledger.statement().label_epsilon_total == 0.0
     assert found.seen(Progress) == []
@@ -356,7 +372,8 @@ def test_the_budgets_end_depends_on_no_label():
 ROWS = 6
 TABLES = Tables.make(rows=ROWS, alice=3)
 AGREED = noisy(batch_size=4, epochs=1)  # batches of 4 and 2 rows
-SEED = BatchSeed(PublicBytes(bytes(32)))
+SHARE = BatchShare(PublicBytes(bytes(32)))
+SEED = (BatchCommitment(commitment(bytes(32))), SHARE)
 EVENT = AdditiveNoise(2.0)
 
 
@@ -376,7 +393,7 @@ def alice_after(*messages: Message, terms: Agreement = AGREED) -> ByHand[FloatAr
 
 
 def test_alice_goes_on_with_a_bob_who_keeps_to_it():
-    side = alice_after(SEED, residues_of(4), residues_of(2, 1))
+    side = alice_after(*SEED, residues_of(4), residues_of(2, 1))
     assert side.driver.finished
     sizes = [len(each.scores) for each in side.said if isinstance(each, PartialScores)]
     assert sizes == [4, 2]
@@ -385,7 +402,7 @@ def test_alice_goes_on_with_a_bob_who_keeps_to_it():
 @pytest.mark.parametrize("turn", [0, 1])
 def test_alice_ends_with_what_she_has_where_the_budget_is_spent(turn):
     before = [residues_of(4)][:turn]
-    side = alice_after(SEED, *before)
+    side = alice_after(*SEED, *before)
     side.feed(BudgetSpent(turn))
     assert side.driver.finished
     assert np.any(side.driver.result) == bool(turn)
@@ -396,7 +413,7 @@ def test_alice_ends_with_what_she_has_where_the_budget_is_spent(turn):
     [
         hello("bob", TABLES, AGREED),
         KeyOffer(PublicBytes(b"")),
-        SEED,
+        SHARE,
         PartialScores(0, np.zeros(4)),
         EncryptedResidues(0, EncryptedVector(bytes(32), 4)),
         RevealedGradient(0, Released.unprotected((1, 2, 3))),
@@ -404,7 +421,7 @@ def test_alice_ends_with_what_she_has_where_the_budget_is_spent(turn):
     ids=lambda message: type(message).__name__,
 )
 def test_alice_refuses_every_message_that_is_no_reply(message):
-    side = alice_after(SEED)
+    side = alice_after(*SEED)
     assert side.driver.expects == "ResidueReply"
     name = type(message).__name__
     with pytest.raises(RemoteProtocolError, match=f"sent {name} where ResidueReply was due"):
@@ -419,22 +436,22 @@ def test_the_replies_are_those_three():
 @pytest.mark.parametrize("message", [residues_of(4), KeyOffer(PublicBytes(b""))])
 def test_alice_refuses_everything_but_the_seed_before_the_seed(message):
     side = alice_after()
-    with pytest.raises(RemoteProtocolError, match="where BatchSeed was due"):
+    with pytest.raises(RemoteProtocolError, match="where BatchCommitment was due"):
         side.feed(message)
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_alice_refuses_a_batch_seed_of_another_length(length):
     side = alice_after()
-    with pytest.raises(RemoteProtocolError, match=f"batch seed has {length} bytes"):
-        side.feed(BatchSeed(PublicBytes(bytes(length))))
+    with pytest.raises(RemoteProtocolError, match=f"batch commitment has {length} bytes"):
+        side.feed(BatchCommitment(PublicBytes(bytes(length))))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 1000])
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_alice_refuses_another_number_of_residues(noise, count):
     """Two would fit the second, short batch, not this one."""
-    side = alice_after(SEED, terms=noisy(batch_size=4, epochs=1, noise=noise))
+    side = alice_after(*SEED, terms=noisy(batch_size=4, epochs=1, noise=noise))
     message = residues_of(count) if noise == "discrete" else reals_of(count)
     with pytest.raises(RemoteProtocolError, match=f"released {count} residues where 4 are due"):
         side.feed(message)
@@ -448,12 +465,12 @@ def test_alice_refuses_residues_of_another_iteration(kind, iteration):
     with pytest.raises(
         RemoteProtocolError, match=f"{name} is for iteration {iteration} where 0 was due"
     ):
-        alice_after(SEED).feed(message)
+        alice_after(*SEED).feed(message)
 
 
 def test_alice_refuses_an_end_of_the_budget_at_another_iteration():
     with pytest.raises(RemoteProtocolError, match="BudgetSpent is for iteration 5 where 0 was due"):
-        alice_after(SEED).feed(BudgetSpent(5))
+        alice_after(*SEED).feed(BudgetSpent(5))
 
 
 @pytest.mark.parametrize(
@@ -461,14 +478,14 @@ def test_alice_refuses_an_end_of_the_budget_at_another_iteration():
     [("discrete", reals_of(4), "continuous"), ("continuous", residues_of(4), "discrete")],
 )
 def test_alice_refuses_noise_of_another_kind_than_agreed(agreed, message, sent):
-    side = alice_after(SEED, terms=noisy(batch_size=4, epochs=1, noise=agreed))
+    side = alice_after(*SEED, terms=noisy(batch_size=4, epochs=1, noise=agreed))
     with pytest.raises(RemoteProtocolError, match=f"noise is {sent} where {agreed} is agreed"):
         side.feed(message)
 
 
 def bob_after(*messages: Message, ledger: Ledger | None = None) -> ByHand[FloatArray]:
     side = ByHand("bob", bob_program(TABLES, AGREED, ledger=ledger))
-    for message in (hello("alice", TABLES, AGREED), *messages):
+    for message in (hello("alice", TABLES, AGREED), SHARE, *messages):
         side.feed(message)
     return side
 
@@ -483,7 +500,7 @@ def test_bob_refuses_another_number_of_scores_and_charges_nothing(rows):
     assert not any(isinstance(each, ResidueReply) for each in side.said)
 
 
-@pytest.mark.parametrize("message", [residues_of(4), BudgetSpent(0), SEED])
+@pytest.mark.parametrize("message", [residues_of(4), BudgetSpent(0), SEED[0]])
 def test_bob_refuses_what_is_his_own_to_say(message):
     with pytest.raises(RemoteProtocolError, match="where PartialScores was due"):
         bob_after().feed(message)

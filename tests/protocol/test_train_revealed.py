@@ -28,11 +28,13 @@ from tacit.privacy.events import NonPrivate, PrivacyEvent
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unprotected import Unprotected
 from tacit.protocol.alice import train_revealed as alice_train
+from tacit.protocol.batch_seed import commitment
 from tacit.protocol.codec import MESSAGES, decode
 from tacit.protocol.events import Event, GradientSeen, Progress
 from tacit.protocol.handshake import PROTOCOL_VERSION
 from tacit.protocol.messages import (
-    BatchSeed,
+    BatchCommitment,
+    BatchShare,
     EncryptedResidues,
     Hello,
     KeyOffer,
@@ -181,6 +183,8 @@ def test_alices_program_takes_no_labels():
         "features",
         "terms",
         "entropy",
+        "resume",
+        "held_out",
     }
     assert LabelTable not in hints.values()
     assert not any("label" in name.lower() for name in vars(alice_train))
@@ -201,7 +205,14 @@ def test_the_conversation_is_the_chart():
         ("bob", RevealedGradient),
     ]
     said = [(who, type(what)) for who, what in heard]
-    opening = [("alice", Hello), ("bob", Hello), ("bob", KeyOffer), ("bob", BatchSeed)]
+    opening = [
+        ("alice", Hello),
+        ("bob", Hello),
+        ("bob", KeyOffer),
+        ("bob", BatchCommitment),
+        ("alice", BatchShare),
+        ("bob", BatchShare),
+    ]
     assert said == [*opening, *turn, *turn]
 
 
@@ -214,7 +225,14 @@ def test_bob_sends_only_what_is_his_to_send():
         tap=lambda sender, frame: frames.append(frame) if sender == "bob" else None,
     )
     kinds = {type(decode(frame)) for frame in frames}
-    assert kinds == {Hello, KeyOffer, BatchSeed, EncryptedResidues, RevealedGradient}
+    assert kinds == {
+        Hello,
+        KeyOffer,
+        BatchCommitment,
+        BatchShare,
+        EncryptedResidues,
+        RevealedGradient,
+    }
     assert kinds <= set(MESSAGES)
     assert all("bob" in kind.senders for kind in kinds)
 
@@ -291,7 +309,7 @@ DIGEST = TABLES.alice.ids.digest()
 BOBS_HELLO = Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4)
 ALICES_HELLO = Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3)
 KEY = KeyOffer(PublicBytes(b""))
-SEED = BatchSeed(PublicBytes(bytes(32)))
+BOUND, SHARE = BatchCommitment(commitment(bytes(32))), BatchShare(PublicBytes(bytes(32)))
 
 
 def vector(*values: int) -> EncryptedVector:
@@ -316,12 +334,23 @@ def one_of_each(hello: Hello) -> list[Message]:
     return [
         hello,
         KEY,
-        SEED,
+        BOUND,
+        SHARE,
         RESIDUES,
         RevealedGradient(0, Released.unprotected((1, 2, 3))),
         PartialScores(0, np.zeros(4)),
         MaskedGradient(0, answer(1, 2, 3)),
     ]
+
+
+def introduce(alice: ByHand[Any], bob: ByHand[Any]) -> None:
+    """Lets two programs talk to each other up to Alice's first scores."""
+    heard = {"alice": 0, "bob": 0}
+    while not any(isinstance(each, PartialScores) for each in alice.said):
+        for name, side, other in (("bob", bob, alice), ("alice", alice, bob)):
+            for frame in other.frames[heard[name] :]:
+                side.driver.feed(frame)
+                heard[name] += 1
 
 
 def masked_by(side: ByHand[Any]) -> tuple[int, ...]:
@@ -331,7 +360,7 @@ def masked_by(side: ByHand[Any]) -> tuple[int, ...]:
 
 
 def test_alice_goes_on_with_a_bob_who_keeps_to_it():
-    side = alice_after(BOBS_HELLO, KEY, SEED, RESIDUES)
+    side = alice_after(BOBS_HELLO, KEY, BOUND, SHARE, RESIDUES)
     side.feed(RevealedGradient(0, Released.unprotected(masked_by(side))))
     side.feed(EncryptedResidues(1, vector(5, 6)))
     side.feed(RevealedGradient(1, Released.unprotected(masked_by(side))))
@@ -339,6 +368,7 @@ def test_alice_goes_on_with_a_bob_who_keeps_to_it():
     assert len(side.driver.result) == 3
     assert [type(each) for each in side.said] == [
         Hello,
+        BatchShare,
         PartialScores,
         MaskedGradient,
         PartialScores,
@@ -351,9 +381,10 @@ def test_alice_goes_on_with_a_bob_who_keeps_to_it():
 ALICE_WAITS: list[tuple[tuple[Message, ...], type[Message]]] = [
     ((), Hello),
     ((BOBS_HELLO,), KeyOffer),
-    ((BOBS_HELLO, KEY), BatchSeed),
-    ((BOBS_HELLO, KEY, SEED), EncryptedResidues),
-    ((BOBS_HELLO, KEY, SEED, RESIDUES), RevealedGradient),
+    ((BOBS_HELLO, KEY), BatchCommitment),
+    ((BOBS_HELLO, KEY, BOUND), BatchShare),
+    ((BOBS_HELLO, KEY, BOUND, SHARE), EncryptedResidues),
+    ((BOBS_HELLO, KEY, BOUND, SHARE, RESIDUES), RevealedGradient),
 ]
 
 
@@ -376,7 +407,7 @@ def test_alice_refuses_every_message_that_is_not_due(before, due, message):
 
 @pytest.mark.parametrize("iteration", [-1, 1, 2**63 - 1])
 def test_alice_refuses_residues_of_another_iteration(iteration):
-    side = alice_after(BOBS_HELLO, KEY, SEED)
+    side = alice_after(BOBS_HELLO, KEY, BOUND, SHARE)
     with pytest.raises(
         RemoteProtocolError, match=f"EncryptedResidues is for iteration {iteration} where 0"
     ):
@@ -384,7 +415,7 @@ def test_alice_refuses_residues_of_another_iteration(iteration):
 
 
 def test_alice_refuses_a_gradient_of_another_iteration():
-    side = alice_after(BOBS_HELLO, KEY, SEED, RESIDUES)
+    side = alice_after(BOBS_HELLO, KEY, BOUND, SHARE, RESIDUES)
     with pytest.raises(
         RemoteProtocolError, match="RevealedGradient is for iteration 1 where 0 was due"
     ):
@@ -394,8 +425,8 @@ def test_alice_refuses_a_gradient_of_another_iteration():
 @pytest.mark.parametrize("length", [0, 16, 31, 33])
 def test_alice_refuses_a_batch_seed_of_another_length(length):
     side = alice_after(BOBS_HELLO, KEY)
-    with pytest.raises(RemoteProtocolError, match=f"batch seed has {length} bytes"):
-        side.feed(BatchSeed(PublicBytes(bytes(length))))
+    with pytest.raises(RemoteProtocolError, match=f"batch commitment has {length} bytes"):
+        side.feed(BatchCommitment(PublicBytes(bytes(length))))
 
 
 def test_alice_refuses_a_public_key_where_there_is_none():
@@ -433,7 +464,7 @@ def test_alice_refuses_a_bad_paillier_key(key):
     ids=["empty", "short", "long", "huge-length", "none", "3-rows", "5-rows", "wide", "widest"],
 )
 def test_alice_refuses_malformed_residues(bad):
-    side = alice_after(BOBS_HELLO, KEY, SEED)
+    side = alice_after(BOBS_HELLO, KEY, BOUND, SHARE)
     with pytest.raises(CryptoError):
         side.feed(EncryptedResidues(0, bad))
 
@@ -447,9 +478,7 @@ def test_alice_refuses_malformed_paillier_ciphertexts(data):
     agreed = agreement(batch_size=4, epochs=1, scheme="paillier-for-tests", key_bits=512)
     bob = ByHand("bob", bob_program(TABLES, agreed, SMALL_KEY))
     alice = ByHand("alice", alice_program(TABLES, agreed, SMALL_KEY))
-    bob.driver.feed(alice.frames[0])
-    for frame in bob.frames:
-        alice.driver.feed(frame)
+    introduce(alice, bob)
     with pytest.raises(CryptoError):
         alice.feed(EncryptedResidues(0, EncryptedVector(data, 4)))
 
@@ -468,9 +497,7 @@ def test_alice_refuses_malformed_bfv_ciphertexts(change):
     agreed = agreement(batch_size=4, epochs=1, scheme="bfv", key_bits=128)
     bob = ByHand("bob", bob_program(TABLES, agreed, BfvScheme()))
     alice = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
-    bob.driver.feed(alice.frames[0])
-    for frame in bob.frames:
-        alice.driver.feed(frame)
+    introduce(alice, bob)
     size = 8192 * (8 + 7 + 7) + 64
     sizes = {"empty": 0, "cut": size - 1, "longer": size + 1, "beyond-the-primes": size}
     data = (b"\xff" if change == "beyond-the-primes" else b"\0") * sizes[change]
@@ -495,7 +522,7 @@ def test_alice_refuses_malformed_bfv_ciphertexts(change):
     ids=["above", "below", "modulus", "far-beyond", "one-less", "one-more", "none"],
 )
 def test_alice_refuses_a_gradient_outside_the_capacity(change):
-    side = alice_after(BOBS_HELLO, KEY, SEED, RESIDUES)
+    side = alice_after(BOBS_HELLO, KEY, BOUND, SHARE, RESIDUES)
     with pytest.raises(CryptoError):
         side.feed(RevealedGradient(0, Released.unprotected(change(masked_by(side)))))
 
@@ -519,7 +546,7 @@ def bob_after(*messages: Message, ledger: Ledger | None = None) -> ByHand[Any]:
 
 
 def test_bob_goes_on_with_an_alice_who_keeps_to_it():
-    side = bob_after(ALICES_HELLO, SCORES, MaskedGradient(0, answer(1, 2, 3)))
+    side = bob_after(ALICES_HELLO, SHARE, SCORES, MaskedGradient(0, answer(1, 2, 3)))
     side.feed(PartialScores(1, np.zeros(2)))
     side.feed(MaskedGradient(1, answer(4, 5, 6)))
     assert side.driver.finished
@@ -531,8 +558,9 @@ def test_bob_goes_on_with_an_alice_who_keeps_to_it():
 
 BOB_WAITS: list[tuple[tuple[Message, ...], type[Message]]] = [
     ((), Hello),
-    ((ALICES_HELLO,), PartialScores),
-    ((ALICES_HELLO, SCORES), MaskedGradient),
+    ((ALICES_HELLO,), BatchShare),
+    ((ALICES_HELLO, SHARE), PartialScores),
+    ((ALICES_HELLO, SHARE, SCORES), MaskedGradient),
 ]
 
 
@@ -559,27 +587,27 @@ def test_bob_refuses_every_message_that_is_not_due(before, due, message):
 )
 def test_bob_refuses_another_number_of_scores(rows, said):
     """Two scores would fit the second, short batch, not this one."""
-    side = bob_after(ALICES_HELLO)
+    side = bob_after(ALICES_HELLO, SHARE)
     with pytest.raises(RemoteProtocolError, match=f"{said} where 4 are due"):
         side.feed(PartialScores(0, np.zeros(rows)))
 
 
 def test_bob_refuses_full_scores_for_the_short_last_batch():
-    side = bob_after(ALICES_HELLO, SCORES, MaskedGradient(0, answer(1, 2, 3)))
+    side = bob_after(ALICES_HELLO, SHARE, SCORES, MaskedGradient(0, answer(1, 2, 3)))
     with pytest.raises(RemoteProtocolError, match="scored 4 rows where 2 are due"):
         side.feed(PartialScores(1, np.zeros(4)))
 
 
 @pytest.mark.parametrize("iteration", [-1, 1])
 def test_bob_refuses_scores_of_another_iteration(iteration):
-    side = bob_after(ALICES_HELLO)
+    side = bob_after(ALICES_HELLO, SHARE)
     with pytest.raises(RemoteProtocolError, match=f"PartialScores is for iteration {iteration}"):
         side.feed(PartialScores(iteration, np.zeros(4)))
 
 
 def test_bob_refuses_an_answer_of_another_iteration_and_charges_nothing():
     ledger = Ledger(ROWS, "test")
-    side = bob_after(ALICES_HELLO, SCORES, ledger=ledger)
+    side = bob_after(ALICES_HELLO, SHARE, SCORES, ledger=ledger)
     with pytest.raises(RemoteProtocolError, match="MaskedGradient is for iteration 3 where 0"):
         side.feed(MaskedGradient(3, answer(1, 2, 3)))
     assert ledger.statement().releases_per_row == 0
@@ -594,7 +622,7 @@ def test_bob_refuses_an_answer_of_another_iteration_and_charges_nothing():
     ids=["empty", "short"],
 )
 def test_bob_refuses_a_malformed_answer(bad):
-    side = bob_after(ALICES_HELLO, SCORES)
+    side = bob_after(ALICES_HELLO, SHARE, SCORES)
     with pytest.raises(CryptoError):
         side.feed(MaskedGradient(0, bad))
     assert not any(isinstance(each, RevealedGradient) for each in side.said)
@@ -602,7 +630,7 @@ def test_bob_refuses_a_malformed_answer(bad):
 
 @pytest.mark.parametrize("length", [0, 2, 4, 2**32 - 1])
 def test_bob_decrypts_no_other_number_of_entries_than_alice_has_columns(length):
-    side = bob_after(ALICES_HELLO, SCORES)
+    side = bob_after(ALICES_HELLO, SHARE, SCORES)
     with pytest.raises(RemoteProtocolError, match=f"{length} entries for 3 columns"):
         side.feed(MaskedGradient(0, EncryptedAnswer(bytes(24), length)))
     assert not any(isinstance(each, RevealedGradient) for each in side.said)
@@ -622,7 +650,7 @@ def test_bob_refuses_features_too_large_for_any_product():
 
 @pytest.mark.parametrize("scale", [1e300, -1e300])
 def test_bob_survives_the_largest_scores(scale):
-    side = bob_after(ALICES_HELLO, PartialScores(0, np.full(4, scale)))
+    side = bob_after(ALICES_HELLO, SHARE, PartialScores(0, np.full(4, scale)))
     sent = side.said[-1]
     assert isinstance(sent, EncryptedResidues)
     numbers = np.frombuffer(sent.residues.data, dtype="<i8")

@@ -205,6 +205,9 @@ class WitnessScheme:
     def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
         return WitnessKey(ClearScheme().read_public(data, bits, capacity), self.matrices)
 
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
+        return ClearScheme().read_secret(data, bits, capacity)
+
 
 def test_encoded_is_what_was_multiplied(run):
     view, witness = run.view, WitnessScheme()

@@ -15,9 +15,11 @@ from typing import Any
 from tacit.crypto.registry import scheme
 from tacit.protocol.codec import decode
 from tacit.protocol.messages import (
-    BatchSeed,
+    BatchCommitment,
+    BatchShare,
     BudgetSpent,
     EncryptedResidues,
+    EpochVerdict,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -31,7 +33,9 @@ from tacit.view.alice_view import AliceView
 _PLAIN: dict[type[Message], str] = {
     Hello: "Bob's settings, number of rows and columns, and a digest of the row ids: no label",
     KeyOffer: "compute with values under Bob's key; decrypt nothing",
-    BatchSeed: "know which rows are in which batch; no label went into it",
+    BatchCommitment: "know that Bob's share of the batch seed is fixed; no label went into it",
+    BatchShare: "know which rows are in which batch; no label went into it",
+    EpochVerdict: "know from when on the held-out loss did not fall: it depends on labels",
     RevealedGradient: "take her mask off and have X^T r, the batch's gradient, exactly",
     NoisyResidues: "have each row's residue with noise, whose law she knows",
     RealResidues: "have each row's residue with noise; its last bits may tell more than its law",

@@ -50,6 +50,9 @@ SHARED: dict[str, Any] = {
         "--intercept/--no-intercept",
     ),
     "batch_size": _option(int, "Rows per iteration (the paper's).", _MODEL),
+    "minimum_batch": _option(
+        int, "A last batch with fewer rows joins the one before it (1).", _MODEL
+    ),
     "epochs": _option(int, "Passes over the rows.", _MODEL),
     "learning_rate": _option(float, "Step size.", _MODEL),
     "schedule": _option(str, "constant, inverse or inverse-sqrt.", _MODEL),

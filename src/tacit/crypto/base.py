@@ -195,6 +195,10 @@ class PublicKey(Protocol):
 class SecretKey(Protocol):
     """The owner's key. Its ``repr`` shows no secret."""
 
+    def to_bytes(self) -> bytes:
+        """The secret key for a file of its owner, who must keep it encrypted."""
+        ...
+
     @property
     def public(self) -> PublicKey:
         """The half that may be sent."""
@@ -252,5 +256,13 @@ class Scheme(Protocol):
 
         Raises:
             CryptoError: The bytes are not a public key of this size.
+        """
+        ...
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
+        """A secret key that its owner kept.
+
+        Raises:
+            CryptoError: The bytes are not a secret key of this size.
         """
         ...

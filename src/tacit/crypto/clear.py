@@ -130,6 +130,10 @@ class ClearSecretKey:
 
     public: ClearPublicKey
 
+    def to_bytes(self) -> bytes:
+        """Nothing: there is no key."""
+        return b""
+
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
         """Nothing: there is nothing to make ahead."""
 
@@ -182,6 +186,14 @@ class ClearScheme:
         if data:
             raise CryptoError(f"a public key of {len(data)} bytes where there is none")
         return ClearPublicKey(capacity)
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> ClearSecretKey:
+        """The owner of no key.
+
+        Raises:
+            CryptoError: The bytes are not empty, or the size is not 0.
+        """
+        return ClearSecretKey(self.read_public(data, bits, capacity))
 
     def _check_bits(self, bits: int) -> None:
         if bits != 0:

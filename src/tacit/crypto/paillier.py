@@ -240,6 +240,10 @@ class PaillierSecretKey:
     _trapdoor: Trapdoor = field(repr=False)
     _obfuscators: deque[mpz] = field(default_factory=deque, init=False, repr=False)
 
+    def to_bytes(self) -> bytes:
+        """The two factors, each of half the modulus's bytes."""
+        return self._trapdoor.to_bytes()
+
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
         """Obfuscators for the ciphertexts of the next vector."""
         missing = length - len(self._obfuscators)
@@ -347,6 +351,18 @@ class PaillierScheme:
         if has_small_factor(n) or gmpy2.is_power(n) or looks_prime(n):
             raise CryptoError("the public key is no product of two large primes")
         return PaillierPublicKey(n, capacity)
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> PaillierSecretKey:
+        """A secret key that its owner kept.
+
+        Raises:
+            CryptoError: The bytes are not two primes that make a key of this size.
+        """
+        self._check_bits(bits)
+        trapdoor = Trapdoor.of_bytes(data)
+        if trapdoor.n.bit_length() != bits:
+            raise CryptoError(f"the secret key is not one of {bits} bits")
+        return PaillierSecretKey(PaillierPublicKey(trapdoor.n, capacity), trapdoor)
 
     def _check_bits(self, bits: int) -> None:
         if bits not in self.key_bits:

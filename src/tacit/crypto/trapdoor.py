@@ -26,7 +26,8 @@ import gmpy2
 from gmpy2 import mpz
 
 from tacit.crypto.cores import on_all_cores
-from tacit.crypto.primes import draw_prime
+from tacit.crypto.primes import draw_prime, looks_prime
+from tacit.errors import CryptoError
 from tacit.rng import Entropy
 
 
@@ -90,6 +91,27 @@ class Trapdoor:
             p, q = draw_prime(bits // 2, entropy), draw_prime(bits // 2, entropy)
             if suitable(p, q):
                 return cls.of(p, q)
+
+    def to_bytes(self) -> bytes:
+        """The factors, the shorter one padded: whoever has them has the key."""
+        size = (max(self._p.prime.bit_length(), self._q.prime.bit_length()) + 7) // 8
+        return b"".join(int(side.prime).to_bytes(size, "big") for side in (self._p, self._q))
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Trapdoor:
+        """Reads factors back.
+
+        >>> Trapdoor.of_bytes(Trapdoor.of(mpz(61), mpz(37)).to_bytes()).n == 61 * 37
+        True
+
+        Raises:
+            CryptoError: They are not two primes that make a key.
+        """
+        half = len(data) // 2
+        p, q = mpz.from_bytes(data[:half] or b"\0"), mpz.from_bytes(data[half:] or b"\0")
+        if len(data) % 2 or not (looks_prime(p) and looks_prime(q) and suitable(p, q)):
+            raise CryptoError("these bytes are not the factors of a key")
+        return cls.of(p, q)
 
     def draw_seed(self, entropy: Entropy) -> tuple[mpz, mpz]:
         """What ``obfuscator`` makes a uniform n-th residue modulo n^2 of."""

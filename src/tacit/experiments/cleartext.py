@@ -40,7 +40,7 @@ def train_with_noise(
         Alice's weights.
     """
     grid, rate, penalty = terms.residue_grid, terms.rate, terms.penalty
-    stock = LaplaceStock(bob.fork("noise"), terms.agreement.batch_size)
+    stock = LaplaceStock(bob.fork("noise"), terms.longest_batch)
     weights = np.zeros(features.shape[1])
     integers = labels.astype(np.int64) << grid.bits
     for batch in plan:

@@ -29,8 +29,8 @@ from tacit.numerics.sgd import train_centralised
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unprotected import Unprotected
 from tacit.protocol.alice import train_revealed as alice
+from tacit.protocol.batch_seed import seed_of
 from tacit.protocol.bob import train_revealed as bob
-from tacit.protocol.bob.batch_seed import batch_seed
 from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.runtime.pair import run_pair
@@ -86,7 +86,7 @@ def measure(
         residue_bits=20,
     )
     terms, bobs = Terms(agreement, ClearScheme()), coins.fork("bob")
-    order = [batch.rows for batch in terms.plan(batch_seed(bobs), rows)]
+    order = [batch.rows for batch in terms.plan(seed_of(coins.fork("alice"), bobs), rows)]
 
     def jointly() -> FloatArray:
         return run_pair(

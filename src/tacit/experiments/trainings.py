@@ -105,6 +105,10 @@ class _TimedScheme:
         """A key on the clock."""
         return _TimedKey(self._inner.read_public(data, bits, capacity), self.clock)
 
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
+        """A kept key on the clock."""
+        return _TimedKey(self._inner.read_secret(data, bits, capacity), self.clock)
+
 
 def measure(dataset: str, scheme_name: str = "bfv") -> Training:
     """Runs the first iterations of a dataset's training.

@@ -79,7 +79,7 @@ class Ledger:
             raise ConfigError(f"the budget is {budget:g}", where="--budget", hint="use more than 0")
         if not 0 <= delta < 1:
             raise ConfigError(f"delta is {delta:g}", where="--delta", hint="use 0 to below 1")
-        self._rows = rows
+        self.rows = rows
         self._counts: dict[PrivacyEvent, IntArray] = {}
         self._assumption = assumption
         self._budget = budget
@@ -112,7 +112,7 @@ class Ledger:
                 hint="stop here, or raise the budget",
             )
         if event not in self._counts:
-            self._counts[event] = np.zeros(self._rows, dtype=np.int64)
+            self._counts[event] = np.zeros(self.rows, dtype=np.int64)
         self._counts[event][rows] += 1
 
     def taint(self, reason: str) -> None:
@@ -128,7 +128,7 @@ class Ledger:
             max((each.residue for each in prices), default=0.0),
             max((each.label for each in prices), default=0.0),
         )
-        everything = np.arange(self._rows)
+        everything = np.arange(self.rows)
         residue = self._totals([each.residue for each in prices], everything)
         label = self._label_totals(everything)
         releases = self._totals([float(each.label > 0) for each in prices], everything)
@@ -147,7 +147,7 @@ class Ledger:
 
     def _tighter(self) -> float:
         """The largest over rows: few differ in how often what was released of them."""
-        if not self._counts or not self._rows:
+        if not self._counts or not self.rows:
             return 0.0
         different = np.unique(np.stack(list(self._counts.values())), axis=1)
         return max(

@@ -1,6 +1,7 @@
 """Which rows each iteration looks at: a function of one public seed.
 
-Every row is used once per epoch; the last batch of an epoch may be short. Both parties derive the
+Every row is used once per epoch. The last batch of an epoch may be short; one below the agreed
+minimum joins the batch before it. Both parties derive the
 same batches, so none is ever sent, and labels have no influence on them.
 """
 
@@ -37,18 +38,30 @@ class BatchPlan:
     rows: int
     batch_size: int
     epochs: int
+    minimum: int = 1
 
     @property
     def iterations(self) -> int:
         """How many batches there are in all."""
-        return self.epochs * batch_count(self.rows, self.batch_size)
+        return self.epochs * batch_count(self.rows, self.batch_size, self.minimum)
+
+    def ends_epoch(self, batch: Batch) -> bool:
+        """Whether every row has had its turn in this epoch."""
+        per_epoch = batch_count(self.rows, self.batch_size, self.minimum)
+        return (batch.iteration + 1) % per_epoch == 0
 
     def __iter__(self) -> Iterator[Batch]:
-        iteration = 0
-        for epoch in range(self.epochs):
-            for rows in batches(_epoch_order(self.seed, epoch, self.rows), self.batch_size):
-                yield Batch(iteration, epoch, rows)
-                iteration += 1
+        return self.since(0)
+
+    def since(self, first: int) -> Iterator[Batch]:
+        """The batches from this iteration on."""
+        per_epoch = batch_count(self.rows, self.batch_size, self.minimum)
+        for epoch in range(first // per_epoch, self.epochs):
+            order = _epoch_order(self.seed, epoch, self.rows)
+            parts = enumerate(batches(order, self.batch_size, self.minimum), epoch * per_epoch)
+            for iteration, rows in parts:
+                if iteration >= first:
+                    yield Batch(iteration, epoch, rows)
 
 
 @lru_cache(maxsize=1)

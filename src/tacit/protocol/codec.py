@@ -34,9 +34,12 @@ from tacit.errors import LocalProtocolError, MalformedFrame, TacitError
 from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import EVENTS, PrivacyEvent
 from tacit.protocol.messages import (
-    BatchSeed,
+    BatchCommitment,
+    BatchShare,
     BudgetSpent,
     EncryptedResidues,
+    EpochScores,
+    EpochVerdict,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -63,11 +66,14 @@ MESSAGES: tuple[type[Message], ...] = (
     EncryptedResidues,
     MaskedGradient,
     RevealedGradient,
-    BatchSeed,
     NoisyResidues,
     RealResidues,
     BudgetSpent,
     HiddenBatchOffer,
+    BatchCommitment,
+    BatchShare,
+    EpochScores,
+    EpochVerdict,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

@@ -8,11 +8,17 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from tacit.numerics.metrics import Metrics
 from tacit.privacy.events import PrivacyEvent
+from tacit.protocol.state import TrainingState
 
 
 def _no_rows() -> IndexArray:
     return np.empty(0, dtype=np.int64)
+
+
+def _no_scores() -> FloatArray:
+    return np.empty(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +28,30 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Progress(Event):
-    """Bob has finished ``done`` of ``total`` iterations; ``rows`` are the last one's true batch."""
+    """Bob has finished ``done`` of ``total`` iterations.
+
+    ``rows`` are the last one's true batch, and ``scores`` what they scored before its step.
+    """
 
     done: int
     total: int
     rows: IndexArray = field(repr=False, compare=False, default_factory=_no_rows)
+    scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary(Event):
+    """The program stands between two iterations: from this state it can be started again."""
+
+    state: TrainingState
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutSeen(Event):
+    """Bob knows how good the model is on the held-out rows after this iteration."""
+
+    iteration: int
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,16 +103,6 @@ class RevealedGradient(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchSeed(Message):
-    """The seed from which both derive the batches."""
-
-    code = 7
-    senders = ("bob",)
-
-    seed: PublicBytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class ResidueReply(Message):
     """What may follow Alice's scores where residues go in clear; never sent itself."""
 
@@ -160,3 +150,45 @@ class HiddenBatchOffer(Message):
     iteration: int
     subset: RowNumbers = field(repr=False)
     response: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCommitment(Message):
+    """Binds Bob to his share of the batches' seed before he sees Alice's."""
+
+    code = 12
+    senders = ("bob",)
+
+    digest: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchShare(Message):
+    """A party's share of the seed from which both derive the batches."""
+
+    code = 13
+    senders = ("alice", "bob")
+
+    share: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochScores(Message):
+    """``X_A w_A`` for the held-out rows at the end of an epoch: in clear, from Alice to Bob."""
+
+    code = 14
+    senders = ("alice",)
+
+    iteration: int
+    scores: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochVerdict(Message):
+    """Whether the training ends here, by the held-out labels: a release."""
+
+    code = 15
+    senders = ("bob",)
+
+    iteration: int
+    stop: Released[IntArray]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tacit.config import Agreement
 from tacit.crypto.base import Capacity, Scheme
+from tacit.numerics.batches import batch_count
 from tacit.numerics.fixedpoint import FixedPoint
 from tacit.numerics.logistic import Penalty
 from tacit.numerics.schedule import LearningRate
@@ -54,7 +55,12 @@ class Terms:
     @property
     def longest_product(self) -> int:
         """The most rows that one encrypted vector speaks of: a batch, or a hidden one's subset."""
-        return self.agreement.subset_size or self.agreement.batch_size
+        return self.agreement.subset_size or self.longest_batch
+
+    @property
+    def longest_batch(self) -> int:
+        """A batch with a short last one that was joined to it."""
+        return self.agreement.batch_size + self.agreement.minimum_batch - 1
 
     @property
     def headroom_bits(self) -> int:
@@ -77,4 +83,9 @@ class Terms:
 
     def plan(self, seed: bytes, rows: int) -> BatchPlan:
         """The batches of the whole training."""
-        return BatchPlan(seed, rows, self.agreement.batch_size, self.agreement.epochs)
+        agreed = self.agreement
+        return BatchPlan(seed, rows, agreed.batch_size, agreed.epochs, agreed.minimum_batch)
+
+    def per_epoch(self, rows: int) -> int:
+        """How many iterations make an epoch."""
+        return batch_count(rows, self.agreement.batch_size, self.agreement.minimum_batch)

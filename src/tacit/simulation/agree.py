@@ -42,7 +42,8 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
     """
     used = entry(settings.mechanism)
     filled = {**_protection(settings, used, columns, rows)}
-    shared = {name: getattr(settings, name) for name in Agreement.model_fields}
+    common = Agreement.model_fields.keys() & Settings.model_fields.keys()
+    shared = {name: getattr(settings, name) for name in common}
     # Made once without its encryption, to ask the mechanism whether it has any.
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)

@@ -121,7 +121,9 @@ class AliceView:
         return view
 
     def _epoch(self, event: Observation) -> int:
-        per_epoch = batch_count(self.features.rows, self.agreement.batch_size)
+        per_epoch = batch_count(
+            self.features.rows, self.agreement.batch_size, self.agreement.minimum_batch
+        )
         return event.iteration // per_epoch
 
     @cached_property

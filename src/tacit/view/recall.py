@@ -71,3 +71,7 @@ class RecallScheme:
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
         """Never: a view holds no secret key."""
         raise LocalProtocolError("Alice's view makes no keys")
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
+        """Never: a view holds no secret key."""
+        raise LocalProtocolError("Alice's view holds no secret key")

@@ -299,15 +299,27 @@ class BfvSecretKey:
     **Assumes.** The answer was made as prescribed.
     """
 
-    def __init__(self, seal: Seal, capacity: Capacity) -> None:
-        generator = sealapi.KeyGenerator(seal.context)
+    def __init__(self, seal: Seal, capacity: Capacity, kept: WordArray | None = None) -> None:
+        generator = (
+            sealapi.KeyGenerator(seal.context)
+            if kept is None
+            else sealapi.KeyGenerator(seal.context, seal.load_secret(kept))
+        )
         secret, public = generator.secret_key(), sealapi.PublicKey()
         generator.create_public_key(public)
         self._seal = seal
+        self._secret = secret
         self._encryptor = sealapi.Encryptor(seal.context, secret)
         self._decryptor = sealapi.Decryptor(seal.context, secret)
         self._zeros: deque[_Zero] = deque()
         self.public = BfvPublicKey(seal, capacity, seal.public_polynomials(public))
+
+    def to_bytes(self) -> bytes:
+        """The secret polynomial modulo all primes; the public half is made anew from it."""
+        words = self._seal.secret_words(self._secret).reshape(-1, DEGREE)
+        return b"".join(
+            _trimmed(part, prime) for part, prime in zip(words, self._seal.primes, strict=True)
+        )
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
         """Encryptions of zero for the vectors to come. SEAL draws them itself."""
@@ -412,6 +424,17 @@ class BfvScheme:
             [np.stack([parts.words(DEGREE, prime) for prime in seal.primes]) for _ in range(2)]
         )
         return BfvPublicKey(seal, capacity, polynomials)
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> BfvSecretKey:
+        """A secret key that its owner kept.
+
+        Raises:
+            CryptoError: The bytes are not a secret key of these parameters.
+        """
+        seal = self._seal(bits, capacity)
+        parts = _exactly(data, DEGREE * sum(map(_width, seal.primes)), "a secret key")
+        words = np.concatenate([parts.words(DEGREE, prime) for prime in seal.primes])
+        return BfvSecretKey(seal, capacity, words)
 
     def _seal(self, bits: int, capacity: Capacity) -> Seal:
         if bits not in self.key_bits:

@@ -145,6 +145,18 @@ class Seal:
         head, body = self._cipher_parts(polynomials, len(polynomials), parms_id, ntt=True)
         return self._load(sealapi.PublicKey(), head, body, b"")
 
+    def secret_words(self, secret: Any) -> WordArray:  # noqa: ANN401
+        """A secret key's coefficients: all primes, in NTT form."""
+        body = self.members(secret)
+        return np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
+
+    def load_secret(self, words: WordArray) -> Any:  # noqa: ANN401
+        """The secret key of given coefficients."""
+        data = _little(words)
+        identity = struct.pack("<4Q", *self.context.key_parms_id())
+        head = _PLAIN.pack(identity, words.size, 1.0) + self._array(data)
+        return self._load(sealapi.SecretKey(), head, data, b"")
+
     def load_plain(self, coefficients: WordArray) -> Any:  # noqa: ANN401
         """The plaintext polynomial of coefficients below the plaintext modulus."""
         data = _little(coefficients)

@@ -1,22 +1,26 @@
-"""The public seed of the batches, as Alice receives it."""
+"""Alice's part in the seed of the batches. The chart stands in ``tacit.protocol.batch_seed``."""
 
 from __future__ import annotations
 
 from tacit.errors import RemoteProtocolError
-from tacit.protocol.batches import BatchPlan
-from tacit.protocol.messages import BatchSeed
-from tacit.protocol.steps import Program, receive
-from tacit.protocol.terms import Terms
-from tacit.rng import KEY_BYTES
+from tacit.protocol.batch_seed import commitment, draw_share, joint_seed, require_length
+from tacit.protocol.messages import BatchCommitment, BatchShare
+from tacit.protocol.steps import Program, receive, send
+from tacit.rng import Entropy
 
 
-def receive_plan(terms: Terms, rows: int) -> Program[BatchPlan]:
-    """All batches of the training.
+def agree_seed(entropy: Entropy) -> Program[bytes]:
+    """The seed to which she contributes.
 
     Raises:
-        RemoteProtocolError: The seed has another length.
+        RemoteProtocolError: Bob's share is not the one to which he was bound.
     """
-    message = yield from receive(BatchSeed)
-    if len(message.seed) != KEY_BYTES:
-        raise RemoteProtocolError(f"the peer's batch seed has {len(message.seed)} bytes")
-    return terms.plan(message.seed, rows)
+    bound = (yield from receive(BatchCommitment)).digest
+    require_length(bound, "commitment")
+    share = draw_share(entropy)
+    yield from send(BatchShare(share))
+    theirs = (yield from receive(BatchShare)).share
+    require_length(theirs, "share")
+    if commitment(theirs) != bound:
+        raise RemoteProtocolError("the peer's batch share is not the one it was bound to")
+    return joint_seed(share, theirs)

@@ -19,6 +19,7 @@ from tacit.protocol.messages import (
     MaskedGradient,
     RevealedGradient,
 )
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, receive, require_turn, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
@@ -27,11 +28,18 @@ from tacit.rng import Entropy
 def receive_key(terms: Terms, features: FeatureTable, magnitude_bits: int) -> Program[PublicKey]:
     """Bob's public key, fit for products of her table."""
     offer = yield from receive(KeyOffer)
-    return terms.scheme.read_public(
-        offer.public_key,
-        terms.agreement.key_bits,
-        terms.capacity(magnitude_bits, features.rows),
-    )
+    capacity = terms.capacity(magnitude_bits, features.rows)
+    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, capacity)
+
+
+def kept_key(terms: Terms, features: FeatureTable, state: TrainingState) -> PublicKey:
+    """The key of a training that goes on.
+
+    Raises:
+        CryptoError: The state holds no such key.
+    """
+    capacity = terms.capacity(state.magnitude_bits, features.rows)
+    return terms.scheme.read_public(state.key, terms.agreement.key_bits, capacity)
 
 
 def unmasked_product(

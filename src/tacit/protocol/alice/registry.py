@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Protocol
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
 from tacit.protocol.alice import train_hidden_batch, train_residues, train_revealed
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
-Training: TypeAlias = Callable[[FeatureTable, Terms, Entropy], Program[FloatArray]]
+
+class Training(Protocol):
+    """Alice's program of a training; begins, or goes on from a state."""
+
+    def __call__(
+        self,
+        features: FeatureTable,
+        terms: Terms,
+        entropy: Entropy,
+        *,
+        resume: TrainingState | None = None,
+        held_out: FeatureTable | None = None,
+    ) -> Program[FloatArray]:
+        """The program."""
+        ...
+
 
 TRAININGS: Mapping[str, Training] = MappingProxyType(
     {

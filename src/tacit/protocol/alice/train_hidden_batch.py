@@ -21,40 +21,52 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray, IndexArray
+from tacit.crypto.base import PublicKey
 from tacit.data.tables import FeatureTable
 from tacit.errors import RemoteProtocolError
-from tacit.numerics.batches import batch_count
 from tacit.numerics.fixedpoint import magnitude_bits
-from tacit.protocol.alice.product import receive_key, unmasked_product
-from tacit.protocol.events import GradientSeen, HiddenBatchSeen
+from tacit.protocol.alice.held_out import report
+from tacit.protocol.alice.product import kept_key, receive_key, unmasked_product
+from tacit.protocol.events import Boundary, GradientSeen, HiddenBatchSeen
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import HiddenBatchOffer, PartialScores
 from tacit.protocol.scores import require_finite
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, emit, receive, require_turn, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
 
-def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[FloatArray]:
+def train(
+    features: FeatureTable,
+    terms: Terms,
+    entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: FeatureTable | None = None,
+) -> Program[FloatArray]:
     """Trains Alice's weights.
 
     Args:
         features: Her columns, rows in the agreed order.
         terms: The agreement in use.
         entropy: Her coins: masks and obfuscators.
+        resume: Where to go on; None to begin.
+        held_out: Her columns of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         Her weights, one per column.
     """
-    size = magnitude_bits(features.largest)
-    yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
-    key = yield from receive_key(terms, features, size)
+    if resume is None:
+        state, key = yield from _open(features, terms)
+    else:
+        state, key = resume, kept_key(terms, features, resume)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
-    batch_size = terms.agreement.batch_size
-    per_epoch = batch_count(features.rows, batch_size)
-    weights = np.zeros(len(features.columns))
-    for iteration in range(terms.agreement.epochs * per_epoch):
+    batch_size, per_epoch = terms.agreement.batch_size, terms.per_epoch(features.rows)
+    weights = state.weights
+    for iteration in range(state.iteration, terms.agreement.epochs * per_epoch):
+        yield from emit(Boundary(state.at(iteration, weights)))
         subset, response = yield from _offer(iteration, features.rows, terms)
         yield from emit(HiddenBatchSeen(iteration, subset, response))
         asked = subset[response]
@@ -67,7 +79,19 @@ def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[Flo
         yield from emit(GradientSeen(iteration, epoch, asked, weights, total, float(batch_size)))
         step = terms.product_grid.decode(total) / -batch_size + penalty.gradient(weights)
         weights = weights - rate.at(iteration) * step
+        if held_out is not None and (iteration + 1) % per_epoch == 0:
+            if (yield from report(held_out, weights, iteration, terms)):
+                break
     return weights
+
+
+def _open(features: FeatureTable, terms: Terms) -> Program[tuple[TrainingState, PublicKey]]:
+    """Everything before the first iteration."""
+    size = magnitude_bits(features.largest)
+    hello = yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
+    key = yield from receive_key(terms, features, size)
+    weights = np.zeros(len(features.columns))
+    return TrainingState(0, weights, b"", key.to_bytes(), hello.columns, size), key
 
 
 def _offer(iteration: int, rows: int, terms: Terms) -> Program[tuple[IndexArray, BoolArray]]:
@@ -88,4 +112,9 @@ def _offer(iteration: int, rows: int, terms: Terms) -> Program[tuple[IndexArray,
         raise RemoteProtocolError(f"the peer's subset names a row beyond the {rows} there are")
     if not np.isin(bits, (0, 1)).all() or not bits.any():
         raise RemoteProtocolError("the peer's response is not of zeros and ones, or has no one")
+    if bits.sum() < terms.agreement.minimum_batch:
+        raise RemoteProtocolError(
+            f"the peer asks for the scores of {bits.sum()} rows, below the agreed minimum of "
+            f"{terms.agreement.minimum_batch}"
+        )
     return subset, bits.astype(bool)

@@ -3,7 +3,7 @@
 ::
 
     Alice                                            Bob
-                                                <-   BatchSeed
+      the seed of the batches (tacit.protocol.batch_seed)
       each iteration:
       PartialScores        X_A w_A              ->
                                                 <-   NoisyResidues       M(r)
@@ -22,34 +22,46 @@ from tacit.data.tables import FeatureTable
 from tacit.errors import RemoteProtocolError
 from tacit.numerics.logistic import gradient
 from tacit.privacy.events import PrivacyEvent
-from tacit.protocol.alice.batch_seed import receive_plan
+from tacit.protocol.alice.batch_seed import agree_seed
+from tacit.protocol.alice.held_out import report
 from tacit.protocol.batches import Batch
-from tacit.protocol.events import ResiduesSeen
+from tacit.protocol.events import Boundary, ResiduesSeen
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import NoisyResidues, PartialScores, RealResidues, ResidueReply
 from tacit.protocol.scores import require_finite
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, emit, receive, require_turn, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
 
-def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[FloatArray]:
-    """Trains Alice's weights; she draws nothing.
+def train(
+    features: FeatureTable,
+    terms: Terms,
+    entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: FeatureTable | None = None,
+) -> Program[FloatArray]:
+    """Trains Alice's weights; of coins she needs but her share of the batches' seed.
 
     Args:
         features: Her columns, rows in the agreed order.
         terms: The agreement in use.
-        entropy: Her coins: not used here.
+        entropy: Her coins.
+        resume: Where to go on; None to begin.
+        held_out: Her columns of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         Her weights, one per column.
     """
-    yield from shake_hands(greeting("alice", terms.agreement.canonical(), features))
-    plan = yield from receive_plan(terms, features.rows)
+    state = resume or (yield from _open(features, terms, entropy))
+    plan = terms.plan(state.seed, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
-    weights = np.zeros(len(features.columns))
-    for batch in plan:
+    weights = state.weights
+    for batch in plan.since(state.iteration):
+        yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
         yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
         reply = yield from receive(ResidueReply)
@@ -63,7 +75,17 @@ def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[Flo
         )
         step = gradient(rows, residues) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
+        if held_out is not None and plan.ends_epoch(batch):
+            if (yield from report(held_out, weights, batch.iteration, terms)):
+                break
     return weights
+
+
+def _open(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[TrainingState]:
+    """Everything before the first iteration."""
+    hello = yield from shake_hands(greeting("alice", terms.agreement.canonical(), features))
+    seed = yield from agree_seed(entropy)
+    return TrainingState(0, np.zeros(len(features.columns)), seed, columns=hello.columns)
 
 
 def _told(

@@ -3,7 +3,8 @@
 ::
 
     Alice                                            Bob
-                                                <-   KeyOffer, BatchSeed
+                                                <-   KeyOffer
+      the seed of the batches (tacit.protocol.batch_seed)
       each iteration:
       PartialScores        X_A w_A              ->
                                                 <-   EncryptedResidues   <r>
@@ -19,38 +20,52 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import FloatArray
+from tacit.crypto.base import PublicKey
 from tacit.data.tables import FeatureTable
 from tacit.numerics.fixedpoint import magnitude_bits
-from tacit.protocol.alice.batch_seed import receive_plan
-from tacit.protocol.alice.product import receive_key, unmasked_product
-from tacit.protocol.events import GradientSeen
+from tacit.protocol.alice.batch_seed import agree_seed
+from tacit.protocol.alice.held_out import report
+from tacit.protocol.alice.product import kept_key, receive_key, unmasked_product
+from tacit.protocol.events import Boundary, GradientSeen
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import PartialScores
 from tacit.protocol.scores import require_finite
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, emit, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
 
-def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[FloatArray]:
+def train(
+    features: FeatureTable,
+    terms: Terms,
+    entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: FeatureTable | None = None,
+) -> Program[FloatArray]:
     """Trains Alice's weights.
 
     Args:
         features: Her columns, rows in the agreed order.
         terms: The agreement in use.
         entropy: Her coins: masks and obfuscators.
+        resume: Where to go on; None to begin.
+        held_out: Her columns of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         Her weights, one per column.
     """
-    size = magnitude_bits(features.largest)
-    yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
-    key = yield from receive_key(terms, features, size)
-    plan = yield from receive_plan(terms, features.rows)
+    if resume is None:
+        state, key = yield from _open(features, terms, entropy)
+    else:
+        state, key = resume, kept_key(terms, features, resume)
+    plan = terms.plan(state.seed, features.rows)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
-    weights = np.zeros(len(features.columns))
-    for batch in plan:
+    weights = state.weights
+    for batch in plan.since(state.iteration):
+        yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
         yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
         # The range is known since the handshake, and the key's capacity checks it once more.
@@ -60,4 +75,19 @@ def train(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[Flo
         gradient = terms.product_grid.decode(total) / -len(batch.rows)
         step = gradient + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
+        if held_out is not None and plan.ends_epoch(batch):
+            if (yield from report(held_out, weights, batch.iteration, terms)):
+                break
     return weights
+
+
+def _open(
+    features: FeatureTable, terms: Terms, entropy: Entropy
+) -> Program[tuple[TrainingState, PublicKey]]:
+    """Everything before the first iteration."""
+    size = magnitude_bits(features.largest)
+    hello = yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
+    key = yield from receive_key(terms, features, size)
+    seed = yield from agree_seed(entropy)
+    weights = np.zeros(len(features.columns))
+    return TrainingState(0, weights, seed, key.to_bytes(), hello.columns, size), key

@@ -1,15 +1,18 @@
-"""The public seed of the batches, from a stream of its own."""
+"""Bob's part in the seed of the batches. The chart stands in ``tacit.protocol.batch_seed``."""
 
 from __future__ import annotations
 
-from tacit.rng import KEY_BYTES, Entropy
+from tacit.protocol.batch_seed import commitment, draw_share, joint_seed, require_length
+from tacit.protocol.messages import BatchCommitment, BatchShare
+from tacit.protocol.steps import Program, receive, send
+from tacit.rng import Entropy
 
 
-def batch_seed(entropy: Entropy) -> bytes:
-    """Drawn by Bob, told to Alice in the clear.
-
-    >>> from tacit.rng import KeyedEntropy
-    >>> len(batch_seed(KeyedEntropy.from_seed(1)))
-    32
-    """
-    return entropy.fork("batches").token(KEY_BYTES)
+def agree_seed(entropy: Entropy) -> Program[bytes]:
+    """The seed to which he contributes: bound first, told last."""
+    share = draw_share(entropy)
+    yield from send(BatchCommitment(commitment(share)))
+    theirs = (yield from receive(BatchShare)).share
+    require_length(theirs, "share")
+    yield from send(BatchShare(share))
+    return joint_seed(theirs, share)

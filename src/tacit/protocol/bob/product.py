@@ -15,6 +15,7 @@ from tacit.protocol.messages import (
     PublicBytes,
     RevealedGradient,
 )
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, receive, require_turn, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
@@ -29,6 +30,17 @@ def offer_key(terms: Terms, hello: Hello, entropy: Entropy) -> Program[SecretKey
     )
     yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
     return key
+
+
+def kept_key(terms: Terms, state: TrainingState, rows: int) -> SecretKey:
+    """The key of a training that goes on.
+
+    Raises:
+        CryptoError: The state holds no such key.
+    """
+    return terms.scheme.read_secret(
+        state.key, terms.agreement.key_bits, terms.capacity(state.magnitude_bits, rows)
+    )
 
 
 def released_product(

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.privacy.ledger import Ledger
 from tacit.protocol.bob import train_hidden_batch, train_residues, train_revealed
+from tacit.protocol.held_out import HeldOut
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
-# The mechanism's type is the conversation's own: each program names the narrow one that it needs.
-Training: TypeAlias = Callable[
-    [FeatureTable, LabelTable, Terms, Any, Ledger, Entropy], Program[FloatArray]
-]
+
+class Training(Protocol):
+    """Bob's program of a training; begins, or goes on from a state."""
+
+    def __call__(
+        self,
+        features: FeatureTable,
+        labels: LabelTable,
+        terms: Terms,
+        # The conversation's own type: each program names the narrow one that it needs.
+        mechanism: Any,  # noqa: ANN401
+        ledger: Ledger,
+        entropy: Entropy,
+        *,
+        resume: TrainingState | None = None,
+        held_out: HeldOut | None = None,
+    ) -> Program[FloatArray]:
+        """The program."""
+        ...
+
 
 TRAININGS: Mapping[str, Training] = MappingProxyType(
     {

@@ -10,19 +10,23 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import FloatArray, IntArray
+from tacit.crypto.base import SecretKey
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.numerics.logistic import gradient, residue
 from tacit.privacy.base import Released
 from tacit.privacy.batch_response import HiddenBatch, Hybrid, draw_batch
 from tacit.privacy.ledger import Ledger
-from tacit.protocol.bob.product import offer_key, released_product
-from tacit.protocol.events import Progress, Redrawn
+from tacit.protocol.bob.held_out import STOPPED, watch
+from tacit.protocol.bob.product import kept_key, offer_key, released_product
+from tacit.protocol.events import Boundary, Progress, Redrawn, Stopped
 from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.held_out import HeldOut
 from tacit.protocol.messages import HiddenBatchOffer, RowNumbers
 from tacit.protocol.scores import receive_scores, require_finite
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, emit, send
 from tacit.protocol.terms import Terms
-from tacit.rng import KEY_BYTES, Entropy
+from tacit.rng import Entropy
 
 
 def train(
@@ -32,6 +36,9 @@ def train(
     mechanism: Hybrid,
     ledger: Ledger,
     entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: HeldOut | None = None,
 ) -> Program[FloatArray]:
     """Trains Bob's weights and answers Alice.
 
@@ -42,6 +49,8 @@ def train(
         mechanism: The sizes of the hidden batch.
         ledger: Charged before every release.
         entropy: His coins: the key, the batches, the response, encryption.
+        resume: Where to go on; None to begin.
+        held_out: His part of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         His weights, one per column; an intercept is his last column and is not penalised.
@@ -50,16 +59,19 @@ def train(
         ConfigError: The sizes do not meet the paper's requirement for Alice's columns.
     """
     labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
-    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    mechanism.design.require(hello.columns, features.rows)
-    key = yield from offer_key(terms, hello, entropy)
+    if resume is None:
+        state, key = yield from _open(features, terms, mechanism, entropy)
+    else:
+        state, key = resume, kept_key(terms, resume, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
-    iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
-    weights = np.zeros(len(features.columns))
-    for iteration in range(iterations):
+    per_epoch = terms.per_epoch(features.rows)
+    iterations = terms.agreement.epochs * per_epoch
+    weights, losses = state.weights, state.losses
+    for iteration in range(state.iteration, iterations):
+        yield from emit(Boundary(state.at(iteration, weights, losses)))
         coins = entropy.fork(f"batch {iteration}")
-        batch = draw_batch(mechanism.design, hello.columns, features.rows, coins)
+        batch = draw_batch(mechanism.design, state.columns, features.rows, coins)
         if batch.redraws:
             yield from emit(Redrawn(iteration, batch.redraws))
         yield from _offer(iteration, batch, mechanism, ledger)
@@ -71,7 +83,7 @@ def train(
             key,
             _encoded(residues, batch, terms),
             true,
-            hello.columns,
+            state.columns,
             iteration,
             mechanism,
             ledger,
@@ -81,8 +93,25 @@ def train(
         if len(true):
             step = step + gradient(mine[batch.true], residues)
         weights = weights - rate.at(iteration) * step
-        yield from emit(Progress(iteration + 1, iterations, true))
+        yield from emit(Progress(iteration + 1, iterations, true, scores))
+        if held_out is not None and (iteration + 1) % per_epoch == 0:
+            losses, stop = yield from watch(held_out, weights, losses, iteration, terms, ledger)
+            if stop:
+                yield from emit(Stopped(iteration + 1, STOPPED))
+                break
     return weights
+
+
+def _open(
+    features: FeatureTable, terms: Terms, mechanism: Hybrid, entropy: Entropy
+) -> Program[tuple[TrainingState, SecretKey]]:
+    """Everything before the first iteration."""
+    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
+    mechanism.design.require(hello.columns, features.rows)
+    key = yield from offer_key(terms, hello, entropy)
+    weights = np.zeros(len(features.columns))
+    state = TrainingState(0, weights, b"", key.to_bytes(), hello.columns, hello.magnitude_bits)
+    return state, key
 
 
 def _offer(iteration: int, batch: HiddenBatch, mechanism: Hybrid, ledger: Ledger) -> Program[None]:

@@ -17,17 +17,14 @@ from tacit.privacy.base import ResidueRelease
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import LaplaceStock
 from tacit.protocol.batches import Batch
-from tacit.protocol.bob.batch_seed import batch_seed
-from tacit.protocol.events import Progress, Stopped
+from tacit.protocol.bob.batch_seed import agree_seed
+from tacit.protocol.bob.held_out import STOPPED, watch
+from tacit.protocol.events import Boundary, Progress, Stopped
 from tacit.protocol.handshake import greeting, shake_hands
-from tacit.protocol.messages import (
-    BatchSeed,
-    BudgetSpent,
-    NoisyResidues,
-    PublicBytes,
-    RealResidues,
-)
+from tacit.protocol.held_out import HeldOut
+from tacit.protocol.messages import BudgetSpent, NoisyResidues, RealResidues
 from tacit.protocol.scores import receive_scores, require_finite
+from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, emit, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
@@ -45,6 +42,9 @@ def train(
     mechanism: ResidueRelease,
     ledger: Ledger,
     entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: HeldOut | None = None,
 ) -> Program[FloatArray]:
     """Trains Bob's weights and answers Alice.
 
@@ -54,7 +54,9 @@ def train(
         terms: The agreement in use.
         mechanism: What is done to the residues before they are sent.
         ledger: Charged before every release; where it is spent, the training ends.
-        entropy: His coins: the batch seed and the noise.
+        entropy: His coins: his share of the batch seed, and the noise.
+        resume: Where to go on; None to begin.
+        held_out: His part of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         His weights, one per column; an intercept is his last column and is not penalised.
@@ -63,23 +65,17 @@ def train(
         BudgetExceeded: There is a budget, and true updates would exceed any.
     """
     labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
-    yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    plan = terms.plan(batch_seed(entropy), features.rows)
-    yield from send(BatchSeed(PublicBytes(plan.seed)))
     with_true = terms.agreement.bob_update == "true"
     if with_true and features.columns:
-        ledger.taint(TRUE_UPDATES)
-        if not ledger.affords(mechanism.event, np.arange(features.rows)):
-            raise BudgetExceeded(
-                "no budget can be kept where Bob updates his own weights with true residues",
-                where="--budget",
-                hint="use --bob-update released, or leave the budget out",
-            )
+        _give_up_totals(features, mechanism, ledger)
+    state = resume or (yield from _open(features, terms, entropy))
+    plan = terms.plan(state.seed, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
     release = _Release(terms, mechanism, entropy.fork("noise"))
-    weights = np.zeros(len(features.columns))
-    for batch in plan:
+    weights, losses = state.weights, state.losses
+    for batch in plan.since(state.iteration):
+        yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
         rows = features.values.take(batch.rows, axis=0)
         theirs = yield from receive_scores(batch.iteration, len(batch.rows))
         if not ledger.affords(mechanism.event, batch.rows):
@@ -93,8 +89,32 @@ def train(
         used = residue(scores, truth) if with_true else released
         step = gradient(rows, used) + penalty.gradient(weights, features.free)
         weights = weights - rate.at(batch.iteration) * step
-        yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows))
+        yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
+        if held_out is not None and plan.ends_epoch(batch):
+            losses, stop = yield from watch(
+                held_out, weights, losses, batch.iteration, terms, ledger
+            )
+            if stop:
+                yield from emit(Stopped(batch.iteration + 1, STOPPED))
+                break
     return weights
+
+
+def _open(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[TrainingState]:
+    """Everything before the first iteration."""
+    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
+    seed = yield from agree_seed(entropy)
+    return TrainingState(0, np.zeros(len(features.columns)), seed, columns=hello.columns)
+
+
+def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: Ledger) -> None:
+    ledger.taint(TRUE_UPDATES)
+    if not ledger.affords(mechanism.event, np.arange(features.rows)):
+        raise BudgetExceeded(
+            "no budget can be kept where Bob updates his own weights with true residues",
+            where="--budget",
+            hint="use --bob-update released, or leave the budget out",
+        )
 
 
 class _Release:
@@ -104,7 +124,7 @@ class _Release:
         self._terms = terms
         self._mechanism = mechanism
         self._entropy = entropy
-        self._stock = LaplaceStock(entropy, terms.agreement.batch_size)
+        self._stock = LaplaceStock(entropy, terms.longest_batch)
 
     def __call__(
         self, batch: Batch, scores: FloatArray, labels: ByteLabels

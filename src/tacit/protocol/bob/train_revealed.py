@@ -9,17 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import FloatArray
+from tacit.crypto.base import SecretKey
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.numerics.logistic import gradient, residue
 from tacit.privacy.base import GradientRelease
 from tacit.privacy.ledger import Ledger
-from tacit.protocol.bob.batch_seed import batch_seed
-from tacit.protocol.bob.product import offer_key, released_product
-from tacit.protocol.events import Progress
+from tacit.protocol.bob.batch_seed import agree_seed
+from tacit.protocol.bob.held_out import STOPPED, watch
+from tacit.protocol.bob.product import kept_key, offer_key, released_product
+from tacit.protocol.events import Boundary, Progress, Stopped
 from tacit.protocol.handshake import greeting, shake_hands
-from tacit.protocol.messages import BatchSeed, PublicBytes
+from tacit.protocol.held_out import HeldOut
 from tacit.protocol.scores import receive_scores, require_finite
-from tacit.protocol.steps import Program, emit, send
+from tacit.protocol.state import TrainingState
+from tacit.protocol.steps import Program, emit
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
@@ -31,6 +34,9 @@ def train(
     mechanism: GradientRelease,
     ledger: Ledger,
     entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: HeldOut | None = None,
 ) -> Program[FloatArray]:
     """Trains Bob's weights and answers Alice.
 
@@ -40,28 +46,33 @@ def train(
         terms: The agreement in use.
         mechanism: What is done to a gradient before it is returned.
         ledger: Charged before every release.
-        entropy: His coins: the key, the batch seed, encryption, noise.
+        entropy: His coins: the key, his share of the batch seed, encryption, noise.
+        resume: Where to go on; None to begin.
+        held_out: His part of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         His weights, one per column; an intercept is his last column and is not penalised.
     """
     labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
-    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    key = yield from offer_key(terms, hello, entropy)
-    plan = terms.plan(batch_seed(entropy), features.rows)
-    yield from send(BatchSeed(PublicBytes(plan.seed)))
+    if resume is None:
+        state, key = yield from _open(features, terms, entropy)
+    else:
+        state, key = resume, kept_key(terms, resume, features.rows)
+    plan = terms.plan(state.seed, features.rows)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.residue_grid
-    weights = np.zeros(len(features.columns))
-    for batch in plan:
+    weights, losses = state.weights, state.losses
+    for batch in plan.since(state.iteration):
+        yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
         rows = features.values.take(batch.rows, axis=0)
         theirs = yield from receive_scores(batch.iteration, len(batch.rows))
-        residues = residue(require_finite(theirs + rows @ weights), labels.values[batch.rows])
+        scores = require_finite(theirs + rows @ weights)
+        residues = residue(scores, labels.values[batch.rows])
         yield from released_product(
             key,
             grid.encode(residues, 0),
             batch.rows,
-            hello.columns,
+            state.columns,
             batch.iteration,
             mechanism,
             ledger,
@@ -69,5 +80,24 @@ def train(
         )
         step = gradient(rows, residues) + penalty.gradient(weights, features.free)
         weights = weights - rate.at(batch.iteration) * step
-        yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows))
+        yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
+        if held_out is not None and plan.ends_epoch(batch):
+            losses, stop = yield from watch(
+                held_out, weights, losses, batch.iteration, terms, ledger
+            )
+            if stop:
+                yield from emit(Stopped(batch.iteration + 1, STOPPED))
+                break
     return weights
+
+
+def _open(
+    features: FeatureTable, terms: Terms, entropy: Entropy
+) -> Program[tuple[TrainingState, SecretKey]]:
+    """Everything before the first iteration."""
+    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
+    key = yield from offer_key(terms, hello, entropy)
+    seed = yield from agree_seed(entropy)
+    weights = np.zeros(len(features.columns))
+    state = TrainingState(0, weights, seed, key.to_bytes(), hello.columns, hello.magnitude_bits)
+    return state, key

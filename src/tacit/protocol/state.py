@@ -1,0 +1,94 @@
+"""What a party must keep to go on with a training after a stop: everything but its table.
+
+A program reports its state at the start of each iteration (``Boundary``), and can be started from
+one. Coins are not in it: streams are forked by iteration, so that the same coins give the same
+draws wherever a run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from tacit.arrays import FloatArray
+from tacit.errors import LocalProtocolError
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingState:
+    """One party's training between two iterations.
+
+    Args:
+        iteration: The next one.
+        weights: The party's own.
+        seed: That of the batches; empty where Bob draws them.
+        key: Bob's secret key, or as Alice has it the public one; empty without encryption.
+        columns: How many columns the peer has.
+        magnitude_bits: The size of the values that the key is made for.
+        losses: The held-out losses so far, as Bob has them.
+    """
+
+    iteration: int
+    weights: FloatArray = field(repr=False)
+    seed: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+    columns: int = 0
+    magnitude_bits: int = 0
+    losses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+
+    def at(
+        self, iteration: int, weights: FloatArray, losses: FloatArray | None = None
+    ) -> TrainingState:
+        """The same training, further on."""
+        known = self.losses if losses is None else losses
+        return replace(self, iteration=iteration, weights=weights, losses=known)
+
+    def to_bytes(self) -> bytes:
+        """The state for a file; whoever reads it can go on, and read what was encrypted."""
+        values = {
+            "iteration": self.iteration,
+            "weights": _hex(self.weights),
+            "seed": self.seed.hex(),
+            "key": self.key.hex(),
+            "columns": self.columns,
+            "magnitude_bits": self.magnitude_bits,
+            "losses": _hex(self.losses),
+        }
+        return json.dumps(values).encode()
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> TrainingState:
+        """Reads a state back.
+
+        >>> state = TrainingState(3, np.array([0.1, -2.0]), seed=b"s", key=b"k", columns=2)
+        >>> again = TrainingState.of_bytes(state.to_bytes())
+        >>> again.weights.tolist(), again.iteration, again.key
+        ([0.1, -2.0], 3, b'k')
+
+        Raises:
+            LocalProtocolError: The bytes are not a state.
+        """
+        try:
+            found: dict[str, Any] = json.loads(data)
+            return cls(
+                iteration=int(found["iteration"]),
+                weights=_floats(found["weights"]),
+                seed=bytes.fromhex(found["seed"]),
+                key=bytes.fromhex(found["key"]),
+                columns=int(found["columns"]),
+                magnitude_bits=int(found["magnitude_bits"]),
+                losses=_floats(found["losses"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise LocalProtocolError("these bytes are not the state of a training") from None
+
+
+def _hex(values: FloatArray) -> str:
+    return values.astype("<f8").tobytes().hex()
+
+
+def _floats(text: str) -> FloatArray:
+    return np.frombuffer(bytes.fromhex(text), "<f8").astype(np.float64)

@@ -1,0 +1,189 @@
+"""A training that goes on from any boundary ends with the weights of one that never stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.crypto.base import Scheme
+from tacit.crypto.bfv.keys import BfvScheme
+from tacit.crypto.clear import ClearScheme
+from tacit.crypto.paillier import PaillierScheme
+from tacit.data.tables import FeatureTable
+from tacit.errors import LocalProtocolError
+from tacit.numerics.metrics import evaluate
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.registry import mechanism as mechanism_of
+from tacit.protocol.alice.registry import TRAININGS as ALICES
+from tacit.protocol.bob.registry import TRAININGS as BOBS
+from tacit.protocol.events import Boundary, Event, HeldOutSeen, Stopped
+from tacit.protocol.held_out import HeldOut
+from tacit.protocol.state import TrainingState
+from tacit.protocol.terms import Terms
+from tacit.runtime.pair import run_pair
+from tests.protocol.parties import ALICE, BOB, Tables, agreement
+
+TABLES = Tables.make(rows=18, alice=4, bob=2, intercept=True)
+SMALL = PaillierScheme(key_bits=(512,))
+
+CASES: dict[str, tuple[Scheme, dict[str, Any]]] = {
+    "none": (ClearScheme(), {}),
+    "none-bfv": (BfvScheme(), {"scheme": "bfv", "key_bits": 128, "epochs": 1}),
+    "none-small-paillier": (SMALL, {"scheme": SMALL.name, "key_bits": 512, "epochs": 1}),
+    "add": (
+        ClearScheme(),
+        {"mechanism": "add", "epsilon": 2.0, "noise": "discrete", "bob_update": "released"},
+    ),
+    "hybrid": (
+        ClearScheme(),
+        {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 14, "batch_size": 4},
+    ),
+}
+
+
+@dataclass
+class Halves:
+    """Both programs' states at each boundary, in the order they were reported."""
+
+    alice: list[TrainingState] = field(default_factory=list)
+    bob: list[TrainingState] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Boundary):
+            size = len(event.state.weights)
+            (self.alice if size == len(TABLES.alice.columns) else self.bob).append(event.state)
+
+
+def programs(
+    name: str, at: tuple[TrainingState, TrainingState] | None = None, **changes: Any
+) -> tuple[Any, Any]:
+    scheme, values = CASES[name]
+    agreed = agreement(**{**values, **changes})
+    method, terms = mechanism_of(agreed), Terms(agreed, scheme)
+    ledger = Ledger(TABLES.labels.rows, method.assumption)
+    alices, bobs = at or (None, None)
+    alice = ALICES[method.conversation](TABLES.alice, terms, ALICE, resume=alices)
+    bob = BOBS[method.conversation](
+        TABLES.bob, TABLES.labels, terms, method, ledger, BOB, resume=bobs
+    )
+    return alice, bob
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_from_every_boundary_the_weights_are_the_same_to_the_last_bit(name):
+    seen = Halves()
+    whole = [part.tolist() for part in run_pair(*programs(name), observe=seen)]
+    assert [each.iteration for each in seen.alice] == [each.iteration for each in seen.bob]
+    for at in zip(seen.alice, seen.bob, strict=True):
+        kept = tuple(TrainingState.of_bytes(state.to_bytes()) for state in at)
+        again = run_pair(*programs(name, (kept[0], kept[1])))
+        assert [part.tolist() for part in again] == whole
+
+
+def test_a_state_shows_no_secret():
+    state = TrainingState(1, np.array([0.125]), seed=b"s" * 32, key=b"secret")
+    assert "secret" not in repr(state)
+    assert "0.125" not in repr(state)
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"iteration": 0}'])
+def test_bytes_that_are_no_state_are_refused(data):
+    with pytest.raises(LocalProtocolError, match="not the state of a training"):
+        TrainingState.of_bytes(data)
+
+
+# --- held-out rows --------------------------------------------------------------------------------
+
+
+def held_out(rows: int = 7) -> tuple[FeatureTable, HeldOut]:
+    more = Tables.make(rows=rows, alice=4, bob=2, intercept=True, seed=8)
+    return more.alice, HeldOut(more.bob, more.labels)
+
+
+def watched(events: list[Event], **changes: Any) -> tuple[Any, Ledger]:
+    agreed = agreement(evaluate="epoch", **changes)
+    method, terms = mechanism_of(agreed), Terms(agreed, ClearScheme())
+    ledger = Ledger(TABLES.labels.rows, method.assumption)
+    theirs, ours = held_out()
+    result = run_pair(
+        ALICES[method.conversation](TABLES.alice, terms, ALICE, held_out=theirs),
+        BOBS[method.conversation](
+            TABLES.bob, TABLES.labels, terms, method, ledger, BOB, held_out=ours
+        ),
+        observe=events.append,
+    )
+    return result, ledger
+
+
+NOISY = {"mechanism": "add", "epsilon": 2.0, "noise": "discrete", "bob_update": "released"}
+HIDDEN = {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 14}
+
+
+@pytest.mark.parametrize("changes", [{}, NOISY, HIDDEN], ids=["none", "add", "hybrid"])
+def test_bob_learns_how_good_the_model_is_after_each_epoch(changes):
+    events: list[Event] = []
+    (alice, bob), _ = watched(events, epochs=3, **changes)
+    seen = [event for event in events if isinstance(event, HeldOutSeen)]
+    theirs, ours = held_out()
+    assert [event.iteration for event in seen] == [4, 9, 14]
+    last = evaluate(theirs.values @ alice + ours.features.values @ bob, ours.labels.values)
+    assert seen[-1].metrics.loss == last.loss
+
+
+def test_looking_at_held_out_rows_does_not_change_the_training():
+    (alice, _), ledger = watched([], epochs=3, **NOISY)
+    without = programs("add", epochs=3, evaluate="epoch")
+    assert run_pair(*without)[0].tolist() == alice.tolist()
+    assert ledger.statement().label_epsilon_total == 3.0
+
+
+def test_patience_ends_the_training_on_both_sides_and_the_ledger_says_what_it_costs():
+    """Noise of scale 40 makes the loss rise at once."""
+    events: list[Event] = []
+    (alice, bob), ledger = watched(
+        events, **{**NOISY, "epsilon": 0.05}, epochs=40, patience=2, learning_rate=5.0
+    )
+    stopped = [event for event in events if isinstance(event, Stopped)]
+    assert len(stopped) == 1
+    assert stopped[0].iteration < 40 * 5
+    assert stopped[0].iteration % 5 == 0
+    assert len(alice) == 4
+    assert len(bob) == 3
+    stated = ledger.statement()
+    assert stated.label_epsilon_total == float("inf")
+    assert "Alice sees when he does" in stated.assumption
+
+
+def test_a_resumed_run_keeps_its_patience():
+    seen = Halves()
+    agreed = agreement(evaluate="epoch", patience=2, epochs=6)
+    terms, method = Terms(agreed, ClearScheme()), mechanism_of(agreed)
+    theirs, ours = held_out()
+
+    def pair(alices: TrainingState | None = None, bobs: TrainingState | None = None) -> Any:
+        ledger = Ledger(TABLES.labels.rows, "")
+        return run_pair(
+            ALICES["revealed"](TABLES.alice, terms, ALICE, resume=alices, held_out=theirs),
+            BOBS["revealed"](
+                TABLES.bob,
+                TABLES.labels,
+                terms,
+                method,
+                ledger,
+                BOB,
+                resume=bobs,
+                held_out=ours,
+            ),
+            observe=seen,
+        )
+
+    whole = [part.tolist() for part in pair()]
+    boundaries = list(zip(seen.alice, seen.bob, strict=True))
+    for alices, bobs in boundaries[::4]:
+        assert [part.tolist() for part in pair(alices, bobs)] == whole
+    assert [len(bobs.losses) for _, bobs in boundaries] == [
+        state.iteration // 5 for state, _ in boundaries
+    ]
