@@ -224,7 +224,9 @@ def render() -> str:
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
         "| 11 | the training diverged |\n| 20 | data |\n"
         "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
-        "| 40 | the connection failed |\n| 50 | keys, ciphertexts or ranges |\n"
+        "| 40 | the connection failed or broke |\n| 41 | the peer was silent |\n"
+        "| 42 | a certificate, a name or TLS was refused |\n| 43 | the peer was not there |\n"
+        "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
         "| 70 | a transcript |\n"
         "| 74 | a result could not be written |\n| 130 | interrupted |\n",

@@ -3,7 +3,7 @@
 ::
 
     0    done                              30-33  the conversation went wrong
-    1    a bug in tacit                    40     the connection failed
+    1    a bug in tacit                    40-44  the connection failed
     2    wrong usage of the command        50     keys, ciphertexts or ranges
     10   a setting                         60     a guarantee would be broken
     11   the training diverged             70     a transcript

@@ -22,6 +22,11 @@
     │   │   └── AgreementError            32  the two sides are not set up alike
     │   └── Deadlock                      33  both sides wait for each other
     ├── TransportError                    40  the connection failed
+    │   ├── ConnectionLost                40  the link broke; it may be tried again
+    │   ├── PeerSilent                    41  nothing came within the time-out
+    │   ├── PeerRefused                   42  a certificate, a name or TLS was refused
+    │   ├── PeerAbsent                    43  nobody was there within the time-out
+    │   └── CertificateError              44  our own certificate, key or CA is not fit for use
     ├── CryptoError                       50  keys, ciphertexts or ranges
     ├── PrivacyError                      60  a guarantee would be broken
     │   └── BudgetExceeded                61  the privacy budget does not pay for a release
@@ -167,6 +172,34 @@ class TransportError(TacitError):
     """The connection to the peer failed."""
 
     exit_code = 40
+
+
+class ConnectionLost(TransportError):
+    """The link to the peer broke. Connecting anew may help."""
+
+
+class PeerSilent(TransportError):
+    """The link stands, but nothing came within the time-out."""
+
+    exit_code = 41
+
+
+class PeerRefused(TransportError):
+    """One side does not accept the other: certificate, name or TLS. Trying again does not help."""
+
+    exit_code = 42
+
+
+class PeerAbsent(TransportError):
+    """Nobody was there within the time-out."""
+
+    exit_code = 43
+
+
+class CertificateError(TransportError):
+    """Our own certificate, key or CA is absent, unreadable, expired or does not fit."""
+
+    exit_code = 44
 
 
 class CryptoError(TacitError):
