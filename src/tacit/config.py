@@ -226,6 +226,8 @@ class Agreement(_Checked):
     minimum_batch: PositiveInt = 1
     evaluate: Evaluate = "end"
     patience: PositiveInt | None = None
+    held_out: Annotated[float, Field(gt=0, lt=1)] | None = None
+    split_salt: str | None = None
     learning_rate: Positive
     schedule: Schedule
     decay: NonNegative

@@ -20,7 +20,8 @@
     │   ├── RemoteProtocolError           31  the peer said something it may not say
     │   │   ├── MalformedFrame            31  bytes that are no message
     │   │   └── AgreementError            32  the two sides are not set up alike
-    │   └── Deadlock                      33  both sides wait for each other
+    │   ├── Deadlock                      33  both sides wait for each other
+    │   └── PeerStopped                   34  the peer gave up; its reason as far as it tells
     ├── TransportError                    40  the connection failed
     │   ├── ConnectionLost                40  the link broke; it may be tried again
     │   ├── PeerSilent                    41  nothing came within the time-out
@@ -31,6 +32,7 @@
     ├── PrivacyError                      60  a guarantee would be broken
     │   └── BudgetExceeded                61  the privacy budget does not pay for a release
     ├── TranscriptError                   70  a transcript is cut, altered or of another version
+    ├── StateError                        71  a party's journal, lock or key is not fit for use
     └── OutputError                       74  a result could not be written
 
 Errors carry names, shapes and types, never a secret's value. ``diagnostics()`` speaks to a person:
@@ -168,6 +170,12 @@ class Deadlock(ProtocolError):
     exit_code = 33
 
 
+class PeerStopped(ProtocolError):
+    """The other side gave up and said so."""
+
+    exit_code = 34
+
+
 class TransportError(TacitError):
     """The connection to the peer failed."""
 
@@ -224,6 +232,12 @@ class TranscriptError(TacitError):
     """A transcript is cut, altered, or of a version this program does not read."""
 
     exit_code = 70
+
+
+class StateError(TacitError):
+    """What a party kept of an unfinished session is not fit to go on with."""
+
+    exit_code = 71
 
 
 class OutputError(TacitError):

@@ -12,7 +12,7 @@ import tacit.protocol
 
 ROOM = Path(tacit.protocol.__file__).parent
 FILES = sorted(ROOM.rglob("*.py"))
-STEPS = frozenset({"send", "receive", "emit"})
+STEPS = frozenset({"send", "receive", "emit", "keep"})
 
 
 def is_program(node: ast.AST) -> bool:

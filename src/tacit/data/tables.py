@@ -279,6 +279,14 @@ class LabelTable:
         heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
         return LabelTable(self.ids, heads)
 
+    def digest(self) -> str:
+        """SHA-256 over row ids and labels, as hexadecimal text: as secret as the labels.
+
+        >>> LabelTable.of([0, 1]).digest() == LabelTable.of([1, 1]).digest()
+        False
+        """
+        return hashlib.sha256(self.ids.digest().encode() + self.values.tobytes()).hexdigest()
+
     def require_both_classes(self) -> None:
         """Insist that both 0 and 1 occur.
 

@@ -17,14 +17,15 @@ true residues, that fails, and ``taint`` makes every total infinite.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.errors import BudgetExceeded, ConfigError
 from tacit.privacy.composition import label_epsilon
-from tacit.privacy.events import PrivacyEvent
+from tacit.privacy.events import EVENTS, PrivacyEvent
 from tacit.privacy.prices import Price, price
 
 DEFAULT_DELTA = 1e-6
@@ -120,6 +121,30 @@ class Ledger:
         self._tainted = True
         self._assumption = reason
 
+    def to_json(self) -> dict[str, Any]:
+        """What was charged so far, for a file of Bob's."""
+        counts = [
+            [event.name, [getattr(event, each.name) for each in fields(event)], _packed(counted)]
+            for event, counted in self._counts.items()
+        ]
+        return {"counts": counts, "tainted": self._tainted, "assumption": self._assumption}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Goes on from what ``to_json`` gave.
+
+        >>> from tacit.privacy.events import AdditiveNoise
+        >>> ledger, again = Ledger(3, ""), Ledger(3, "")
+        >>> ledger.charge(AdditiveNoise(1.0), np.array([0, 2]))
+        >>> again.restore(ledger.to_json())
+        >>> again.statement() == ledger.statement()
+        True
+        """
+        self._counts = {
+            EVENTS[name](*values): np.frombuffer(bytes.fromhex(counted), "<i8").copy()
+            for name, values, counted in kept["counts"]
+        }
+        self._tainted, self._assumption = bool(kept["tainted"]), str(kept["assumption"])
+
     def statement(self) -> Statement:
         """The figures of the row that paid most."""
         prices = [price(event) for event in self._counts]
@@ -165,3 +190,7 @@ class Ledger:
             # Infinity times no release is nothing, not NaN.
             total += np.where(mine > 0, each, 0.0) * np.maximum(mine, 1)
         return total
+
+
+def _packed(counts: IntArray) -> str:
+    return counts.astype("<i8").tobytes().hex()

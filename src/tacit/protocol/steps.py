@@ -1,6 +1,7 @@
-"""The three steps of which every party's program is made.
+"""The four steps of which every party's program is made.
 
-A party is one generator. It yields ``Send``, ``Receive`` or ``Emit`` and returns its result; it
+A party is one generator. It yields ``Send``, ``Receive``, ``Emit`` or ``Keep`` and returns its
+result; it
 does no input or output, has no clock, no logger and no thread, and draws only from an ``Entropy``
 handed to it. The same lines therefore run in one process, across a network and from a recording.
 
@@ -11,10 +12,10 @@ does not notice; a test reads the programs' syntax trees for it.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 
-from tacit.errors import RemoteProtocolError
+from tacit.errors import LocalProtocolError, RemoteProtocolError
 from tacit.protocol.events import Event
 from tacit.protocol.messages import Message
 
@@ -43,8 +44,15 @@ class Emit:
     event: Event
 
 
-Step: TypeAlias = Send | Receive | Emit
-Program: TypeAlias = Generator[Step, Message | None, R]
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Remember these bytes, which no coins can give again; the answer is what was remembered."""
+
+    data: bytes = field(repr=False)
+
+
+Step: TypeAlias = Send | Receive | Emit | Keep
+Program: TypeAlias = Generator[Step, Message | bytes | None, R]
 
 
 def send(message: Message) -> Program[None]:
@@ -64,6 +72,14 @@ def receive(expected: type[M]) -> Program[M]:
             f"the peer sent {type(message).__name__} where {expected.__name__} was due"
         )
     return message
+
+
+def keep(data: bytes) -> Program[bytes]:
+    """Bytes that must be the same if this program is run again: these, or those of then."""
+    kept = yield Keep(data)
+    if not isinstance(kept, bytes):
+        raise LocalProtocolError("the driver does not say what it keeps")
+    return kept
 
 
 def emit(event: Event) -> Program[None]:

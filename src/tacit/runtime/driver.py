@@ -13,16 +13,22 @@ from tacit.errors import LocalProtocolError
 from tacit.protocol.codec import decode, encode
 from tacit.protocol.events import Event
 from tacit.protocol.messages import Message, Role
-from tacit.protocol.steps import Emit, Program, Receive, Send
+from tacit.protocol.steps import Emit, Keep, Program, Receive, Send
 
 R = TypeVar("R")
 Observer: TypeAlias = Callable[[Event], None]
 Tap: TypeAlias = Callable[[Role, bytes], None]
 Outlet: TypeAlias = Callable[[bytes], None]
+Keeping: TypeAlias = Callable[[bytes], bytes]
 
 
 def ignore(event: Event) -> None:
     """The observer that drops everything."""
+
+
+def forget(data: bytes) -> bytes:
+    """Remembers nothing: a program that is never run again needs no memory."""
+    return data
 
 
 class Driver(Generic[R]):
@@ -33,15 +39,22 @@ class Driver(Generic[R]):
         program: The generator.
         outlet: Called with each frame that the program sends.
         observe: Called with each event that it emits.
+        keep: Called with what the program wants remembered; answers with what was.
     """
 
     def __init__(
-        self, role: Role, program: Program[R], outlet: Outlet, observe: Observer = ignore
+        self,
+        role: Role,
+        program: Program[R],
+        outlet: Outlet,
+        observe: Observer = ignore,
+        keep: Keeping = forget,
     ) -> None:
         self.role: Role = role
         self._program = program
         self._outlet = outlet
         self._observe = observe
+        self._keep = keep
         self._expected: type[Message] | None = None
         self._result: R | None = None
         self.started = False
@@ -94,6 +107,9 @@ class Driver(Generic[R]):
                     self._outlet(encode(step.message))
                 elif isinstance(step, Emit):
                     self._observe(step.event)
+                elif isinstance(step, Keep):
+                    step = self._program.send(self._keep(step.data))
+                    continue
                 else:
                     raise LocalProtocolError(
                         f"{self.role}'s program yields {type(step).__name__}, which is no step",

@@ -92,15 +92,30 @@ class TranscriptFile:
 
     The file gets its name only when the conversation has ended well: it is written beside it first,
     so that a crash or a full disk never leaves half a transcript under the wanted name.
+
+    Args:
+        path: The wanted name.
+        header: What the writer says of the run.
+        at: A position of the unfinished file, to go on from there; None to begin.
+        keep: Keep the unfinished file where the conversation fails, to go on later.
     """
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(
+        self, path: Path, header: Header, *, at: Header | None = None, keep: bool = False
+    ) -> None:
         if not path.name:
             raise OutputError("this is not the name of a file", where=str(path))
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
+        self._keep = keep
         self._records = 0
         self._footer: Header = {}
+        if at is None:
+            self._begin(header)
+        else:
+            self._go_on(at)
+
+    def _begin(self, header: Header) -> None:
         text = _json_bytes(header)
         try:
             # For its owner's eyes only: a transcript is as sensitive as the labels it gives away.
@@ -110,6 +125,29 @@ class TranscriptFile:
         except OSError as problem:
             raise self._unwritable(problem) from None
         self._link = hashlib.sha256(text).digest()
+
+    def _go_on(self, at: Header) -> None:
+        self._records, self._link = int(at["records"]), bytes.fromhex(at["link"])
+        try:
+            self._stream = self._partial.open("r+b")
+            self._stream.seek(0, os.SEEK_END)
+            if self._stream.tell() < int(at["offset"]):
+                raise TranscriptError(
+                    "the unfinished transcript is shorter than it was", where=str(self._partial)
+                )
+            self._stream.truncate(int(at["offset"]))
+            self._stream.seek(0, os.SEEK_END)
+        except OSError as problem:
+            raise TranscriptError(
+                f"the unfinished transcript cannot be gone on with: {problem.strerror}",
+                where=str(self._partial),
+                hint="give --record as before, or begin anew on both sides with --fresh",
+            ) from None
+
+    def position(self) -> Header:
+        """From where the file can be gone on with, as JSON."""
+        self._stream.flush()
+        return {"records": self._records, "link": self._link.hex(), "offset": self._stream.tell()}
 
     def __call__(self, sender: Role, frame: bytes) -> None:
         """Writes one frame and links it to those before."""
@@ -130,7 +168,7 @@ class TranscriptFile:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            self._discard()
+            self._abandon()
             return
         try:
             self._stream.write(_end(self._footer, self._records, self._link))
@@ -143,6 +181,13 @@ class TranscriptFile:
         except BaseException:
             self._discard()
             raise
+
+    def _abandon(self) -> None:
+        if self._keep:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+        else:
+            self._discard()
 
     def _discard(self) -> None:
         with contextlib.suppress(OSError, AttributeError):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tacit.config import Settings
 from tacit.data.raw import RawData
+from tacit.data.tables import FeatureTable
 from tacit.numerics.fixedpoint import magnitude_bits
 from tacit.privacy.batch_response import Hybrid
 from tacit.privacy.registry import mechanism
@@ -48,9 +49,13 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
         settings: Resolved settings.
         raw: The rows.
     """
-    coins = KeyedEntropy.from_system()
     features = arrange(settings, raw, Coins.for_seed(settings.seed).data).alice_train
-    terms = agree(settings, len(features.columns), features.rows)
+    return forecast(agree(settings, len(features.columns), features.rows), features)
+
+
+def forecast(terms: Terms, features: FeatureTable) -> Estimate:
+    """Runs a few iterations of the shape that terms and a table of Alice's give."""
+    coins = KeyedEntropy.from_system()
     iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
     method = mechanism(terms.agreement)
     if not method.encrypts:

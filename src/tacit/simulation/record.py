@@ -7,7 +7,6 @@ holds what the run gave, and a digest of the labels it was trained with.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +31,7 @@ def header_of(settings: Settings, agreement: Agreement, coins: Coins, data: Vert
 
 def footer_of(record: dict[str, Any], labels: LabelTable) -> Header:
     """The footer: what the run gave, and which labels it was trained with."""
-    return {"record": record, "labels_digest": _labels_digest(labels)}
+    return {"record": record, "labels_digest": labels.digest()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +70,8 @@ class RecordedRun:
         Raises:
             TranscriptError: They are others: judging by them would say nothing.
         """
-        if _labels_digest(labels) != self.labels_digest:
+        if labels.digest() != self.labels_digest:
             raise TranscriptError(
                 "the labels are not those of the recorded run",
                 hint="give the dataset or the file that was used then, unchanged",
             )
-
-
-def _labels_digest(labels: LabelTable) -> str:
-    return hashlib.sha256(labels.ids.digest().encode() + labels.values.tobytes()).hexdigest()

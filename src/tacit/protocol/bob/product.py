@@ -16,7 +16,7 @@ from tacit.protocol.messages import (
     RevealedGradient,
 )
 from tacit.protocol.state import TrainingState
-from tacit.protocol.steps import Program, receive, require_turn, send
+from tacit.protocol.steps import Program, keep, receive, require_turn, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
@@ -28,6 +28,10 @@ def offer_key(terms: Terms, hello: Hello, entropy: Entropy) -> Program[SecretKey
         terms.capacity(hello.magnitude_bits, hello.rows),
         entropy.fork("key"),
     )
+    # The lattice library draws keys from the operating system, not from his coins.
+    kept = yield from keep(key.to_bytes())
+    if kept != key.to_bytes():
+        key = terms.scheme.read_secret(kept, terms.agreement.key_bits, key.public.capacity)
     yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
     return key
 

@@ -1,0 +1,123 @@
+"""What a party says from the first word to the last: the held-out rows, the training, the scores.
+
+::
+
+    Alice                                            Bob
+      Hello (held-out rows)                     <->  Hello
+      the training (by its conversation)
+      Hello, PartialScores (training rows)      ->   Hello
+      Hello, PartialScores (held-out rows)      ->   Hello
+
+The held-out rows are compared before the training, so that a difference shows before the work and
+not after it. Only Bob learns scores, and what they are worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tacit.arrays import FloatArray
+from tacit.data.tables import FeatureTable
+from tacit.errors import ConfigError
+from tacit.party.tables import PartyTables
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.registry import mechanism
+from tacit.protocol.alice.predict import predict as alice_predict
+from tacit.protocol.alice.registry import TRAININGS as ALICE
+from tacit.protocol.bob.predict import predict as bob_predict
+from tacit.protocol.bob.registry import TRAININGS as BOB
+from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.held_out import HeldOut
+from tacit.protocol.messages import Hello, Role
+from tacit.protocol.state import TrainingState
+from tacit.protocol.steps import Program
+from tacit.protocol.terms import Terms
+from tacit.rng import Entropy
+
+HELD_OUT_TERMS = '{"purpose":"held out"}'
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a party has at the end; scores are Bob's alone."""
+
+    weights: FloatArray = field(repr=False)
+    train_scores: FloatArray | None = field(default=None, repr=False)
+    held_out_scores: FloatArray | None = field(default=None, repr=False)
+
+
+def alice_program(
+    tables: PartyTables, terms: Terms, entropy: Entropy, resume: TrainingState | None = None
+) -> Program[Result]:
+    """Alice's whole part."""
+    if resume is None:
+        yield from compare_held_out("alice", tables.held_out)
+    weights = yield from ALICE[mechanism(terms.agreement).conversation](
+        tables.train,
+        terms,
+        entropy,
+        resume=resume,
+        held_out=tables.held_out if terms.agreement.evaluate == "epoch" else None,
+    )
+    yield from alice_predict(tables.train, weights)
+    if tables.held_out is not None:
+        yield from alice_predict(tables.held_out, weights)
+    return Result(weights)
+
+
+def bob_program(
+    tables: PartyTables,
+    terms: Terms,
+    ledger: Ledger,
+    entropy: Entropy,
+    resume: TrainingState | None = None,
+) -> Program[Result]:
+    """Bob's whole part.
+
+    Raises:
+        ConfigError: Held-out rows are to be looked at, and there are none.
+    """
+    if tables.labels is None:
+        raise ConfigError("Bob has no labels")
+    if resume is None:
+        yield from compare_held_out("bob", tables.held_out)
+    method = mechanism(terms.agreement)
+    weights = yield from BOB[method.conversation](
+        tables.train,
+        tables.labels,
+        terms,
+        method,
+        ledger,
+        entropy,
+        resume=resume,
+        held_out=_watched(tables, terms),
+    )
+    train = yield from bob_predict(tables.train, weights)
+    if tables.held_out is None:
+        return Result(weights, train)
+    return Result(weights, train, (yield from bob_predict(tables.held_out, weights)))
+
+
+def dry_run(role: Role, tables: PartyTables, terms: Terms, magnitude_bits: int) -> Program[Hello]:
+    """The first words of a training, and nothing more: do the two sides fit?"""
+    yield from compare_held_out(role, tables.held_out)
+    hello = greeting(role, terms.agreement.canonical(), tables.train, magnitude_bits)
+    return (yield from shake_hands(hello))
+
+
+def compare_held_out(role: Role, held_out: FeatureTable | None) -> Program[None]:
+    """Compares which rows are held out, where any are."""
+    if held_out is not None:
+        yield from shake_hands(greeting(role, HELD_OUT_TERMS, held_out))
+
+
+def _watched(tables: PartyTables, terms: Terms) -> HeldOut | None:
+    if terms.agreement.evaluate != "epoch":
+        return None
+    if tables.held_out is None or tables.held_out_labels is None:
+        raise ConfigError(
+            "held-out rows are to be looked at after each epoch, and there are none",
+            where="[agreement] evaluate",
+            hint='raise held-out, or use evaluate = "end"',
+        )
+    return HeldOut(tables.held_out, tables.held_out_labels)

@@ -1,0 +1,396 @@
+"""Runs one side of a training: reads its file, meets the peer, trains, writes its model.
+
+Running the same command again goes on where it stopped; after the end it only confirms to a peer
+that may have missed the last words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tacit.config import Agreement
+from tacit.errors import (
+    AgreementError,
+    PeerStopped,
+    RemoteProtocolError,
+    StateError,
+    TacitError,
+)
+from tacit.model import ModelShare
+from tacit.numerics.fixedpoint import magnitude_bits
+from tacit.numerics.metrics import evaluate
+from tacit.party.config import PartyConfig
+from tacit.party.keep import Kept, state_folder
+from tacit.party.log import Figures, Log
+from tacit.party.programs import Result, alice_program, bob_program, dry_run
+from tacit.party.tables import PartyTables, load_tables
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.registry import mechanism
+from tacit.protocol.events import Event
+from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.state import TrainingState
+from tacit.protocol.steps import Program
+from tacit.protocol.terms import Terms
+from tacit.rng import KeyedEntropy, SystemEntropy
+from tacit.runtime.channel import Endpoint
+from tacit.runtime.journal import NONCE_BYTES, Meta, Past, unchanged
+from tacit.runtime.link import DRY_RUN, Link, Patience
+from tacit.runtime.party import Rhythm, run_party, unheard
+from tacit.runtime.transcript import TranscriptFile
+from tacit.simulation.agree import agree
+from tacit.simulation.estimate import forecast
+from tacit.version import __version__
+
+LINGER_SECONDS = 60.0
+OPENING_SECONDS = 30.0
+
+
+def _silent(what: str) -> None:
+    """Nobody watches."""
+
+
+def _unseen(event: Event) -> None:
+    """Nobody watches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who is told what happens."""
+
+    announce: Callable[[str], None] = _silent
+    observe: Callable[[Event], None] = _unseen
+
+
+class Party:
+    """One side, ready to meet the other.
+
+    Args:
+        config: Its settings.
+        endpoint: Its way to the peer.
+        watch: Who is told what happens.
+
+    Raises:
+        ConfigError: The settings do not go together.
+        DataError: Its table is not fit for use.
+    """
+
+    def __init__(self, config: PartyConfig, endpoint: Endpoint, watch: Watch) -> None:
+        self.config, self._endpoint, self._watch = config, endpoint, watch
+        output = config.output
+        self._log = Log(
+            config.path(output.log) if output.log else None, config.role, watch.announce
+        )
+        self.tables = load_tables(config)
+        for note in self.tables.notes:
+            self._log("note", about=note)
+        self.terms = _terms(config, self.tables)
+        way = config.link
+        self._patience = Patience(
+            way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
+        )
+
+    def dry_run(self) -> dict[str, Any]:
+        """Meets the peer, compares everything, and stops before the training.
+
+        Raises:
+            TacitError: The two sides do not fit, or cannot meet.
+        """
+        meta = Meta({}, b"", SystemEntropy().token(NONCE_BYTES))
+        link = self._link(None, Past(meta), purpose=DRY_RUN)
+        size = magnitude_bits(self.tables.train.largest)
+        bits = size if self.config.role == "alice" else 0
+        start = time.perf_counter()
+        with self._telling(link):
+            program = dry_run(self.config.role, self.tables, self.terms, bits)
+            hello = run_party(self.config.role, program, link, Past(meta))
+            link.finish(self._patience.opening)
+        seconds = time.perf_counter() - start
+        self._log("dry run passed", seconds=round(seconds, 3))
+        return {
+            **self._identity(),
+            "dry_run": True,
+            "peer_columns": hello.columns,
+            "estimate": self._estimate(),
+        }
+
+    def run(self, *, record: Path | None = None, fresh: bool = False) -> dict[str, Any]:
+        """Trains, or goes on.
+
+        Args:
+            record: Write the transcript of this side to this file.
+            fresh: Forget an unfinished session and begin anew.
+
+        Raises:
+            TacitError: This side or the peer cannot go on; says why, and what to do.
+        """
+        with state_folder(self.config) as kept:
+            for warning in kept.warnings:
+                self._log("warning", about=warning)
+            past = self._past(kept, fresh)
+            link = self._link(kept, past)
+            try:
+                with self._telling(link):
+                    if past.done is None:
+                        done = self._train(kept, past, link, record)
+                        kept.journal.done(json.dumps(done).encode())
+                    else:
+                        done = json.loads(past.done)
+                        self._log("this side had finished; confirming to the peer")
+                    confirmed = link.finish(LINGER_SECONDS)
+            finally:
+                link.close()
+            if not confirmed:
+                self._log("the peer has not confirmed the last message; run again if it lacks it")
+            return {**done, "peer_confirmed": confirmed}
+
+    def _past(self, kept: Kept, fresh: bool) -> Past:
+        facts = self._facts()
+        past = None if fresh else kept.journal.resume()
+        if past is None:
+            coins = KeyedEntropy.from_system().key
+            self._log("session begun")
+            return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
+        changed = unchanged(past.meta, facts)
+        if changed:
+            raise StateError(
+                "since the session began these have changed: " + ", ".join(changed),
+                where=str(self.config.path(self.config.state.folder)),
+                hint="restore them, or begin anew on both sides with --fresh",
+            )
+        sent, received = past.checkpoint.sent + len(past.sent), len(past.received)
+        received += past.checkpoint.received
+        self._log("session goes on", frames_sent=sent, frames_received=received)
+        return past
+
+    def _facts(self) -> dict[str, Any]:
+        labels = self.tables.labels
+        return {
+            "role": self.config.role,
+            "terms": self.terms.agreement.canonical(),
+            "protocol": PROTOCOL_VERSION,
+            "table": self.tables.train.digest(),
+            "held-out table": self.tables.held_out.digest() if self.tables.held_out else "",
+            "labels": "" if labels is None else labels.digest(),
+            "limits": self.config.privacy.model_dump(),
+        }
+
+    def _link(self, kept: Kept | None, past: Past, **purpose: int) -> Link:
+        return Link(
+            self._endpoint,
+            None if kept is None else kept.journal,
+            past,
+            patience=self._patience,
+            announce=self._log,
+            **purpose,
+        )
+
+    def _train(self, kept: Kept, past: Past, link: Link, record: Path | None) -> dict[str, Any]:
+        role, state = self.config.role, self.config.state
+        body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
+        resume = None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"]))
+        ledger = self._ledger(body)
+        coins = KeyedEntropy(past.meta.coins)
+        figures = Figures(
+            self.config.path(self.config.output.metrics) if self.config.output.metrics else None,
+            self.tables.labels,
+            self._log,
+        )
+        recording = self._recording(record, body, coins)
+
+        def freeze(at: TrainingState) -> bytes:
+            values = {
+                "state": at.to_bytes().hex(),
+                "ledger": None if ledger is None else ledger.to_json(),
+                "recorded": None if recording is None else recording.position(),
+            }
+            return json.dumps(values).encode()
+
+        def observe(event: Event) -> None:
+            figures.observe(event)
+            figures.write(link.traffic)
+            self._watch.observe(event)
+
+        # A diverging training overflows; the programs refuse what comes of it, in words.
+        with recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
+            result = run_party(
+                role,
+                self._program(ledger, coins, resume),
+                link,
+                past,
+                journal=kept.journal,
+                freeze=freeze,
+                rhythm=Rhythm(state.every_iterations, state.every_seconds),
+                tap=recording or unheard,
+                observe=observe,
+            )
+            share = self._share(result, ledger, link, figures)
+            share.save(self.config.path(self.config.output.model))
+            if recording is not None:
+                recording.conclude({"session": share.session})
+        figures.write(link.traffic, force=True)
+        self._log("model written", file=self.config.output.model)
+        return {
+            **self._identity(),
+            "model": str(self.config.path(self.config.output.model)),
+            "stopped": figures.stopped,
+            "metrics": share.metrics,
+            "ledger": share.ledger,
+            "run": figures.to_dict(link.traffic),
+        }
+
+    def _program(
+        self, ledger: Ledger | None, coins: KeyedEntropy, resume: TrainingState | None
+    ) -> Program[Result]:
+        if ledger is None:
+            return alice_program(self.tables, self.terms, coins, resume)
+        return bob_program(self.tables, self.terms, ledger, coins, resume)
+
+    def _ledger(self, body: dict[str, Any] | None) -> Ledger | None:
+        """Bob's ledger, as it stood at the checkpoint."""
+        if self.tables.labels is None:
+            return None
+        limits = self.config.privacy
+        assumption = mechanism(self.terms.agreement).assumption
+        ledger = Ledger(self.tables.labels.rows, assumption, limits.budget, limits.delta)
+        if body is not None and body["ledger"] is not None:
+            ledger.restore(body["ledger"])
+        return ledger
+
+    def _share(
+        self, result: Result, ledger: Ledger | None, link: Link, figures: Figures
+    ) -> ModelShare:
+        metrics: dict[str, Any] = {}
+        labels, held_out = self.tables.labels, self.tables.held_out_labels
+        if labels is not None and result.train_scores is not None:
+            metrics["train"] = evaluate(result.train_scores, labels.values).to_dict()
+        if held_out is not None and result.held_out_scores is not None:
+            metrics["held_out"] = evaluate(result.held_out_scores, held_out.values).to_dict()
+        if figures.curve:
+            metrics["curve"] = figures.curve
+        return ModelShare(
+            role=self.config.role,
+            columns=self.tables.train.columns,
+            weights=result.weights,
+            preparation=self.tables.preparation,
+            agreement=self.terms.agreement.model_dump(),
+            session=_session(self.config.role, link),
+            rows=self.tables.train.rows,
+            data_digest=self.tables.train.digest(),
+            metrics=metrics,
+            ledger={} if ledger is None else dict(ledger.statement().to_dict()),
+            notes=self.tables.notes,
+        )
+
+    def _recording(
+        self, record: Path | None, body: dict[str, Any] | None, coins: KeyedEntropy
+    ) -> TranscriptFile | None:
+        """The transcript of this side, begun or gone on with.
+
+        Raises:
+            StateError: The session began without one.
+        """
+        if record is None:
+            return None
+        if body is not None and body["recorded"] is None:
+            raise StateError(
+                "the session began without a transcript, and a part of one says little",
+                where="--record",
+                hint="leave --record out, or begin anew on both sides with --fresh",
+            )
+        at = None if body is None else body["recorded"]
+        return TranscriptFile(record, self._header(coins), at=at, keep=True)
+
+    def _header(self, coins: KeyedEntropy) -> dict[str, Any]:
+        return {
+            "kind": "party",
+            "role": self.config.role,
+            "version": __version__,
+            "agreement": self.terms.agreement.model_dump(),
+            "coins": {self.config.role: coins.key.hex()},
+            "features_digest": self.tables.train.digest(),
+        }
+
+    def _identity(self) -> dict[str, Any]:
+        held_out = self.tables.held_out
+        return {
+            "role": self.config.role,
+            "peer": self.config.link.peer,
+            "mechanism": self.terms.agreement.mechanism,
+            "scheme": self.terms.agreement.scheme,
+            "key_bits": self.terms.agreement.key_bits,
+            "columns": len(self.tables.train.columns),
+            "rows": self.tables.train.rows,
+            "held_out_rows": 0 if held_out is None else held_out.rows,
+            "version": __version__,
+        }
+
+    def _estimate(self) -> dict[str, Any] | None:
+        """How long it will take; only Alice has the columns that decide it."""
+        if self.config.role == "bob":
+            return None
+        return forecast(self.terms, self.tables.train).to_dict()
+
+    def _telling(self, link: Link) -> _Telling:
+        return _Telling(link, self._log)
+
+
+class _Telling:
+    """Tells the peer that this side gives up, and as much of the reason as it may know."""
+
+    def __init__(self, link: Link, log: Log) -> None:
+        self._link, self._log = link, log
+
+    def __enter__(self) -> None:
+        """The link connects when it is first used."""
+
+    def __exit__(self, kind: type[BaseException] | None, problem: object, _: object) -> None:
+        if kind is None:
+            return
+        code, reason = _tellable(problem)
+        self._log("giving up", reason=getattr(problem, "message", "interrupted"))
+        if not isinstance(problem, PeerStopped):
+            self._link.fail(code, reason)
+        self._link.close()
+
+
+def _session(role: str, link: Link) -> str:
+    """One name of the session for both sides."""
+    mine, peer = link.names
+    first, second = (mine, peer) if role == "alice" else (peer, mine)
+    return hashlib.sha256(first + second).hexdigest()[:32]
+
+
+def _tellable(problem: object) -> tuple[int, str]:
+    """What the peer may know: its own mistakes in full, of ours only the kind."""
+    if isinstance(problem, AgreementError | RemoteProtocolError):
+        return problem.exit_code, problem.message
+    if isinstance(problem, StateError):
+        return problem.exit_code, "its record of the session does not fit"
+    if isinstance(problem, TacitError):
+        return problem.exit_code, f"it had a problem of its own ({type(problem).__name__})"
+    return 1, "it was interrupted"
+
+
+def _terms(config: PartyConfig, tables: PartyTables) -> Terms:
+    settings = config.settings()
+    known = config.agreed.get("alice_columns")
+    mine = len(tables.train.columns)
+    columns = known if isinstance(known, int) else mine
+    if config.role == "alice" and isinstance(known, int) and known != mine:
+        raise AgreementError(
+            f"alice-columns is {known}, and her prepared table has {mine}",
+            where="[agreement] alice-columns",
+            hint=f"write alice-columns = {mine} on both sides",
+        )
+    found = agree(settings, columns, tables.train.rows)
+    beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
+    return Terms(Agreement.of({**found.agreement.model_dump(), **beside}), found.scheme)

@@ -1,0 +1,94 @@
+"""Two endpoints in one process, with a wire between them that can be cut at any frame."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+from tacit.errors import ConnectionLost, PeerAbsent, PeerSilent
+
+_CLOSED = object()
+
+
+class LoopChannel:
+    """One end of a link in memory."""
+
+    def __init__(self, wire: Wire, inbox: queue.Queue[object], outbox: queue.Queue[object]) -> None:
+        self._wire, self._inbox, self._outbox = wire, inbox, outbox
+        self._closed = False
+
+    def send(self, frame: bytes) -> None:
+        if self._closed:
+            raise ConnectionLost("the wire was cut")
+        self._wire.passing(frame)
+        self._outbox.put(frame)
+
+    def receive(self, timeout: float) -> bytes:
+        try:
+            found = self._inbox.get(timeout=timeout)
+        except queue.Empty:
+            raise PeerSilent("nothing came") from None
+        if found is _CLOSED or self._closed:
+            self._closed = True
+            raise ConnectionLost("the wire was cut")
+        assert isinstance(found, bytes)
+        return found
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._outbox.put(_CLOSED)
+            self._inbox.put(_CLOSED)
+
+
+class Wire:
+    """Where two endpoints meet; ``cut`` says before each frame whether the link breaks there."""
+
+    def __init__(self, cut: Callable[[int], bool] = lambda number: False) -> None:
+        self._cut = cut
+        self._met: queue.Queue[LoopChannel] = queue.Queue()
+        self._lock = threading.Lock()
+        self._frames = 0
+        self._live: tuple[LoopChannel, LoopChannel] | None = None
+        self.links = 0
+
+    def passing(self, frame: bytes) -> None:
+        with self._lock:
+            self._frames += 1
+            if self._cut(self._frames) and self._live:
+                for each in self._live:
+                    each.close()
+                raise ConnectionLost("the wire was cut")
+
+    def endpoint(self, *, serves: bool) -> LoopEndpoint:
+        return LoopEndpoint(self, serves)
+
+    def meet(self, serves: bool, timeout: float) -> LoopChannel:
+        if serves:
+            try:
+                return self._met.get(timeout=timeout)
+            except queue.Empty:
+                raise PeerAbsent("nobody came") from None
+        here: queue.Queue[object] = queue.Queue()
+        there: queue.Queue[object] = queue.Queue()
+        mine, theirs = LoopChannel(self, here, there), LoopChannel(self, there, here)
+        self._live = mine, theirs
+        self.links += 1
+        while not self._met.empty():  # the newest call wins
+            self._met.get_nowait().close()
+        self._met.put(theirs)
+        return mine
+
+
+class LoopEndpoint:
+    """One side's way to the other."""
+
+    def __init__(self, wire: Wire, serves: bool) -> None:
+        self._wire, self._serves = wire, serves
+
+    def connect(self, timeout: float) -> LoopChannel:
+        return self._wire.meet(self._serves, timeout)
+
+    def close(self) -> None:
+        """Nothing: the wire is the test's."""
