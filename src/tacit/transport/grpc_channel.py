@@ -48,7 +48,7 @@ class GrpcChannel:
         self._closing = False
         self._opened = threading.Event()
         self._ended = threading.Event()
-        self.refusal: grpc.RpcError | None = None
+        self.refusal: grpc.Call | None = None
 
     def start(self, incoming: Iterable[bytes], hang_up: Callable[[], None]) -> None:
         """Begins to read.
@@ -136,10 +136,14 @@ class GrpcChannel:
         self._hang_up()
 
     def _finish_sending(self) -> None:
-        try:
-            self._outbox.put(END, force=True)
-        except Ended:
-            return
+        # A frame that another thread is still sending is cut off: that is no orderly end.
+        if self._sending.acquire(blocking=False):
+            try:
+                self._outbox.put(END, force=True)
+            except Ended:
+                return
+            finally:
+                self._sending.release()
         self._outbox.finish()
 
     def _fail(self, failure: TacitError) -> None:
@@ -160,14 +164,11 @@ class GrpcChannel:
         try:
             for message in incoming:
                 self._take(message)
-            self._fail(ConnectionLost(f"{self._peer} has ended the connection"))
+            self._fail(ConnectionLost(f"the connection to {self._peer} broke"))
         except MalformedFrame as problem:
             self.lose(problem)
-        except grpc.RpcError as problem:
-            self.refusal = problem
-            self._fail(_lost(self._peer, problem))
-        except Exception:  # gRPC's server ends an iterator with a bare Exception
-            self._fail(ConnectionLost(f"the connection to {self._peer} broke"))
+        except Exception as problem:  # gRPC's two sides end their iterators each in its own way
+            self._note_break(problem)
         finally:
             self._ended.set()
             self._opened.set()
@@ -192,14 +193,13 @@ class GrpcChannel:
         if ended:
             self._fail(ConnectionLost(f"{self._peer} has closed the connection"))
 
-
-def _lost(peer: str, problem: grpc.RpcError) -> TacitError:
-    if problem.code() is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in str(
-        problem.details()
-    ):
-        return MalformedFrame("a chunk is larger than the wire allows")
-    return ConnectionLost(f"the connection to {peer} broke", where=_short(problem.details()))
-
-
-def _short(details: str | None) -> str:
-    return (details or "")[:200]
+    def _note_break(self, problem: Exception) -> None:
+        """Only the side that dials is told why."""
+        details = ""
+        if isinstance(problem, grpc.Call):
+            self.refusal = problem
+            details = str(problem.details())[:200]
+        if "larger than max" in details:
+            self._fail(MalformedFrame("a chunk is larger than the wire allows"))
+        else:
+            self._fail(ConnectionLost(f"the connection to {self._peer} broke", where=details))

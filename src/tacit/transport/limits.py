@@ -64,6 +64,7 @@ class Limits:
             # A ping after half the time without a sign of life; the other half for its answer.
             ("grpc.keepalive_time_ms", beat),
             ("grpc.keepalive_timeout_ms", beat),
+            ("grpc.http2.ping_timeout_ms", beat),
             ("grpc.http2.max_pings_without_data", 0),
         ]
 

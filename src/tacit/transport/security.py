@@ -1,32 +1,23 @@
-"""gRPC's credentials: mutual TLS, version 1.3 only.
+"""Credentials for gRPC: mutual TLS, version 1.3 only, and the pinned name.
 
-gRPC for Python has no setting for the version. Its list of cipher suites, however, governs TLS 1.2
-and older alone: those of TLS 1.3 are always on. The list here has one suite, which authenticates
-by a pre-shared key. None is ever configured, so that no handshake of an older version can be
-completed, by anybody; TLS 1.3 is untouched. gRPC reads the list once, at its first use of TLS in a
-process. Should something else in the process have used it before, the server still looks at the
-version of every stream (``serve.py``).
-
-There is no way to ask for a connection without TLS.
+How older versions are kept out of the handshake is told where it is done, in this room's
+``__init__``; here the version of each stream is looked at once more. There is no way to ask for a
+connection without TLS.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 
 import grpc
 
 from tacit.transport.tls import Credentials
 
-OLD_SUITES = "GRPC_SSL_CIPHER_SUITES"
-NEVER_COMPLETED = "ECDHE-PSK-CHACHA20-POLY1305"
 VERSION = b"TLSv1.3"
 
 
 def server_credentials(own: Credentials) -> grpc.ServerCredentials:
     """What a server shows, and that callers must show a certificate of the authority."""
-    os.environ[OLD_SUITES] = NEVER_COMPLETED
     return grpc.ssl_server_credentials(
         [(own.key, own.certificate)], root_certificates=own.authority, require_client_auth=True
     )
@@ -34,7 +25,6 @@ def server_credentials(own: Credentials) -> grpc.ServerCredentials:
 
 def client_credentials(own: Credentials) -> grpc.ChannelCredentials:
     """What a caller shows, and which authority it trusts."""
-    os.environ[OLD_SUITES] = NEVER_COMPLETED
     return grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
 
 
