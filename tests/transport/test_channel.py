@@ -89,9 +89,9 @@ def test_a_sender_waits_while_nobody_reads_and_memory_stays_bounded(authority):
                 pass
 
         thread = in_thread(flood)
-        time.sleep(1.0)
+        time.sleep(0.6)
         waiting = len(sent)
-        time.sleep(0.5)
+        time.sleep(0.3)
         assert len(sent) == waiting, "it did not stop"
         # Both queues, the window, a chunk in each hand, and some room for the allocator.
         assert waiting << 20 <= 2 * limits.in_flight + WINDOW + (8 << 20)
@@ -118,7 +118,7 @@ def test_many_empty_frames_wait_too(authority):
                 pass
 
         thread = in_thread(flood)
-        time.sleep(1.0)
+        time.sleep(0.6)
         pair.bob.lose(ConnectionLost("enough"))
         thread.join(5)
         assert not thread.is_alive()
@@ -306,7 +306,7 @@ class Cuttable:
 
 
 def test_a_link_that_goes_dead_without_a_word_is_noticed_on_both_sides(authority):
-    limits = Limits(dead_after=2.0, drain=0.5)
+    limits = Limits(dead_after=1.0, drain=0.5)
     server = serving(authority, limits)
     relay = Cuttable(server.port)
     client = dialling(authority, relay.port, limits)
@@ -317,7 +317,7 @@ def test_a_link_that_goes_dead_without_a_word_is_noticed_on_both_sides(authority
         assert alice.receive(5) == b"alive"
         # An idle link that is alive stays.
         with pytest.raises(PeerSilent):
-            alice.receive(3.0)
+            alice.receive(1.6)
         relay.cut()
         before = time.monotonic()
         for channel in (alice, bob):

@@ -151,8 +151,8 @@ def test_without_tls_there_is_no_service(server):
 
 def test_a_peer_that_calls_too_often_is_slowed_down(authority):
     told: list[str] = []
-    server = serving(authority, Limits(attempts=1.0, drain=0.5), on_refused=told.append)
-    clients = [dialling(authority, server.port) for _ in range(4)]
+    server = serving(authority, Limits(attempts=2.0, drain=0.5), on_refused=told.append)
+    clients = [dialling(authority, server.port) for _ in range(6)]
     try:
         for client in clients:
             client.connect(10)
@@ -273,6 +273,7 @@ server.close()
 """
 
 
+@pytest.mark.slow
 def test_where_grpc_was_imported_before_us_the_stream_is_refused(authority):
     """The list of suites comes too late then. A TLS 1.2 caller gets no further than a refusal."""
     process = subprocess.Popen(
