@@ -24,6 +24,7 @@ from tacit.transport.rate import Allowance
 REPORTS_PER_SECOND = 5.0
 LONGEST_LINE = 4096
 _FAILED = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] Handshake failed with error (.*)")
+_WRONG_NAME = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] No match found for server name")
 _PREAMBLE = b"WARNING: All log messages before absl::InitializeLog()"
 _WORDS = (
     ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "it shows no certificate"),
@@ -50,6 +51,8 @@ def explain(line: bytes) -> str | None:
     'it does not use TLS 1.3'
     >>> explain(b"something else")
     """
+    if _WRONG_NAME.search(line):
+        return "it asks for somebody of another name"
     found = _FAILED.search(line)
     if found is None:
         return None

@@ -76,6 +76,8 @@ class Limits:
             ("grpc.max_concurrent_streams", self.streams),
             ("grpc.max_allowed_incoming_connections", self.connections),
             ("grpc.server_handshake_timeout_ms", round(1000 * self.handshake)),
+            # A connection without a stream holds a place that somebody else may need.
+            ("grpc.max_connection_idle_ms", round(3000 * self.handshake)),
             # The peer's own pings come every dead_after/2; far more often is not tolerated.
             ("grpc.http2.min_ping_interval_without_data_ms", round(1000 * self.dead_after / 8)),
         ]
