@@ -74,7 +74,7 @@ def test_floods_in_both_directions_do_not_lock_up(pair):
 
 
 def test_a_sender_waits_while_nobody_reads_and_memory_stays_bounded(authority):
-    limits = Limits(in_flight=2 << 20, drain=1.0)
+    limits = Limits(in_flight=2 << 20, drain=0.2)
     frame = bytes(1 << 20)
     sent = []
     with connected(authority, limits) as pair:
@@ -302,7 +302,31 @@ class Cuttable:
 
     def close(self) -> None:
         for each in self._sockets:
+            # Closing alone would not wake the thread that reads from it.
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
             each.close()
+
+
+def test_a_link_that_is_torn_is_noticed_at_once_and_can_be_made_anew(authority):
+    server = serving(authority)
+    relay = Cuttable(server.port)
+    client = dialling(authority, relay.port)
+    again = dialling(authority, server.port)
+    try:
+        bob, alice = client.connect(5), server.connect(5)
+        relay.close()
+        before = time.monotonic()
+        for channel in (alice, bob):
+            with pytest.raises(ConnectionLost, match="broke"):
+                channel.receive(10)
+        assert time.monotonic() - before < 3
+        again.connect(5).send(b"again")
+        assert server.connect(5).receive(5) == b"again"
+    finally:
+        client.close()
+        again.close()
+        server.close()
 
 
 def test_a_link_that_goes_dead_without_a_word_is_noticed_on_both_sides(authority):

@@ -107,6 +107,7 @@ def test_who_serves_has_nothing_to_do_with_who_one_is(authority):
         server.close()
 
 
+@pytest.mark.slow
 def test_a_peer_that_is_killed_is_noticed_and_its_successor_is_welcome(authority):
     server = serving(authority)
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from tacit.transport.grpc_channel import METHOD
 from tacit.transport.limits import Limits
 from tacit.transport.serve import ServeEndpoint
 from tacit.transport.tls import Credentials
-from tests.transport.parties import HOST, QUICK, Authority, dialling, serving, tls_client
+from tests.transport.parties import HOST, QUICK, Authority, dialling, in_thread, serving, tls_client
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
@@ -161,6 +163,61 @@ def test_a_peer_that_calls_too_often_is_slowed_down(authority):
         for client in clients:
             client.close()
         server.close()
+
+
+def tls_server(authority: Authority, version: ssl.TLSVersion, protocol: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.folder / "alice.pem", authority.folder / "alice.key")
+    context.maximum_version = version
+    context.set_alpn_protocols([protocol])
+    return context
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol", "answer", "error", "words"),
+    [
+        (None, "", b"", PeerAbsent, "has not answered within"),
+        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerRefused, "does not speak TLS"),
+        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerRefused, "does not complete a TLS 1.3"),
+        (ssl.TLSVersion.TLSv1_3, "http/1.1", b"x", PeerRefused, "TLS, but not gRPC"),
+        (ssl.TLSVersion.TLSv1_3, "h2", b"x" * 99, PeerRefused, "TLS, but not gRPC"),
+    ],
+)
+def test_whoever_else_answers_is_named(authority, version, protocol, answer, error, words):
+    def reply() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = listener.accept()
+                with caller, contextlib.suppress(OSError):
+                    if version is None:
+                        caller.recv(4096)
+                        caller.sendall(answer)
+                        continue
+                    context = tls_server(authority, version, protocol)
+                    with context.wrap_socket(caller, server_side=True) as secure:
+                        secure.recv(100)
+                        secure.sendall(answer)
+                        secure.recv(100)
+
+    with socket.create_server((HOST, 0)) as listener:
+        in_thread(reply)
+        client = dialling(authority, listener.getsockname()[1])
+        with pytest.raises(error, match=words):
+            client.connect(1.0)
+        client.close()
+
+
+def test_a_server_that_is_full_is_tried_again(authority):
+    server = serving(authority, Limits(connections=3, handshake=1.0, drain=0.5))
+    idle = [socket.create_connection((HOST, server.port)) for _ in range(3)]
+    client = dialling(authority, server.port)
+    try:
+        assert client.connect(15).alive
+    finally:
+        client.close()
+        server.close()
+        for each in idle:
+            each.close()
 
 
 def test_a_port_that_is_taken_is_named(authority, server):

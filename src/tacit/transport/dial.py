@@ -4,7 +4,7 @@ It tries until the time is over, since the other side may be started later. What
 by waiting is named at once: a certificate that we do not accept, or a plain refusal of ours. A
 server that does not accept our *certificate* only hangs up after the handshake, without a word;
 the same happens when it is just being stopped. So that is taken for a refusal when it has happened
-several times in a row.
+several times in a row. One that hangs up earlier is full, or about to go: it is tried again.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _WORDS = (
     ("handshake failed", "the server does not complete a TLS 1.3 handshake"),
     ("peer did not negotiate ALPN", "the server speaks TLS, but not gRPC"),
     ("missing selected ALPN", "the server speaks TLS, but not gRPC"),
+    ("Failed parsing HTTP/2", "the server speaks TLS, but not gRPC"),
 )
 
 
@@ -81,9 +82,9 @@ class DialEndpoint:
             if channel.alive and channel.wait_open(0):
                 self._current = channel
                 return channel
+            last = _why(channel)
+            hung_up = hung_up + 1 if _hangs_up(last) else 0
             self._give_up(channel)
-            last = self._why(channel)
-            hung_up = hung_up + 1 if "Socket closed" in last else 0
             self._consider(channel, last, hung_up)
             self._closed.wait(min(pause, max(0.0, until - time.monotonic())))
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -115,10 +116,6 @@ class DialEndpoint:
         if channel is not None:
             channel.lose(ConnectionLost(f"the connection to {self._peer} was given up"))
             channel.close()
-
-    def _why(self, channel: GrpcChannel) -> str:
-        problem = channel.refusal
-        return str(problem.details())[:300] if problem is not None else "no answer"
 
     def _consider(self, channel: GrpcChannel, details: str, hung_up: int) -> None:
         """Raises what will not change by waiting."""
@@ -154,3 +151,17 @@ class DialEndpoint:
             where=self._address,
             hint="start the other party, and check its address and the firewall between",
         )
+
+
+def _why(channel: GrpcChannel) -> str:
+    """What gRPC says about an attempt that led to nothing."""
+    problem = channel.refusal
+    if problem is None:
+        return "no answer"
+    return str(problem.details()).rpartition("last error: ")[2][:300]
+
+
+def _hangs_up(details: str) -> bool:
+    """Whether the server has ended the connection once the handshake was over for us."""
+    ended = any(sign in details for sign in ("Socket closed", "Connection reset", "Broken pipe"))
+    return ended and "Handshake" not in details
