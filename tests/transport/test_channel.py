@@ -126,6 +126,11 @@ def test_many_empty_frames_wait_too(authority):
         assert len(sent) < 100_000
 
 
+def test_one_may_wait_without_end(fresh):
+    fresh.bob.send(b"x")
+    assert fresh.alice.receive(float("inf")) == b"x"
+
+
 def test_silence_is_named(fresh):
     before = time.monotonic()
     with pytest.raises(PeerSilent, match=r"bob has sent nothing for 0\.2 s"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import socket
 import ssl
@@ -233,6 +234,37 @@ def test_an_endpoint_that_is_closed_says_so(authority):
         endpoint.close()
         with pytest.raises(TransportError, match="closed"):
             endpoint.connect(1)
+
+
+def test_closing_ends_an_attempt_that_waits(authority):
+    with socket.create_server((HOST, 0)) as silent:
+        client = dialling(authority, silent.getsockname()[1])
+        caught: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                client.connect(math.inf)
+            except TransportError as problem:
+                caught.append(problem)
+
+        thread = in_thread(wait)
+        time.sleep(0.3)
+        client.close()
+        thread.join(3)
+        assert not thread.is_alive()
+        assert "closed" in str(caught[0])
+
+
+def test_an_observer_that_fails_changes_nothing(authority):
+    def fail(reason: str) -> None:
+        raise ValueError("a secret")
+
+    server = serving(authority, on_refused=fail)
+    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
+    with pytest.raises(PeerRefused, match="refuses us"):
+        client.connect(10)
+    client.close()
+    server.close()
 
 
 REASONS = """

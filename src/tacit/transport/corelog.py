@@ -16,7 +16,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from tacit.transport.rate import Allowance
@@ -108,4 +108,6 @@ def _sort(source: int, original: int, on_refused: Callable[[str], None]) -> None
             if reason is None and not line.startswith(_PREAMBLE):
                 os.write(original, line)
             elif reason is not None and allowance.spend():
-                on_refused(reason)
+                # An observer that fails must not leave the pipe without a reader.
+                with suppress(Exception):
+                    on_refused(reason)

@@ -80,7 +80,6 @@ class DialEndpoint:
                 raise self._nobody(timeout, last)
             channel = self._call(min(left, ATTEMPT))
             if channel.alive and channel.wait_open(0):
-                self._current = channel
                 return channel
             last = _why(channel)
             hung_up = hung_up + 1 if _hangs_up(last) else 0
@@ -93,8 +92,11 @@ class DialEndpoint:
     def close(self) -> None:
         """Ends the live channel and every attempt."""
         self._closed.set()
-        if self._current is not None:
-            self._current.close()
+        current = self._current
+        if current is not None and current.wait_open(0):
+            current.close()
+        else:
+            self._give_up(current)
 
     def _call(self, timeout: float) -> GrpcChannel:
         """One attempt, on a connection of its own."""
@@ -109,6 +111,7 @@ class DialEndpoint:
             wire.close()
 
         channel.start(call, hang_up)
+        self._current = channel
         channel.wait_open(timeout)
         return channel
 

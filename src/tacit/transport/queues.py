@@ -61,7 +61,7 @@ class ByteQueue:
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
                     return None
-                self._changed.wait(left)
+                self._changed.wait(None if left is None else min(left, threading.TIMEOUT_MAX))
             entry = self._entries.popleft()
             self._size -= len(entry) + OVERHEAD
             self._changed.notify_all()

@@ -11,7 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
+from urllib.parse import unquote
 
 import grpc
 
@@ -92,7 +94,7 @@ class ServeEndpoint:
                 left = until - time.monotonic()
                 if left <= 0:
                     raise self._nobody(timeout)
-                self._changed.wait(left)
+                self._changed.wait(min(left, threading.TIMEOUT_MAX))
 
     def close(self) -> None:
         """Ends the live channel, then the port."""
@@ -148,9 +150,11 @@ class ServeEndpoint:
         yield from channel.outgoing()
 
     def _refuse(self, context: grpc.ServicerContext, reason: str, code: grpc.StatusCode) -> None:
-        self._last_refusal = f"{context.peer()}: {reason}"
-        if self._reports.spend():
-            self._on_refused(self._last_refusal)
+        self._last_refusal = f"{unquote(context.peer())}: {reason}"
+        # Whatever the observer does, the caller is refused, and learns nothing of it.
+        with suppress(Exception):
+            if self._reports.spend():
+                self._on_refused(self._last_refusal)
         context.abort(code, "refused")
 
     def _replace(self, channel: GrpcChannel) -> None:
