@@ -188,6 +188,10 @@ CASES = (
         "x",
         lambda: b"TACIT-TRANSCRIPT\n\x01\x02\x00\x00\x00{}\x01\x09",
     ),
+    Case("a name that cannot stand in a certificate", "certs --name Alice! --name bob"),
+    Case("a name given twice", "certs --name alice --name alice"),
+    Case("certificates for no time", "certs --days 0"),
+    Case("a certificate that exists", "certs --out .", "alice.key", lambda: b"precious"),
 )
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit import __version__, api
+from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import write_text
@@ -269,6 +270,9 @@ def reproduce(
         else:
             record = learning.run(quick=quick, seed=seed, announce=meter.announce)
     _show(record, json, getattr(reproduction, target))
+
+
+app.command()(certs)
 
 
 def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:
