@@ -175,7 +175,9 @@ def preflight(record: Record) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     for name, value in _preflight_facts(record["facts"]):
         grid.add_row(Text(f"  {name}", style="dim"), value)
-    warnings = [Text(f"  note: {each}", style="yellow") for each in record["warnings"]]
+    warnings = [
+        Text(f"  note: {each}", style="yellow") for each in (*record["warnings"], *record["notes"])
+    ]
     closing = {
         "leaks": "This configuration leaks: the rehearsal recovered labels.",
         "at risk": "This configuration is at risk: the rehearsal told more than coins would.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tacit.config import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Agreement, Settings
@@ -98,13 +99,22 @@ def _subset_size(settings: Settings, epsilon: float, columns: int, rows: int) ->
 
 
 def _require_budget(settings: Settings, cost: float) -> None:
-    if settings.budget is not None and cost > settings.budget:
+    if settings.budget is None or cost <= settings.budget:
+        return
+    if math.isinf(cost):
+        variant = f" {settings.variant}" if settings.variant == "one-sided" else ""
         raise BudgetExceeded(
-            f"one release of {settings.mechanism} costs a label epsilon of {cost:g}, "
-            f"and the budget is {settings.budget:g}",
+            f"one release of {settings.mechanism}{variant} has no finite price: no budget can be "
+            "kept with it",
             where="--budget",
-            hint="use a mechanism or an epsilon that costs less, or raise the budget",
+            hint="use add, or mult with --variant printed or mean-one; or leave --budget out",
         )
+    raise BudgetExceeded(
+        f"one release of {settings.mechanism} costs a label epsilon of {cost:g}, "
+        f"and the budget is {settings.budget:g}",
+        where="--budget",
+        hint="use a mechanism or an epsilon that costs less, or raise the budget",
+    )
 
 
 def _key_bits(settings: Settings, chosen: Scheme) -> int:
