@@ -194,7 +194,10 @@ def test_an_epsilon_is_asked_for(name):
     done = command(f"{PROTECTED} {name}")
     assert done.returncode == 10
     assert done.stdout == ""
-    assert done.stderr == f"error: {name} needs epsilon\n  where: --epsilon\n  try:   give it\n"
+    assert done.stderr == (
+        f"error: {name} needs epsilon\n  where: --epsilon\n"
+        "  try:   use --epsilon 1, for example\n"
+    )
 
 
 def test_a_budget_ends_the_training_and_says_so(capsys):
@@ -350,4 +353,27 @@ def test_bench_prints_ratios_as_json_and_writes_its_plot(tmp_path, capsys):
     assert {row["scheme"] for row in record["rows"]} == {"bfv", "paillier"}
     assert all(row["max_error"] == 0 for row in record["rows"])
     assert plot.read_text().startswith("<svg")
-    assert run(["bench", "--quick", "--plot", str(tmp_path / "no" / "where")]) == 74
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"audit {QUICK} --html",
+        f"audit {QUICK} --markdown",
+        "demo --html",
+        "bench --quick --plot",
+        "reproduce attacks --quick --plot",
+    ],
+)
+def test_a_result_that_cannot_be_written_is_refused_before_any_work(
+    monkeypatch, tmp_path, capsys, line
+):
+    def work(*given: object, **named: object) -> None:
+        raise AssertionError("work began")
+
+    for name in ("api.audit", "encryption.run", "matrix.run"):
+        monkeypatch.setattr(f"tacit.cli.app.{name}", work)
+    for place in (tmp_path / "no" / "where", tmp_path, tmp_path / ("x" * 300)):
+        assert run([*shlex.split(line), str(place)]) == 74
+        assert "the file cannot be written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
