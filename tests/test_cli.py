@@ -195,8 +195,7 @@ def test_an_epsilon_is_asked_for(name):
     assert done.returncode == 10
     assert done.stdout == ""
     assert done.stderr == (
-        f"error: {name} needs epsilon\n  where: --epsilon\n"
-        "  try:   use --epsilon 1, for example\n"
+        f"error: {name} needs epsilon\n  where: --epsilon\n  try:   use --epsilon 1, for example\n"
     )
 
 

@@ -8,13 +8,14 @@ from typing import cast
 import numpy as np
 import polars as pl
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from tacit.attacks.base import LabelGuess
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.controls import ModelOnlyControl
 from tacit.attacks.exact_solve import ExactSolveAttack
 from tacit.attacks.least_squares import LeastSquaresAttack
 from tacit.attacks.linear import gradients, residue_step, solve
-from tacit.attacks.registry import ATTACKS
+from tacit.attacks.registry import ATTACKS, rehearsal_attacks
 from tacit.audit.judge import judge
 from tacit.config import Settings
 from tacit.data.tables import LabelTable
@@ -52,6 +53,37 @@ def made_up(features: list[list[int]], *epochs: list[int]) -> AliceView:
         observations=Observations(weights, seen),
     )
     return cast(AliceView, view)
+
+
+def blas_threads() -> set[int]:
+    """On how many threads each library of linear algebra works now."""
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+class Counting(Attack):
+    """Notes on how many threads it was run."""
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        self.threads = blas_threads()
+        none = np.zeros(view.features.rows, dtype=bool)
+        return LabelGuess(none * 1.0, none, none)
+
+
+def test_whoever_runs_an_attack_runs_it_on_one_thread():
+    attack = Counting()
+    with threadpool_limits(limits=2, user_api="blas"):
+        attack.infer(made_up([[1]]))
+        assert attack.threads == {1}
+        assert blas_threads() == {2}
+
+
+def test_every_attack_goes_that_way():
+    for attack in (*ATTACKS, *rehearsal_attacks(), ModelOnlyControl()):
+        assert isinstance(attack, Attack)
+        assert "infer" not in type(attack).__dict__
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients
 from tacit.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
 from tacit.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
@@ -56,7 +56,7 @@ class KnownScoresAttack(Attack):
         self.seconds = seconds
         self.budget = budget
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Hears every batch, then proves what it can."""
         every = gradients(view)
         batches = evenly(every, affordable(every, self.most_batches))

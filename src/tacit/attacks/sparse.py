@@ -29,7 +29,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
 from tacit.arrays import BoolArray, FloatArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients, solve
 from tacit.attacks.recovery import (
     Notebook,
@@ -72,7 +72,7 @@ class SparseAttack(Attack):
         self.seconds = seconds
         self.budget = budget
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Recovers batch after batch; estimates are summed, certified signs stand."""
         every = gradients(view)
         batches = scattered(evenly(every, self.most_batches))

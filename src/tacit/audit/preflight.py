@@ -33,6 +33,7 @@ from tacit.config import Settings
 from tacit.data.raw import RawData
 from tacit.data.tables import LabelTable
 from tacit.numerics.intervals import clopper_pearson
+from tacit.numerics.threads import one_thread
 from tacit.privacy.batch_response import Hybrid
 from tacit.privacy.composition import label_epsilon
 from tacit.privacy.prices import price
@@ -163,6 +164,8 @@ def _judged(guess: LabelGuess, labels: LabelTable) -> tuple[Verdict, str]:
 def _facts(rehearsal: Rehearsal) -> dict[str, Any]:
     agreed, method = rehearsal.terms.agreement, rehearsal.method
     cost = price(method.event)
+    with one_thread():
+        ranks = _ranks(rehearsal)
     total = label_epsilon({method.event: agreed.epochs}, 0.0)
     if agreed.bob_update == "true" and rehearsal.bob_columns:
         # As the ledger has it: labels reach other rows' releases through his weights.
@@ -177,7 +180,7 @@ def _facts(rehearsal: Rehearsal) -> dict[str, Any]:
         "claimed_epsilon_per_release": cost.claimed,
         "label_epsilon_per_release": cost.label,
         "label_epsilon_total": total,
-        **_ranks(rehearsal),
+        **ranks,
         "stacked_equations_per_row": agreed.epochs * rehearsal.columns / rehearsal.batch,
     }
     if isinstance(method, Hybrid):
