@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,6 +37,7 @@ _MOST_WORK = 2e10
 _PATIENCE = 48
 
 
+@dataclass(frozen=True)
 class KnownScoresAttack(Attack):
     """Evidence from every batch, then certified states of as many as time allows.
 
@@ -49,12 +51,9 @@ class KnownScoresAttack(Attack):
     reference = "linear estimate of least mean square and integer program on [Tan22] Eq. 3"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def __init__(
-        self, most_batches: int = 65_536, seconds: float = 1.0, budget: float = 120.0
-    ) -> None:
-        self.most_batches = most_batches
-        self.seconds = seconds
-        self.budget = budget
+    most_batches: int = 65_536
+    seconds: float = 1.0
+    budget: float = 120.0
 
     def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Hears every batch, then proves what it can."""
