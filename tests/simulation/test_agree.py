@@ -12,7 +12,7 @@ from tacit.crypto.paillier import PaillierScheme
 from tacit.errors import BudgetExceeded, ConfigError
 from tacit.privacy.batch_response import design
 from tacit.privacy.registry import MECHANISMS
-from tacit.simulation.agree import PROTECTION, agree, unused
+from tacit.simulation.agree import AGREED, agree, unused
 from tacit.simulation.run import simulate
 from tacit.simulation.source import load_raw
 
@@ -23,7 +23,6 @@ EPSILONS: dict[str, dict[str, Any]] = {
     "mult": {"epsilon": 1.0},
     "hybrid": {},
 }
-AGREED = [name for name in PROTECTION if name != "l_rr"]
 
 
 def settings(**values: Any) -> Settings:
