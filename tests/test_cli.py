@@ -17,6 +17,7 @@ import tacit
 from tacit.__main__ import run
 from tacit.cli.options import SHARED
 from tacit.config import Settings
+from tacit.experiments import encryption
 from tests.bad_input import CASES, Case, outcome
 
 QUICK = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
@@ -345,13 +346,20 @@ def test_train_says_beforehand_what_it_will_take(capsys):
     assert "to Alice" in said
 
 
-def test_bench_prints_ratios_as_json_and_writes_its_plot(tmp_path, capsys):
-    plot = tmp_path / "bench.svg"
-    assert run(["bench", "--quick", "--json", "--plot", str(plot)]) == 0
+def test_bench_prints_its_rows_as_json(capsys):
+    assert run(["bench", "--quick", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert {row["scheme"] for row in record["rows"]} == {"bfv", "paillier"}
     assert all(row["max_error"] == 0 for row in record["rows"])
-    assert plot.read_text().startswith("<svg")
+
+
+def test_bench_writes_its_plot_and_says_what_the_star_means(monkeypatch, tmp_path, capsys):
+    row = encryption.Row("breast", 16, 30, "bfv", 128, 9.5, 12.0, 127.0, 100, 50, 0, 1)
+    monkeypatch.setattr("tacit.cli.app.encryption.run", lambda *given, **named: [row])
+    plot = tmp_path / "bench.svg"
+    assert run(["bench", "--quick", "--against", "phe", "--plot", str(plot)]) == 0
+    assert "bfv 128: 127x" in plot.read_text()
+    assert "* measured once" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -360,7 +368,7 @@ def test_bench_prints_ratios_as_json_and_writes_its_plot(tmp_path, capsys):
         f"audit {QUICK} --html",
         f"audit {QUICK} --markdown",
         "demo --html",
-        "bench --quick --plot",
+        "bench --against phe --quick --plot",
         "reproduce attacks --quick --plot",
     ],
 )

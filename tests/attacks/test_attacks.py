@@ -37,13 +37,13 @@ def run(table: object = None, **options: object) -> tuple[AliceView, LabelTable]
     return AliceView.of(outcome.transcript, outcome.data.alice_train), outcome.data.labels_train
 
 
-def made_up(features: list[list[int]], *epochs: list[int]) -> AliceView:
+def made_up(features: list[list[int]], *epochs: list[int], largest: float = 1.0) -> AliceView:
     """A view in which all rows make one batch an epoch; its gradients are given."""
     matrix = np.array(features)
     rows = np.arange(len(matrix))
     weights = np.zeros(matrix.shape[1])
     seen = tuple(
-        GradientSeen(epoch, epoch, rows, weights, np.array(gradient))
+        GradientSeen(epoch, epoch, rows, weights, np.array(gradient), largest)
         for epoch, gradient in enumerate(epochs)
     )
     view = SimpleNamespace(
@@ -322,3 +322,13 @@ def test_attacks_have_distinct_names_and_say_where_they_come_from():
     names = [attack.name for attack in ATTACKS]
     assert len(set(names)) == len(names)
     assert all(attack.reference and attack.needs for attack in ATTACKS)
+
+
+def test_a_large_residue_of_another_row_is_not_taken_for_a_sign():
+    """The first row is seen almost alone; the other's residue of 3 outweighs its own."""
+    features, residues = np.array([[100_000], [7]]), np.array([-105, 3 << 20])
+    view = made_up(features.tolist(), (residues @ features).tolist(), largest=3.0)
+    (solved,) = solve(view, gradients(view))
+    assert solved.determined[0]
+    assert solved.residues[0] > 0
+    assert not ExactSolveAttack().infer(view).certain.any()

@@ -206,6 +206,10 @@ def bench(
     tacit bench --against phe,heu --plot bench.svg
     """
     rivals = () if against == "none" else tuple(name.strip() for name in against.split(","))
+    if plot is not None and "phe" not in rivals:
+        raise ConfigError(
+            "the plot shows ratios to phe", where="--plot", hint="use --against phe with it"
+        )
     require_writable(plot)
     with progress_bar() as meter:
         rows = encryption.run(rivals, quick=quick, repeats=repeats, announce=meter.announce)
