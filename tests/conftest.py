@@ -11,14 +11,15 @@ import pytest
 from tacit.data.datasets import file_names, load
 from tacit.data.raw import RawData
 
+# Read once, and made absolute: tests change the environment and the working directory.
+_NAMED = os.environ.get("TACIT_DATA")
+_PLACES = [Path(_NAMED).resolve()] if _NAMED else []
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def find_dataset_dir(name: str) -> Path:
     """The directory that holds a dataset's file; skips the test where there is none."""
-    named = os.environ.get("TACIT_DATA")
-    places = [Path(named)] if named else []
-    for place in [*places, _BESIDE]:
+    for place in [*_PLACES, _BESIDE]:
         if any((place / file).is_file() for file in file_names(name)):
             return place
     pytest.skip(f"{name} is not here: set TACIT_DATA to the directory of {file_names(name)[0]}")

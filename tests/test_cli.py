@@ -17,6 +17,7 @@ import tacit
 from tacit.__main__ import run
 from tacit.cli.options import SHARED
 from tacit.config import Settings
+from tacit.experiments import encryption
 from tests.bad_input import CASES, Case, outcome
 
 QUICK = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
@@ -194,7 +195,9 @@ def test_an_epsilon_is_asked_for(name):
     done = command(f"{PROTECTED} {name}")
     assert done.returncode == 10
     assert done.stdout == ""
-    assert done.stderr == f"error: {name} needs epsilon\n  where: --epsilon\n  try:   give it\n"
+    assert done.stderr == (
+        f"error: {name} needs epsilon\n  where: --epsilon\n  try:   use --epsilon 1, for example\n"
+    )
 
 
 def test_a_budget_ends_the_training_and_says_so(capsys):
@@ -343,11 +346,41 @@ def test_train_says_beforehand_what_it_will_take(capsys):
     assert "to Alice" in said
 
 
-def test_bench_prints_ratios_as_json_and_writes_its_plot(tmp_path, capsys):
-    plot = tmp_path / "bench.svg"
-    assert run(["bench", "--quick", "--json", "--plot", str(plot)]) == 0
+def test_bench_prints_its_rows_as_json(capsys):
+    assert run(["bench", "--quick", "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert {row["scheme"] for row in record["rows"]} == {"bfv", "paillier"}
     assert all(row["max_error"] == 0 for row in record["rows"])
-    assert plot.read_text().startswith("<svg")
-    assert run(["bench", "--quick", "--plot", str(tmp_path / "no" / "where")]) == 74
+
+
+def test_bench_writes_its_plot_and_says_what_the_star_means(monkeypatch, tmp_path, capsys):
+    row = encryption.Row("breast", 16, 30, "bfv", 128, 9.5, 12.0, 127.0, 100, 50, 0, 1)
+    monkeypatch.setattr("tacit.cli.app.encryption.run", lambda *given, **named: [row])
+    plot = tmp_path / "bench.svg"
+    assert run(["bench", "--quick", "--against", "phe", "--plot", str(plot)]) == 0
+    assert "bfv 128: 127x" in plot.read_text()
+    assert "* measured once" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"audit {QUICK} --html",
+        f"audit {QUICK} --markdown",
+        "demo --html",
+        "bench --against phe --quick --plot",
+        "reproduce attacks --quick --plot",
+    ],
+)
+def test_a_result_that_cannot_be_written_is_refused_before_any_work(
+    monkeypatch, tmp_path, capsys, line
+):
+    def work(*given: object, **named: object) -> None:
+        raise AssertionError("work began")
+
+    for name in ("api.audit", "encryption.run", "matrix.run"):
+        monkeypatch.setattr(f"tacit.cli.app.{name}", work)
+    for place in (tmp_path / "no" / "where", tmp_path, tmp_path / ("x" * 300)):
+        assert run([*shlex.split(line), str(place)]) == 74
+        assert "the file cannot be written" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

@@ -50,7 +50,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
 def test_a_key_like_no_other_gets_the_list():
     with pytest.raises(ConfigError, match="unknown setting zzzz") as raised:
         Settings.of({**RUN, "zzzz": 1}, where="run.toml")
-    assert raised.value.hint.startswith("known: dataset, data, id")
+    assert raised.value.hint.startswith("known: mechanism, epsilon, noise")
     assert raised.value.where == "run.toml"
 
 

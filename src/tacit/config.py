@@ -107,7 +107,23 @@ DATASET_DEFAULTS: Mapping[str, DatasetDefaults] = {
 OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10, intercept=True)
 
 
-class Settings(_Checked):
+class Protection(_Checked):
+    """How labels are protected: a mechanism, and the settings of which each takes some.
+
+    One that is not given is None; so is, once agreed on, one that the mechanism does not take.
+    """
+
+    mechanism: str
+    epsilon: Positive | None = None
+    noise: Noise | None = None
+    variant: Variant | None = None
+    b1: Positive | None = None
+    b2: Positive | None = None
+    subset_size: PositiveInt | None = None
+    bob_update: BobUpdate | None = None
+
+
+class Settings(Protection):
     """One simulated run, as a person asks for it. ``None`` means the dataset's default."""
 
     dataset: str | None = None
@@ -122,15 +138,7 @@ class Settings(_Checked):
     max_levels: PositiveInt | None = None
     alice_columns: str | int | tuple[str, ...] = "all"
     intercept: bool | None = None
-    mechanism: str
-    epsilon: Positive | None = None
-    noise: Noise | None = None
-    variant: Variant | None = None
-    b1: Positive | None = None
-    b2: Positive | None = None
-    subset_size: PositiveInt | None = None
     l_rr: PositiveInt | None = None
-    bob_update: BobUpdate | None = None
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
     scheme: str = "bfv"
@@ -205,20 +213,9 @@ class Settings(_Checked):
         return self.model_copy(update=filled)
 
 
-class Agreement(_Checked):
-    """What both parties must have set alike before anything is sent that costs privacy.
+class Agreement(Protection):
+    """What both parties must have set alike before anything is sent that costs privacy."""
 
-    A setting that the mechanism does not take is None.
-    """
-
-    mechanism: str
-    epsilon: Positive | None = None
-    noise: Noise | None = None
-    variant: Variant | None = None
-    b1: Positive | None = None
-    b2: Positive | None = None
-    subset_size: PositiveInt | None = None
-    bob_update: BobUpdate | None = None
     scheme: str
     key_bits: Annotated[int, Field(ge=0)]
     epochs: PositiveInt

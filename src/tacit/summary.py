@@ -66,7 +66,10 @@ def _scores(runs: list[Record]) -> Record:
 
 
 def _beside(runs: list[Record]) -> Record:
-    """Canaries are averaged like runs; of evidence the strongest stands for all."""
+    """Canaries are averaged like runs; of evidence the strongest stands for all.
+
+    It is the best of several bounds, which fails as often as any of them does.
+    """
     found: Record = {}
     canaries = [run["canary"] for run in runs if run.get("canary")]
     if len(canaries) == len(runs):
@@ -74,7 +77,9 @@ def _beside(runs: list[Record]) -> Record:
         found["canary"] = {**kept, **_scores(canaries)}
     proofs = [run["evidence"] for run in runs if run.get("evidence")]
     if proofs:
-        found["evidence"] = max(proofs, key=lambda proof: proof["lower_bound"])
+        strongest = max(proofs, key=lambda proof: proof["lower_bound"])
+        failure = min(1.0, sum(proof["failure"] for proof in proofs))
+        found["evidence"] = {**strongest, "failure": failure}
     members = [run["membership"] for run in runs if run.get("membership")]
     if len(members) == len(runs):
         found["membership"] = _figures(members)

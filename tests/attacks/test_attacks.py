@@ -8,13 +8,14 @@ from typing import cast
 import numpy as np
 import polars as pl
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from tacit.attacks.base import LabelGuess
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.controls import ModelOnlyControl
 from tacit.attacks.exact_solve import ExactSolveAttack
 from tacit.attacks.least_squares import LeastSquaresAttack
 from tacit.attacks.linear import gradients, residue_step, solve
-from tacit.attacks.registry import ATTACKS
+from tacit.attacks.registry import ATTACKS, rehearsal_attacks
 from tacit.audit.judge import judge
 from tacit.config import Settings
 from tacit.data.tables import LabelTable
@@ -36,13 +37,13 @@ def run(table: object = None, **options: object) -> tuple[AliceView, LabelTable]
     return AliceView.of(outcome.transcript, outcome.data.alice_train), outcome.data.labels_train
 
 
-def made_up(features: list[list[int]], *epochs: list[int]) -> AliceView:
+def made_up(features: list[list[int]], *epochs: list[int], largest: float = 1.0) -> AliceView:
     """A view in which all rows make one batch an epoch; its gradients are given."""
     matrix = np.array(features)
     rows = np.arange(len(matrix))
     weights = np.zeros(matrix.shape[1])
     seen = tuple(
-        GradientSeen(epoch, epoch, rows, weights, np.array(gradient))
+        GradientSeen(epoch, epoch, rows, weights, np.array(gradient), largest)
         for epoch, gradient in enumerate(epochs)
     )
     view = SimpleNamespace(
@@ -52,6 +53,37 @@ def made_up(features: list[list[int]], *epochs: list[int]) -> AliceView:
         observations=Observations(weights, seen),
     )
     return cast(AliceView, view)
+
+
+def blas_threads() -> set[int]:
+    """On how many threads each library of linear algebra works now."""
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+class Counting(Attack):
+    """Notes on how many threads it was run."""
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        self.threads = blas_threads()
+        none = np.zeros(view.features.rows, dtype=bool)
+        return LabelGuess(none * 1.0, none, none)
+
+
+def test_whoever_runs_an_attack_runs_it_on_one_thread():
+    attack = Counting()
+    with threadpool_limits(limits=2, user_api="blas"):
+        attack.infer(made_up([[1]]))
+        assert attack.threads == {1}
+        assert blas_threads() == {2}
+
+
+def test_every_attack_goes_that_way():
+    for attack in (*ATTACKS, *rehearsal_attacks(), ModelOnlyControl()):
+        assert isinstance(attack, Attack)
+        assert "infer" not in type(attack).__dict__
 
 
 @pytest.fixture(scope="module")
@@ -290,3 +322,13 @@ def test_attacks_have_distinct_names_and_say_where_they_come_from():
     names = [attack.name for attack in ATTACKS]
     assert len(set(names)) == len(names)
     assert all(attack.reference and attack.needs for attack in ATTACKS)
+
+
+def test_a_large_residue_of_another_row_is_not_taken_for_a_sign():
+    """The first row is seen almost alone; the other's residue of 3 outweighs its own."""
+    features, residues = np.array([[100_000], [7]]), np.array([-105, 3 << 20])
+    view = made_up(features.tolist(), (residues @ features).tolist(), largest=3.0)
+    (solved,) = solve(view, gradients(view))
+    assert solved.determined[0]
+    assert solved.residues[0] > 0
+    assert not ExactSolveAttack().infer(view).certain.any()

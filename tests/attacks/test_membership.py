@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from tacit.arrays import IndexArray
 from tacit.attacks.membership import guess_membership
@@ -12,7 +13,7 @@ from tacit.protocol.events import Event, Progress
 from tacit.simulation.run import simulate
 from tacit.simulation.source import load_raw
 from tacit.view.alice_view import AliceView
-from tests.attacks.test_attacks import run
+from tests.attacks.test_attacks import blas_threads, run
 
 
 def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
@@ -88,3 +89,12 @@ def test_tells_how_much_is_done():
     told: list[tuple[int, int]] = []
     guess_membership(view, most=5, progress=lambda done, total: told.append((done, total)))
     assert told == [(number + 1, 2 * 29 + 5) for number in range(2 * 29 + 5)]
+
+
+def test_members_are_guessed_on_one_thread_too(monkeypatch):
+    seen: list[set[int]] = []
+    monkeypatch.setattr("tacit.attacks.membership.evenly", lambda *_: seen.append(blas_threads()))
+    view, _ = hybrid(epochs=1)
+    with threadpool_limits(limits=2, user_api="blas"), pytest.raises(TypeError):
+        guess_membership(view)
+    assert seen == [{1}, {1}]

@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.exact_solve import ExactSolveAttack
 from tacit.attacks.registry import ATTACKS
 from tacit.audit.judge import AttackScore, ControlScore, commoner_label, judge, prior
@@ -117,7 +117,7 @@ class FirstRow(Attack):
     reference = "a test's"
     needs = frozenset({Signal.FEATURES})
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         first = np.array([True, False, False, False])
         return LabelGuess(first * 1.0, first, first)
 

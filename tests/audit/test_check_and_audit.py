@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tacit
+from tacit.attacks.base import LabelGuess
+from tacit.audit.preflight import _judged
+from tacit.audit.rehearsal import Rehearsal, random_table
+from tacit.config import Settings
+from tacit.data.tables import LabelTable
+from tacit.errors import ShapeError
 
 CLEAR = "no attack of ours applies"
 
@@ -133,3 +141,57 @@ def test_what_does_not_go_together_is_refused(options, message):
 def test_alice_is_warned_of_what_bob_learns():
     found = tacit.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
     assert any(warning.startswith("for Alice") for warning in found.warnings)
+
+
+def test_a_setting_that_the_mechanism_does_not_use_is_noted():
+    found = tacit.check(columns=5, mechanism="none", epsilon=1.0, epochs=1)
+    assert found.to_dict()["notes"] == ["none does not use epsilon"]
+    assert tacit.check(columns=5, mechanism="add", epsilon=1.0, epochs=1).notes == ()
+
+
+@pytest.mark.parametrize(("rows", "fraction"), [(2, None), (17, None), (27, 0.5)])
+def test_too_few_rows_are_refused_by_their_number(rows, fraction):
+    with pytest.raises(ShapeError, match=r"too few rows .* 14 are needed") as raised:
+        tacit.check(columns=3, rows=rows, test_fraction=fraction, mechanism="none")
+    assert raised.value.hint.startswith(f"use {18 if fraction is None else 28} rows or more")
+
+
+@pytest.mark.parametrize("rows", range(18, 40))
+def test_enough_rows_have_coins_of_both_kinds(rows):
+    settings = Settings.of({"mechanism": "none", "epochs": 1, "batch_size": 8}).resolved()
+    rehearsal = Rehearsal.of(settings, random_table(rows, 2))
+    assert set(rehearsal.labels.values.tolist()) == {0, 1}
+    assert rehearsal.rows == rehearsal.labels.rows == rows - math.ceil(0.2 * rows)
+
+
+def test_a_batch_has_no_more_rows_than_there_are():
+    facts = tacit.check(columns=3, rows=20, mechanism="none", batch_size=64, epochs=4).facts
+    assert (facts["batch_size"], facts["last_batch"]) == (16, 16)
+    assert facts["stacked_equations_per_row"] == 4 * 3 / 16
+
+
+def test_true_updates_have_no_finite_total_before_training_either():
+    options: dict[str, Any] = {"columns": 4, "mechanism": "add", "epsilon": 1.0, "epochs": 1}
+    released, true = (
+        tacit.check(**options, bob_update=update, alice_columns="half").facts["label_epsilon_total"]
+        for update in ("released", "true")
+    )
+    assert (released, true) == (0.5, "inf")
+
+
+@pytest.mark.parametrize(
+    ("correct", "spoken", "verdict"),
+    [
+        (2, 3, CLEAR),
+        (9, 14, CLEAR),
+        (14, 14, "at risk"),
+        (60, 60, "leaks"),
+        (166, 300, "at risk"),
+        (164, 300, CLEAR),
+    ],
+)
+def test_a_risk_is_more_than_chance_shows(correct, spoken, verdict):
+    labels = LabelTable.of(np.arange(spoken) % 2)
+    scores = np.where(labels.values == 1, 1.0, -1.0) * np.where(np.arange(spoken) < correct, 1, -1)
+    everywhere = np.ones(spoken, dtype=bool)
+    assert _judged(LabelGuess(scores, everywhere, ~everywhere), labels)[0] == verdict

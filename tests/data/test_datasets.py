@@ -38,6 +38,15 @@ def alone(monkeypatch, tmp_path):
     return asked
 
 
+def test_where_the_data_lies_does_not_depend_on_what_a_test_sets(
+    monkeypatch, tmp_path, dataset_dir
+):
+    monkeypatch.setattr("tests.conftest._PLACES", [tmp_path])
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    (tmp_path / "adult.csv.gz").touch()
+    assert dataset_dir("census-income") == tmp_path
+
+
 def _prepared(raw: RawData, seed: int = 1) -> VerticalData:
     parts = random_partition(raw.rows, 0.2, KeyedEntropy.from_seed(seed))
     return prepare_vertical(raw, parts, "all", intercept=False)

@@ -125,6 +125,11 @@ def test_a_missing_setting_is_named_with_its_option(made, missing):
         mechanism(agreement(**{**MADE[made], missing: None}))
     assert raised.value.where == option
     assert raised.value.message.startswith(MADE[made]["mechanism"])
+    # The value that the hint names is accepted.
+    words = raised.value.hint.removesuffix(", for example").split()
+    assert words[:2] == ["use", option]
+    kind = {"variant": str, "subset_size": int}.get(missing, float)
+    assert mechanism(agreement(**{**MADE[made], missing: kind(words[2])}))
 
 
 @pytest.mark.parametrize("made", ["add", "mult printed"])

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tacit.attacks.registry import ATTACKS
 from tacit.report.charts import attacks_svg, epochs_svg
 from tacit.report.document import AuditReport
 from tacit.report.findings import Curve, OverEpochs, Point
@@ -87,3 +88,11 @@ def test_each_curve_has_a_shape_and_a_dash_of_its_own():
     for number in (1, 2, 3):
         assert f"var(--s{number}, " in text
     assert len(set(re.findall(r'stroke-width="2" stroke-dasharray="([^"]*)"', text))) == 3
+
+
+def test_there_is_a_shape_for_every_attack():
+    point = Point(1, 0.8, 0.7, 0.9)
+    curves = tuple(Curve(attack.name, (point,)) for attack in ATTACKS)
+    drawn = epochs_svg(OverEpochs(curves, 0.6, ""), "y")
+    shapes = re.findall(r'<path transform="[^"]*" d="([^"]*)"', drawn)
+    assert len(set(shapes)) == len(ATTACKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -9,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray
+from tacit.numerics.threads import one_thread
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
 
@@ -70,9 +72,18 @@ class LabelAttack(Protocol):
         ...
 
 
-class Attack:
-    """What most attacks have in common: nothing stands in their way."""
+class Attack(ABC):
+    """What attacks have in common: one way in, and most often nothing that stands in it."""
 
     def obstacle(self, view: AliceView) -> str:
         """Nothing."""
         return ""
+
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+        """A guess at every label, made on one thread of linear algebra."""
+        with one_thread():
+            return self._guess(view, progress)
+
+    @abstractmethod
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        """The attack itself."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.numerics.logistic import sigmoid
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
@@ -21,7 +21,7 @@ class ModelOnlyControl(Attack):
     reference = "control"
     needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """The probability her weights give, less one half."""
         scores = sigmoid(view.features.values @ view.observations.weights) - 0.5
         everywhere = np.ones(len(scores), dtype=bool)

@@ -13,7 +13,7 @@ from itertools import groupby
 
 import numpy as np
 
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients, residue_step, solve
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
@@ -26,7 +26,7 @@ class ExactSolveAttack(Attack):
     reference = "[Tan22] Sec. III-C, Eqs. 3 and 4"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Solves until every row is determined or the epochs run out."""
         rows = view.features.rows
         scores = np.zeros(rows)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
@@ -27,7 +27,7 @@ class GradientDirectionAttack(Attack):
     reference = "direction attack of [LiSun22], adapted to the sum over a batch"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Sums what the gradients hold along each row."""
         values = view.features.values
         scale = 2.0 ** -(view.agreement.feature_bits + view.agreement.residue_bits)

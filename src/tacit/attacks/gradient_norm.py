@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.protocol.events import GradientSeen, ResiduesSeen
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
@@ -37,7 +37,7 @@ class GradientNormAttack(Attack):
             return ""
         return f"Alice has neither {Signal.RESIDUES.value} nor {Signal.GRADIENTS.value}"
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Compares sizes with their best cut."""
         sizes, met = _mean_sizes(view, progress)
         scores = np.zeros(len(sizes))

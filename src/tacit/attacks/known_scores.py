@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients
 from tacit.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
 from tacit.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
@@ -36,6 +37,7 @@ _MOST_WORK = 2e10
 _PATIENCE = 48
 
 
+@dataclass(frozen=True)
 class KnownScoresAttack(Attack):
     """Evidence from every batch, then certified states of as many as time allows.
 
@@ -49,14 +51,11 @@ class KnownScoresAttack(Attack):
     reference = "linear estimate of least mean square and integer program on [Tan22] Eq. 3"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def __init__(
-        self, most_batches: int = 65_536, seconds: float = 1.0, budget: float = 120.0
-    ) -> None:
-        self.most_batches = most_batches
-        self.seconds = seconds
-        self.budget = budget
+    most_batches: int = 65_536
+    seconds: float = 1.0
+    budget: float = 120.0
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Hears every batch, then proves what it can."""
         every = gradients(view)
         batches = evenly(every, affordable(every, self.most_batches))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients, residue_step, solve
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
@@ -26,7 +26,7 @@ class LeastSquaresAttack(Attack):
     reference = "minimum-norm solution of [Tan22] Eq. 3"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Sums each row's estimates; it is never certain."""
         rows = view.features.rows
         total, weight = np.zeros(rows), np.zeros(rows)

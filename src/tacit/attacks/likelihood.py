@@ -26,7 +26,7 @@ from typing import cast
 import numpy as np
 
 from tacit.arrays import FloatArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.privacy.base import ResidueRelease
 from tacit.protocol.events import ResiduesSeen
 from tacit.view.alice_view import AliceView
@@ -55,7 +55,7 @@ class LikelihoodAttack(Attack):
             return ""
         return f"the law of {view.mechanism.name} has no formula here"
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Adds up the ratios; exact where the scores are known."""
         seen = view.observations.of(ResiduesSeen)
         total = np.zeros(view.features.rows)

@@ -7,8 +7,8 @@ when its leverage ``h = P_ii`` is 1. A batch of full rank determines all of its 
 still determine some.
 
 A leverage just below 1 lets the other rows in: ``P`` is a projection, so ``sum_j P_ij^2 = h``, and
-residues are at most 1 in size, so by Cauchy and Schwarz they add at most
-``sqrt(h (1 - h) (|B| - 1))``.
+residues are at most ``largest`` in size (1, or more in ``hybrid``, which scales them), so by Cauchy
+and Schwarz they add at most ``largest sqrt(h (1 - h) (|B| - 1))``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Solved:
         """For each row, the most that the other rows may have added to its residue."""
         others = len(self.leverage) - 1
         bound: FloatArray = np.sqrt(np.clip(self.leverage * (1 - self.leverage), 0, None) * others)
-        return bound
+        return self.seen.largest * bound
 
 
 def gradients(view: AliceView) -> tuple[GradientSeen, ...]:
@@ -108,7 +108,7 @@ def _solve_stack(view: AliceView, stack: list[GradientSeen]) -> Iterator[Solved]
             leverage[number],
             bool(full_rank[number]),
             bool(exact[number]),
-            float(rounding[number]),
+            seen.largest * float(rounding[number]),
         )
 
 

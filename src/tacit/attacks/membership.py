@@ -21,6 +21,7 @@ from tacit.attacks.linear import gradients
 from tacit.attacks.posterior import SWEEPS, gather, hear, scores_exact
 from tacit.attacks.recovery import Recovered, evenly, on_cores
 from tacit.attacks.sparse import recover_sparse
+from tacit.numerics.threads import one_thread
 from tacit.protocol.events import GradientSeen
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
@@ -66,6 +67,13 @@ def guess_membership(
     """
     if not view.signals >= NEEDS:
         return ()
+    with one_thread():
+        return _guesses(view, most, seconds, progress)
+
+
+def _guesses(
+    view: AliceView, most: int, seconds: float, progress: Announce
+) -> tuple[MembershipGuess, ...]:
     every = gradients(view)
     heard = evenly(every, affordable(every, _MOST_HEARD))
     chosen = evenly(every, most)

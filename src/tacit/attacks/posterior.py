@@ -11,7 +11,7 @@ law, given her present belief in each label, by a normal one of the same mean m 
 Taking a row's own belief out again leaves what the *other* rows and the gradient say of it, a
 normal likelihood of its residue, and the ratio of that at its few values is evidence about the
 label. Evidence of different batches adds up; each sweep over the run replaces a batch's evidence by
-one that uses what the others said meanwhile (expectation propagation, Minka 2001). So epochs stack
+one that uses what the others said meanwhile (expectation propagation [Minka01]). So epochs stack
 without a system of all equations, also where the batch itself is hidden.
 
 The normal law is an approximation, and so is ``s`` where k is hidden: evidence of one batch is

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.privacy.events import OneSidedFactor
 from tacit.protocol.events import ResiduesSeen
 from tacit.view.alice_view import AliceView
@@ -28,7 +28,7 @@ class SignAttack(Attack):
     reference = "[Tan22] Sec. III-C, on released residues"
     needs = frozenset({Signal.RESIDUES})
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Sums each row's releases; certain where a kept sign proves the label."""
         seen = view.observations.of(ResiduesSeen)
         keeps_signs = isinstance(view.mechanism.event, OneSidedFactor)

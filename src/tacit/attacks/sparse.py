@@ -2,8 +2,8 @@
 
 Where most rows of a batch have no residue (``hybrid`` sets all but the true batch to zero), the
 vector that minimises ``|r|_1`` subject to ``X^T r = g`` and ``|r| <= largest`` is the true one
-(Chen, Donoho and Saunders 1998), as long as the true batch is small enough for the number of
-independent equations (Donoho and Tanner 2009). More unknowns than equations is no protection.
+[ChenDS98], as long as the true batch is small enough for the number of independent equations
+[DonohoTanner09]. More unknowns than equations is no protection.
 
 The linear program's vertex has at most as many rows as there are independent equations. They are
 fitted once more, rounded to the residues' grid, and the integer equations are checked to the last
@@ -23,13 +23,14 @@ with another.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from math import comb, log2
 
 import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
 from tacit.arrays import BoolArray, FloatArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients, solve
 from tacit.attacks.recovery import (
     Notebook,
@@ -52,6 +53,7 @@ _ZERO = 1e-9
 _SAME = 1e-7
 
 
+@dataclass(frozen=True)
 class SparseAttack(Attack):
     """Basis pursuit in each batch, certified in integers, summed over epochs.
 
@@ -62,17 +64,14 @@ class SparseAttack(Attack):
     """
 
     name = "sparse"
-    reference = "basis pursuit: Chen, Donoho and Saunders (1998)"
+    reference = "basis pursuit [ChenDS98]"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def __init__(
-        self, most_batches: int = 32_768, seconds: float = 1.0, budget: float = 150.0
-    ) -> None:
-        self.most_batches = most_batches
-        self.seconds = seconds
-        self.budget = budget
+    most_batches: int = 32_768
+    seconds: float = 1.0
+    budget: float = 150.0
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Recovers batch after batch; estimates are summed, certified signs stand."""
         every = gradients(view)
         batches = scattered(evenly(every, self.most_batches))

@@ -40,7 +40,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from tacit.arrays import BoolArray, FloatArray, IndexArray
-from tacit.attacks.base import Announce, Attack, LabelGuess, quietly
+from tacit.attacks.base import Announce, Attack, LabelGuess
 from tacit.attacks.linear import gradients, residue_step
 from tacit.protocol.events import GradientSeen
 from tacit.view.alice_view import AliceView
@@ -74,7 +74,7 @@ class StackingAttack(Attack):
             return "the batches are hidden: the equations are not linear in the labels alone"
         return ""
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
         """Solves, rounds and checks."""
         batches, of_epochs = _affordable(view)
         system = System.of(view, batches, progress)

@@ -9,7 +9,7 @@ makes the gradient's equations linear although k is unknown::
 
 and without hiding simply ``X^T y = g + X^T f``. Rounding to the residues' grid moves a side by at
 most half a step for each row. HiGHS solves the linear relaxation first; where rows are fewer than
-twice the independent equations that alone is usually integral (Cover 1965), beyond it branches.
+twice the independent equations that alone is usually integral [Cover65], beyond it branches.
 
 A state that is found is turned into the integers that Bob must have encoded, and these are checked
 to the last bit. Rows whose residue is next to nothing fit in any state; they are fitted as free

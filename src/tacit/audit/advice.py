@@ -51,9 +51,11 @@ def _larger_batch(rehearsal: Rehearsal) -> str:
 
 def _fewer_epochs(rehearsal: Rehearsal) -> str:
     agreed = rehearsal.terms.agreement
-    most = (agreed.batch_size - 1) // max(1, rehearsal.columns)
+    most = (rehearsal.batch - 1) // max(1, rehearsal.columns)
     if most < 1:
         size = agreed.epochs * rehearsal.columns + 1
+        if size > rehearsal.rows:
+            return "use another mechanism: one epoch has as many equations as rows, in any batches"
         return f"--batch-size {size}: one epoch already has as many equations as rows"
     return f"--epochs {most}: more give as many equations as there are rows"
 

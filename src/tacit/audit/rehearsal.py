@@ -18,8 +18,9 @@ from tacit.config import Settings
 from tacit.data.ids import RowIds
 from tacit.data.own import DEFAULTS
 from tacit.data.raw import RawData
+from tacit.data.split import training_rows
 from tacit.data.tables import LabelTable
-from tacit.errors import TranscriptError
+from tacit.errors import ShapeError, TranscriptError
 from tacit.privacy.base import Mechanism
 from tacit.privacy.registry import mechanism
 from tacit.protocol.terms import Terms
@@ -31,6 +32,8 @@ from tacit.view.alice_view import AliceView
 MOST_EPOCHS = 30
 _LEAST_ROWS, _BATCHES, _MOST_ROWS = 300, 12, 4000
 _SEED = 20
+# The fewest coins of which guessing all of them right is rarer than preflight's FALSE_ALARM.
+FEWEST_ROWS = 14
 
 
 def random_table(rows: int, columns: int) -> RawData:
@@ -62,8 +65,13 @@ class Rehearsal:
 
     @classmethod
     def of(cls, settings: Settings, raw: RawData) -> Rehearsal:
-        """Trains on a sample."""
-        rows = round(raw.rows * (1 - settings.test_fraction))
+        """Trains on a sample.
+
+        Raises:
+            ShapeError: The table has too few rows for a rehearsal to show anything.
+        """
+        rows = training_rows(raw.rows, settings.test_fraction)
+        _require_rows(rows, settings, raw)
         coins = KeyedEntropy.from_seed(_SEED)
         wanted = _sample_size(settings)
         order = np.sort(coins.fork("sample").permutation(raw.rows)[:wanted])
@@ -101,9 +109,25 @@ class Rehearsal:
         )
 
     @property
+    def batch(self) -> int:
+        """The rows of a whole batch: no more than there are."""
+        return min(self.terms.agreement.batch_size, self.rows)
+
+    @property
     def table(self) -> FloatArray:
         """Alice's rehearsed rows."""
         return self.view.features.values
+
+
+def _require_rows(left: int, settings: Settings, raw: RawData) -> None:
+    if left < FEWEST_ROWS:
+        needed = math.ceil(FEWEST_ROWS / (1 - settings.test_fraction))
+        raise ShapeError(
+            f"too few rows to rehearse with: {left} of {raw.rows} would be trained on, and "
+            f"{FEWEST_ROWS} are needed",
+            where=settings.data or raw.name,
+            hint=f"use {needed} rows or more; what so few rows show, chance may show too",
+        )
 
 
 def _sample_size(settings: Settings) -> int:

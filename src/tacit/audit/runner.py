@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from tacit.attacks.base import Announce, LabelAttack, LabelGuess, quietly
 from tacit.attacks.controls import ModelOnlyControl
 from tacit.attacks.registry import ATTACKS
@@ -107,9 +105,7 @@ def examine(
             continue
         announce(attack.name)
         start = time.perf_counter()
-        # Batches are small matrices: threads of the linear algebra cost more than they save.
-        with threadpool_limits(limits=1, user_api="blas"):
-            guesses[attack.name] = guess = attack.infer(view, progress)
+        guesses[attack.name] = guess = attack.infer(view, progress)
         seconds = time.perf_counter() - start
         scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
     return Findings(

@@ -84,8 +84,7 @@ class Session:
         """Runs the attacks on a view."""
         truth = labels
         if self.shuffle_truth:
-            coins = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
-            truth = labels.permuted(coins.fork("shuffled truth"))
+            truth = labels.permuted(_coins(seed, "shuffled truth"))
         return examine(view, truth, announce=self.ears.announce, progress=self.ears.progress)
 
     def findings(self, findings: Findings) -> Record:
@@ -101,7 +100,7 @@ class Session:
         self, settings: Settings, view: AliceView, findings: Findings, claim: float
     ) -> Record:
         """What belongs beside a run's findings: canary, epochs, evidence and messages."""
-        canary, epochs = self._canary(settings, view, findings)
+        canary, epochs = self._canary(settings, findings)
         found = self._evidence(settings, claim)
         return {
             "canary": canary,
@@ -110,9 +109,7 @@ class Session:
             "messages": [entry.to_dict() for entry in messages_to_alice(view)],
         }
 
-    def _canary(
-        self, settings: Settings, view: AliceView, findings: Findings
-    ) -> tuple[Record | None, list[Record]]:
+    def _canary(self, settings: Settings, findings: Findings) -> tuple[Record | None, list[Record]]:
         if not self.canary or self.shuffle_truth:
             return None, []
         if settings.permute_labels:
@@ -140,9 +137,7 @@ class Session:
         if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
             return None
         self.ears.announce("coin labels")
-        seed = settings.seed
-        coins = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
-        fair = replace(self.raw, labels=self.raw.labels.coins(coins.fork("coin labels")))
+        fair = replace(self.raw, labels=self.raw.labels.coins(_coins(settings.seed, "coin labels")))
         plain = settings.model_copy(
             update={"permute_labels": False, "scheme": "clear", "key_bits": None}
         )
@@ -157,6 +152,11 @@ class Session:
         self.ears.announce("who is in the batch")
         guesses = guess_membership(view, progress=self.ears.progress)
         return judge_membership(guesses, dict(enumerate(outcome.batches))).to_dict()
+
+
+def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
+    root = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
+    return root.fork(purpose)
 
 
 def _view(outcome: Outcome) -> AliceView:

@@ -14,7 +14,7 @@ from tacit import __version__, api
 from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
-from tacit.cli.output import write_text
+from tacit.cli.output import require_writable, write_text
 from tacit.errors import ConfigError
 from tacit.experiments import claims, encryption, learning, matrix, recovery, trainings
 from tacit.privacy.registry import MECHANISMS
@@ -143,6 +143,7 @@ def audit(
     """
     if transcript is None:
         _require_mechanism(settings)
+    require_writable(html, markdown)
     with progress_bar() as meter:
         record = api.audit(
             transcript=transcript,
@@ -170,6 +171,7 @@ def demo(
     Both parties run in this process. Alice holds all 30 columns, Bob the labels; the attacks show
     what she can tell of them from the messages.
     """
+    require_writable(html)
     runs = []
     with progress_bar() as meter:
         for mechanism in ("none", "hybrid"):
@@ -205,6 +207,11 @@ def bench(
     tacit bench --against phe,heu --plot bench.svg
     """
     rivals = () if against == "none" else tuple(name.strip() for name in against.split(","))
+    if plot is not None and "phe" not in rivals:
+        raise ConfigError(
+            "the plot shows ratios to phe", where="--plot", hint="use --against phe with it"
+        )
+    require_writable(plot)
     with progress_bar() as meter:
         rows = encryption.run(rivals, quick=quick, repeats=repeats, announce=meter.announce)
         done = [] if quick else trainings.measure_all(meter.announce)
@@ -252,6 +259,11 @@ def reproduce(
 
     tacit reproduce learning --quick --json
     """
+    if plot is not None and target is not Target.ATTACKS:
+        raise ConfigError(
+            f"{target} has no plot", where="--plot", hint="leave it out, or reproduce attacks"
+        )
+    require_writable(plot)
     with progress_bar() as meter:
         if target is Target.CLAIMS:
             samples = 50_000 if quick else 400_000

@@ -49,6 +49,15 @@ class Partition:
             )
 
 
+def training_rows(rows: int, test_fraction: float) -> int:
+    """How many of the rows are trained on: the number of test rows is rounded up.
+
+    >>> training_rows(569, 0.2)
+    455
+    """
+    return rows - math.ceil(test_fraction * rows)
+
+
 def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Partition:
     """Draw the test rows; their number is rounded up, as scikit-learn does.
 
@@ -73,7 +82,7 @@ def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Parti
             hint="use a number between 0 and 1, such as 0.2",
         )
     order = entropy.permutation(rows)
-    held_out = math.ceil(test_fraction * rows)
+    held_out = rows - training_rows(rows, test_fraction)
     return Partition(train=order[held_out:], test=order[:held_out])
 
 

@@ -39,6 +39,7 @@ class Entry:
 
 _NOISY = {"noise": "discrete", "bob_update": "released"}
 _FACTOR = {"variant": "printed", "b1": 0.1, "b2": 10.0}
+_EXAMPLES = {"epsilon": 1, "variant": "mean-one", "b1": 0.1, "b2": 10}
 
 
 def _make_add(agreed: Agreement) -> Mechanism:
@@ -69,7 +70,13 @@ def _given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's
     value = getattr(agreed, name)
     if value is None:
         option = f"--{name.replace('_', '-')}"
-        raise ConfigError(f"{agreed.mechanism} needs {option[2:]}", where=option, hint="give it")
+        # A subset is several batches; how many it must be, the number of columns says.
+        fitting = {**_EXAMPLES, "subset_size": 8 * agreed.batch_size}[name]
+        raise ConfigError(
+            f"{agreed.mechanism} needs {option[2:]}",
+            where=option,
+            hint=f"use {option} {fitting}, for example",
+        )
     return value
 
 

@@ -20,6 +20,18 @@ _WIDTH, _FIGURES = 430, 84
 _ROW, _AXIS = 32, 30
 _COLOURS = ("#1f6fb2", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#be185d")
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5", "1 4")
+# As many as there are attacks: colours and dashes come again, shapes do not.
+_SHAPES = (
+    "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
+    "M-4.5 -4.5h9v9h-9z",
+    "M0 -6l6 6l-6 6l-6 -6z",
+    "M0 -6l5.5 10h-11z",
+    "M0 6l5.5 -10h-11z",
+    "M-5 -5l10 10M5 -5l-10 10",
+    "M-6 0h12M0 -6v12",
+    "M-7 -3h14v6h-14z",
+    "M-3 -7h6v14h-6z",
+)
 
 
 def attacks_svg(found: Findings, ident: str) -> str:
@@ -209,16 +221,8 @@ def _paint(place: int) -> str:
 
 def _marker(place: int, x: float, y: float) -> str:
     """A shape of its own for each curve."""
-    shapes = (
-        "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0",
-        "M-4.5 -4.5h9v9h-9z",
-        "M0 -6l6 6l-6 6l-6 -6z",
-        "M0 -6l5.5 10h-11z",
-        "M0 6l5.5 -10h-11z",
-        "M-5 -5l10 10M5 -5l-10 10",
-    )
     return (
-        f'<path transform="translate({x:.1f} {y:.1f})" d="{shapes[place % len(shapes)]}" '
+        f'<path transform="translate({x:.1f} {y:.1f})" d="{_SHAPES[place % len(_SHAPES)]}" '
         f'style="fill:var(--surface, #ffffff);stroke:{_paint(place)}" stroke-width="2"/>'
     )
 

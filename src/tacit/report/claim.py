@@ -89,7 +89,9 @@ def evidence_of(record: Record, ledger: Ledger) -> Evidence:
     for run in record.get("runs", []):
         # One run that refutes the claim refutes it.
         if run.get("evidence") and run["evidence"]["violated"]:
-            found, scope = run["evidence"], scope_of(record, run)
+            # But one of many may do so by chance: the summary's failure is that of all together.
+            failure = (found or run["evidence"])["failure"]
+            found, scope = {**run["evidence"], "failure": failure}, scope_of(record, run)
             break
     if found is None:
         why = (

@@ -137,10 +137,10 @@ def _membership(record: Record) -> list[Text]:
         return []
     return [
         Text(
-            f"  who is in the batch: precision {percent(found['precision'])} %, recall "
-            f"{percent(found['recall'])} %, its size right in {percent(found['k_exact'])} % of "
-            f"{found['iterations']:.0f} iterations; {percent(found['base_rate'])} % of the scored "
-            "rows are in it"
+            f"  who is in the batch: precision {percent(found.get('precision'))} %, recall "
+            f"{percent(found.get('recall'))} %, its size right in {percent(found.get('k_exact'))} "
+            f"% of {found['iterations']:.0f} iterations; {percent(found.get('base_rate'))} % of "
+            "the scored rows are in it"
         )
     ]
 
@@ -175,7 +175,9 @@ def preflight(record: Record) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     for name, value in _preflight_facts(record["facts"]):
         grid.add_row(Text(f"  {name}", style="dim"), value)
-    warnings = [Text(f"  note: {each}", style="yellow") for each in record["warnings"]]
+    warnings = [
+        Text(f"  note: {each}", style="yellow") for each in (*record["warnings"], *record["notes"])
+    ]
     closing = {
         "leaks": "This configuration leaks: the rehearsal recovered labels.",
         "at risk": "This configuration is at risk: the rehearsal told more than coins would.",
@@ -242,7 +244,8 @@ def benchmark(record: Record) -> RenderableType:
             str(row["max_error"]),
         )
     notes = Text("  * measured once", style="dim")
-    return Group(table, notes, _trainings(record["trainings"])) if record["trainings"] else table
+    trainings = [_trainings(record["trainings"])] if record["trainings"] else []
+    return Group(table, notes, *trainings)
 
 
 def _trainings(rows: list[Record]) -> Table:

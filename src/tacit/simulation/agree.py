@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from tacit.config import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Agreement, Settings
+from tacit.config import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Agreement, Protection, Settings
 from tacit.crypto.base import Scheme
 from tacit.crypto.registry import scheme
 from tacit.errors import BudgetExceeded, ConfigError
@@ -14,16 +15,9 @@ from tacit.privacy.registry import Entry, entry, mechanism
 from tacit.protocol.terms import Terms
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
-PROTECTION = (
-    "epsilon",
-    "noise",
-    "variant",
-    "b1",
-    "b2",
-    "subset_size",
-    "l_rr",
-    "bob_update",
-)
+AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
+# L_RR is another way to say the size of the subset.
+PROTECTION = (*AGREED, "l_rr")
 
 
 def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = None) -> Terms:
@@ -71,8 +65,7 @@ def unused(settings: Settings) -> tuple[str, ...]:
 
 
 def _protection(settings: Settings, used: Entry, columns: int, rows: int) -> dict[str, Any]:
-    filled: dict[str, Any] = dict.fromkeys(PROTECTION)
-    del filled["l_rr"]
+    filled: dict[str, Any] = dict.fromkeys(AGREED)
     for name in used.takes:
         given = getattr(settings, name)
         filled[name] = used.defaults.get(name) if given is None else given
@@ -99,13 +92,22 @@ def _subset_size(settings: Settings, epsilon: float, columns: int, rows: int) ->
 
 
 def _require_budget(settings: Settings, cost: float) -> None:
-    if settings.budget is not None and cost > settings.budget:
+    if settings.budget is None or cost <= settings.budget:
+        return
+    if math.isinf(cost):
+        variant = f" {settings.variant}" if settings.variant == "one-sided" else ""
         raise BudgetExceeded(
-            f"one release of {settings.mechanism} costs a label epsilon of {cost:g}, "
-            f"and the budget is {settings.budget:g}",
+            f"one release of {settings.mechanism}{variant} has no finite price: no budget can be "
+            "kept with it",
             where="--budget",
-            hint="use a mechanism or an epsilon that costs less, or raise the budget",
+            hint="use add, or mult with --variant printed or mean-one; or leave --budget out",
         )
+    raise BudgetExceeded(
+        f"one release of {settings.mechanism} costs a label epsilon of {cost:g}, "
+        f"and the budget is {settings.budget:g}",
+        where="--budget",
+        hint="use a mechanism or an epsilon that costs less, or raise the budget",
+    )
 
 
 def _key_bits(settings: Settings, chosen: Scheme) -> int:

@@ -33,7 +33,7 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
     if labels is not None:
         return _columns_and_labels(settings, table, labels)
     if table is None and settings.data is None:
-        return _load_dataset(settings)
+        return _load_dataset(settings, "use --dataset NAME, or --data FILE --label COLUMN")
     if settings.label is None:
         raise ConfigError("own data needs the name of its label column", where="--label")
     return own_data(
@@ -52,10 +52,11 @@ def load_features(settings: Settings, table: object = None) -> RawData:
         table: A frame, instead of a file.
 
     Raises:
+        ConfigError: Nothing is named.
         DataError: The data cannot be had or used.
     """
     if table is None and settings.data is None:
-        return _load_dataset(settings)
+        return _load_dataset(settings, "use --dataset NAME, --data FILE or --columns NUMBER")
     return columns_alone(
         Path(settings.data or "") if table is None else table,
         id_column=settings.id,
@@ -80,11 +81,9 @@ def _columns_and_labels(settings: Settings, table: object, labels: object) -> Ra
     )
 
 
-def _load_dataset(settings: Settings) -> RawData:
+def _load_dataset(settings: Settings, hint: str) -> RawData:
     if settings.dataset is None:
-        raise ConfigError(
-            "no data is named", hint="use --dataset NAME, or --data FILE --label COLUMN"
-        )
+        raise ConfigError("no data is named", hint=hint)
     directory = Path(settings.data_dir) if settings.data_dir else None
     raw = datasets.load(settings.dataset, data_dir=directory)
     return replace(raw, settings=replace(raw.settings, **_preparation(settings)))
