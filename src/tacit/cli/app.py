@@ -15,6 +15,7 @@ from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
+from tacit.cli.party import init, party
 from tacit.errors import ConfigError
 from tacit.experiments import claims, encryption, learning, matrix, recovery, trainings
 from tacit.privacy.registry import MECHANISMS
@@ -285,6 +286,8 @@ def reproduce(
 
 
 app.command()(certs)
+app.command()(init)
+app.command()(party)
 
 
 def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:

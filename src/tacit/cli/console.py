@@ -49,6 +49,13 @@ class Meter:
         if self._progress and self._task is not None:
             self._progress.update(self._task, description=what, completed=0, total=None)
 
+    def say(self, line: str) -> None:
+        """Shows a line above the bar; without a terminal it goes to standard error as it is."""
+        if self._progress is not None:
+            self._progress.console.print(line, markup=False, style="dim")
+        else:
+            print(line, file=sys.stderr, flush=True)
+
     def progress(self, done: int, total: int) -> None:
         """Shows how much of it is done."""
         if self._progress and self._task is not None:

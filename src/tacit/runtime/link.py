@@ -15,6 +15,7 @@ receiver's journal before its program sees it, and in the sender's before it lea
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
 from collections.abc import Callable
@@ -181,24 +182,23 @@ class Link:
         """
         deadline = time.monotonic() + timeout
         try:
-            self._confirm()
-            while self._unconfirmed and time.monotonic() < deadline:
+            self._confirm(timeout)
+            while self._unconfirmed and (left := deadline - time.monotonic()) > 0:
                 try:
-                    self._data(self._live().receive(max(0.1, deadline - time.monotonic())))
+                    self._data(self._live(left).receive(left))
                 except ConnectionLost:
                     self._broken()
         except TacitError:
-            pass
+            pass  # whatever it is, this side has what it needs
         return not self._unconfirmed
 
-    def _confirm(self) -> None:
+    def _confirm(self, timeout: float) -> None:
         if self._journal is not None:
             self._journal.settle()
-        try:
-            self._live().send(_CONFIRM.pack(_NOTE, self._received))
-        except ConnectionLost:
-            self._broken()
-            self._live()  # the opening says the same
+        channel = self._live(timeout)
+        # A peer that has everything may be gone already; what it said last can still be read.
+        with contextlib.suppress(ConnectionLost):
+            channel.send(_CONFIRM.pack(_NOTE, self._received))
 
     def fail(self, code: int, reason: str) -> None:
         """Tells the peer that this side gives up, where it can be told."""
@@ -220,14 +220,15 @@ class Link:
         self._announce("the link broke; connecting again")
         self.close()
 
-    def _live(self) -> Channel:
+    def _live(self, timeout: float | None = None) -> Channel:
         """The channel; a new one where there is none."""
-        deadline = time.monotonic() + self._patience.connect
+        timeout = self._patience.connect if timeout is None else timeout
+        deadline = time.monotonic() + timeout
         while self._channel is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise PeerAbsent(
-                    f"the peer was not there within {self._patience.connect:g} seconds",
+                    f"the peer was not there within {timeout:g} seconds",
                     hint="start it; this side goes on where it stopped when it is run again",
                 )
             channel = self._endpoint.connect(left)

@@ -1,0 +1,134 @@
+"""The commands of a real training between two machines: files to begin with, and one side."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tacit.cli.console import console, progress_bar
+from tacit.cli.output import require_writable
+from tacit.errors import ConfigError
+from tacit.privacy.registry import entry
+from tacit.report.party import party as party_table
+from tacit.report.record import to_json
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def init(
+    folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path(),
+    mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = "none",
+    serves: Annotated[str, typer.Option(help="Which side opens a port: alice or bob.")] = "bob",
+    address: Annotated[
+        str, typer.Option(help="Where the other side reaches it, as host:port.")
+    ] = "localhost:9443",
+    json: Json = False,
+) -> None:
+    """Write commented settings for both sides of a training between two machines.
+
+    [bold]Example[/bold]
+
+    tacit init --folder trial --mechanism add --address bob.example:9443
+    """
+    # Imported here: no other command needs it.
+    from tacit.party.templates import Trial, write_templates
+
+    entry(mechanism)
+    if serves not in ("alice", "bob"):
+        raise ConfigError(f"{serves} is no side", where="--serves", hint="use alice or bob")
+    if not address.rpartition(":")[2].isdigit():
+        raise ConfigError(f"{address} has no port", where="--address", hint="use host:port")
+    side: Any = serves
+    written = write_templates(folder, Trial(mechanism, side, address))
+    record = {"files": [str(path) for path in written]}
+    if json:
+        typer.echo(to_json(record))
+        return
+    screen = console()
+    for path in written:
+        screen.print(f"wrote {path}", markup=False)
+    screen.print(
+        "Next: name each side's table, make certificates (tacit certs), send the other side its "
+        "file and its certificates, and run tacit party on both.",
+        markup=False,
+    )
+
+
+def party(
+    config: Annotated[Path, typer.Argument(help="This side's TOML file; tacit init writes one.")],
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Meet the peer, compare certificates, versions, settings and rows, and stop.",
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget an unfinished training and begin anew.")
+    ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Write the transcript of this side to this file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run one side of a training between two machines; run again to go on after a stop.
+
+    [bold]Examples[/bold]
+
+    tacit party bob.toml --dry-run
+
+    tacit party bob.toml
+    """
+    # Imported here: the transport takes a second to load, and no other command needs it.
+    from tacit.party.config import PartyConfig
+    from tacit.party.run import Party, Watch
+    from tacit.party.way import way_to_peer
+
+    settings = PartyConfig.read(config)
+    require_writable(settings.path(settings.output.model))
+    if record is not None:
+        require_writable(record)
+    with _stoppable(), progress_bar() as meter:
+
+        def announce(what: str) -> None:
+            meter.say(f"{settings.role}: {what}")
+
+        with _refusals(announce), way_to_peer(settings, announce) as endpoint:
+            side = Party(settings, endpoint, Watch(announce, meter.observe))
+            found = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
+    if json:
+        typer.echo(to_json(found))
+    else:
+        console().print(party_table(found))
+
+
+@contextmanager
+def _refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
+    """Puts in words why callers fail before they are callers; this command owns its process."""
+    from tacit.transport.corelog import handshake_reasons
+
+    with handshake_reasons(lambda reason: announce(f"refused a caller: {reason}")):
+        yield
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """A request to end ends as an interrupt does: the peer is told, and the state is kept."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
