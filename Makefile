@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check browser format bench clean
+.PHONY: help setup demo test test-all check browser network format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,10 +39,16 @@ browser:  ## Debian's chromium, with which tests look at the report, where it ca
 	  apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null 2>&1; } || \
 	  echo "no chromium: tests will not look at the report; on Debian: apt-get install chromium"
 
-test: check browser  ## all checks and tests; what CI runs
+network:  ## Debian's iproute2, with which tests make two hosts, where it can be had
+	@command -v ip >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq >/dev/null 2>&1 && \
+	  apt-get install -y -qq --no-install-recommends iproute2 >/dev/null 2>&1; } || \
+	  echo "no ip: tests will not make two hosts; on Debian: apt-get install iproute2"
+
+test: check browser network  ## all checks and tests; what CI runs
 	$(BIN)/pytest -m 'not slow'
 
-test-all: check browser  ## the long proofs too
+test-all: check browser network  ## the long proofs too
 	$(BIN)/pytest
 
 bench: $(READY)  ## speed, as ratios in one run

@@ -64,6 +64,7 @@ class LinkSection(_Checked):
     key: str
     connect_seconds: Seconds = 600.0
     answer_seconds: Seconds = 600.0
+    dead_seconds: Seconds = 20.0
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

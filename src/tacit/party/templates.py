@@ -44,6 +44,7 @@ certificate = "certs/{role}.pem"
 key = "certs/{role}.key"
 connect-seconds = 600      # how long to wait for the peer to be there
 answer-seconds = 600       # how long to wait for its next message
+dead-seconds = 20          # a link on which nothing moves for so long is given up and made anew
 
 [state]
 folder = "{role}-state"      # to go on after a stop; encrypted

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from tacit.party.config import PartyConfig
 from tacit.runtime.channel import Endpoint
 from tacit.transport.dial import DialEndpoint
+from tacit.transport.limits import Limits
 from tacit.transport.serve import ServeEndpoint
 from tacit.transport.tls import load_credentials
 
@@ -31,17 +32,19 @@ def way_to_peer(config: PartyConfig, announce: Callable[[str], None]) -> Iterato
     )
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
+    limits = Limits(dead_after=link.dead_seconds)
     endpoint: ServeEndpoint | DialEndpoint
     if link.listen is not None:
         endpoint = ServeEndpoint(
             link.listen,
             credentials,
             peer=link.peer,
+            limits=limits,
             on_refused=lambda reason: announce(f"refused a caller: {reason}"),
         )
         announce(f"listening on port {endpoint.port} for {link.peer}")
     else:
-        endpoint = DialEndpoint(str(link.connect), credentials, peer=link.peer)
+        endpoint = DialEndpoint(str(link.connect), credentials, peer=link.peer, limits=limits)
         announce(f"calling {link.peer} at {link.connect}")
     try:
         yield endpoint

@@ -27,7 +27,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import gammaln, xlog1py, xlogy
 
 from tacit.arrays import BoolArray, FloatArray, IndexArray
 from tacit.errors import ConfigError
@@ -221,10 +221,17 @@ def conditioning(design: BatchDesign, columns: int) -> float:
 
 def _ones(design: BatchDesign) -> FloatArray:
     """The distribution of the number of ones in RR(m)."""
-    kept = binom.pmf(np.arange(design.marked + 1), design.marked, design.keep)
+    kept = _binomial(design.marked, design.keep)
     others = design.subset - design.marked
-    flipped = binom.pmf(np.arange(others + 1), others, 1.0 - design.keep)
+    flipped = _binomial(others, 1.0 - design.keep)
     return np.asarray(np.convolve(kept, flipped))
+
+
+def _binomial(count: int, chance: float) -> FloatArray:
+    """How likely each number of heads is; not scipy.stats, which takes a second to import."""
+    heads = np.arange(count + 1)
+    ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
+    return np.asarray(np.exp(ways + xlogy(heads, chance) + xlog1py(count - heads, -chance)))
 
 
 @dataclass(frozen=True, slots=True)
