@@ -116,7 +116,7 @@ class Figures:
 
     def to_dict(self, traffic: Traffic) -> dict[str, Any]:
         """The figures so far."""
-        seconds = time.monotonic() - self._start
+        seconds = time.monotonic() - (traffic.since or self._start)
         return {
             **self.figures,
             "curve": self.curve,

@@ -63,7 +63,7 @@ class Patience:
 
 @dataclass(slots=True)
 class Traffic:
-    """What crossed, and how long was waited for it."""
+    """What crossed, since when, and how long was waited for it."""
 
     sent: int = 0
     received: int = 0
@@ -71,6 +71,7 @@ class Traffic:
     bytes_received: int = 0
     waiting: float = 0.0
     links: int = 0
+    since: float | None = None
 
 
 PATIENT = Patience()
@@ -161,15 +162,17 @@ class Link:
             PeerStopped: The peer has given up.
             RemoteProtocolError: What it sends is not of this session.
         """
-        start = time.perf_counter()
         while True:
+            channel = self._live()
+            start = time.monotonic()
             try:
-                frame = self._data(self._live().receive(self._patience.answer))
+                frame = self._data(channel.receive(self._patience.answer))
             except ConnectionLost:
                 self._broken()
                 continue
+            finally:
+                self.traffic.waiting += time.monotonic() - start
             if frame is not None:
-                self.traffic.waiting += time.perf_counter() - start
                 self.traffic.received += 1
                 self.traffic.bytes_received += len(frame)
                 return frame
@@ -244,6 +247,7 @@ class Link:
             else:
                 self._channel = channel
                 self.traffic.links += 1
+                self.traffic.since = self.traffic.since or time.monotonic()
                 self._announce("connected")
         return self._channel
 
