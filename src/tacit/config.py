@@ -35,6 +35,7 @@ Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
+Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 
 
@@ -131,6 +132,7 @@ class Settings(_Checked):
     subset_size: PositiveInt | None = None
     l_rr: PositiveInt | None = None
     bob_update: BobUpdate | None = None
+    over: Over | None = None
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
     scheme: str = "bfv"
@@ -219,6 +221,7 @@ class Agreement(_Checked):
     b2: Positive | None = None
     subset_size: PositiveInt | None = None
     bob_update: BobUpdate | None = None
+    over: Over | None = None
     scheme: str
     key_bits: Annotated[int, Field(ge=0)]
     epochs: PositiveInt

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from tacit.attacks.base import Announce, LabelAttack, LabelGuess, quietly
 from tacit.attacks.controls import ModelOnlyControl
+from tacit.attacks.flipped import about_labels
 from tacit.attacks.registry import ATTACKS
 from tacit.audit.judge import (
     AttackScore,
@@ -109,7 +110,7 @@ def examine(
         start = time.perf_counter()
         # Batches are small matrices: threads of the linear algebra cost more than they save.
         with threadpool_limits(limits=1, user_api="blas"):
-            guesses[attack.name] = guess = attack.infer(view, progress)
+            guesses[attack.name] = guess = about_labels(attack.infer(view, progress), view)
         seconds = time.perf_counter() - start
         scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
     return Findings(

@@ -104,6 +104,7 @@ class Outcome:
             "b1": agreement.b1,
             "b2": agreement.b2,
             "bob_update": agreement.bob_update,
+            "over": agreement.over,
             "budget": self.settings.budget,
             "scheme": agreement.scheme,
             "key_bits": agreement.key_bits,
