@@ -15,7 +15,7 @@ from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import write_text
 from tacit.errors import ConfigError
-from tacit.experiments import claims, encryption, learning, matrix, recovery, trainings
+from tacit.experiments import claims, encryption, labels, learning, matrix, recovery, trainings
 from tacit.privacy.registry import MECHANISMS
 from tacit.report import reproduction, tables
 from tacit.report.figures import ratios_svg
@@ -221,6 +221,7 @@ class Target(StrEnum):
 
     ATTACKS = "attacks"
     CLAIMS = "claims"
+    LABELS = "labels"
     LEARNING = "learning"
     RECOVERY = "recovery"
 
@@ -231,6 +232,7 @@ def reproduce(
         Target,
         typer.Argument(
             help="attacks: mechanisms by datasets by attacks; claims: the epsilon of add and mult; "
+            "labels: label-rr against add at the same total; "
             "learning: which variants of mult learn; recovery: where sparse recovery stops."
         ),
     ],
@@ -264,6 +266,10 @@ def reproduce(
                 from tacit.report.frontier import frontier_svg
 
                 write_text(plot, frontier_svg(record))
+        elif target is Target.LABELS:
+            record = labels.run(
+                quick=quick, seed=seed, announce=meter.announce, progress=meter.progress
+            )
         elif target is Target.RECOVERY:
             record = recovery.run(quick=quick, seed=seed, announce=meter.announce)
         else:
