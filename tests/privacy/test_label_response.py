@@ -11,11 +11,13 @@ import pytest
 import tacit
 from tacit.data.tables import LabelTable
 from tacit.errors import BudgetExceeded, PrivacyError
+from tacit.privacy import registry
 from tacit.privacy.events import FlippedLabelGradient, LabelResponse
 from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.noise import response_flips
 from tacit.privacy.prices import Price, price
+from tacit.privacy.registry import Entry
 from tacit.privacy.unprotected import Unprotected
 from tacit.protocol.bob.labels import released_labels
 from tacit.rng import KeyedEntropy
@@ -201,3 +203,28 @@ def test_it_trains_with_columns_at_bob_and_an_intercept(columns):
 def test_the_same_seed_flips_the_same_labels_and_another_does_not():
     assert run().weights["alice"].tobytes() == run().weights["alice"].tobytes()
     assert run().weights["alice"].tobytes() != run(seed=4).weights["alice"].tobytes()
+
+
+# --- over another conversation -------------------------------------------------------------------
+
+
+class Beneath:
+    """A mechanism with a conversation and a setting of its own."""
+
+    name = "sealed"
+    conversation = "of its own"
+    encrypts = True
+    assumption = "nothing is sent in clear"
+    event = LabelResponse(1.0)
+
+
+def test_it_takes_the_conversation_and_the_settings_of_what_it_runs_over(monkeypatch):
+    known = {**registry.MECHANISMS, "sealed": Entry(lambda _: Beneath(), ("b1",), {"b1": 0.5})}
+    monkeypatch.setattr(registry, "MECHANISMS", known)
+    made = registry.mechanism(AGREED.model_copy(update={"over": "sealed"}))
+    assert (made.name, made.conversation, made.encrypts) == ("label-rr", "of its own", True)
+    assert made.assumption.endswith("; besides, nothing is sent in clear")
+    assert registry.entry("label-rr", "sealed").takes == ("epsilon", "over", "b1")
+    assert registry.entry("label-rr", "sealed").defaults == {"over": "none", "b1": 0.5}
+    # What does not run over another is not concerned.
+    assert registry.entry("add", "sealed") == registry.MECHANISMS["add"]
