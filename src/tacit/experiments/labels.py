@@ -63,7 +63,7 @@ VALIDATION_SHARE = 0.2
 # Small tables vary more from seed to seed, and their trainings take less.
 SMALL_ROWS = 5_000
 SMALL_SEEDS, LARGE_SEEDS, QUICK_SEEDS = 20, 5, 4
-SMALL_CHOICES, LARGE_CHOICES = 10, 2
+SMALL_CHOICES, LARGE_CHOICES = 10, 1
 TOLD_ROWS = 20_000
 RUNAWAY_EPSILONS, RUNAWAY_EPOCHS, QUICK_RUNAWAY_EPOCHS = (0.1, 1.0), (10, 100, 1000), (10, 100)
 
@@ -252,7 +252,7 @@ def _outcome(
 def _told(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
     """The share of coin labels that the best guess gets right."""
     rows = min(TOLD_ROWS, len(data.train.labels))
-    coins = KeyedEntropy.from_seed(number).fork(f"told {data.settings.dataset}")
+    coins = KeyedEntropy.from_seed(number).fork("told")
     labels = LabelTable.of(np.zeros(rows, np.int8)).coins(coins.fork("labels"))
     method = mechanism(_terms(data, name, total, epochs, 0.1, data.train).agreement)
     if isinstance(method, FlippedLabels):
