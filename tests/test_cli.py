@@ -123,7 +123,7 @@ def test_help_shows_every_option_of_the_protection(name):
         "--delta",
     ):
         assert f"{option} " in done.stdout
-    for word in ("none, add, mult or hybrid", "printed, one-sided or mean-one"):
+    for word in ("none, add, mult, hybrid or label-rr", "printed, one-sided or mean-one"):
         assert word in " ".join(done.stdout.split())
 
 
@@ -167,6 +167,8 @@ def printed(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
             (2 * (math.log(10) + 0.0055),) * 2,
         ),
         ("hybrid", (1.0, "inf", "inf"), ("inf", "inf")),
+        ("label-rr --epsilon 1", (1.0, 1.0, 1.0), (1.0, 1.0)),
+        ("label-rr --epsilon 3 --over none", (3.0, 3.0, 3.0), (3.0, 3.0)),
     ],
 )
 def test_the_ledger_of_each_mechanism_is_in_the_json(options, per_release, total, capsys):
@@ -187,10 +189,10 @@ def test_the_ledger_of_each_mechanism_is_in_the_json(options, per_release, total
         assert ledger["label_epsilon_total_delta"] == "inf"
     else:
         assert 0 < ledger["label_epsilon_total_delta"] <= ledger["label_epsilon_total"]
-        assert ledger["releases_per_row"] == 2
+        assert ledger["releases_per_row"] == (1 if options.startswith("label-rr") else 2)
 
 
-@pytest.mark.parametrize("name", ["add", "mult"])
+@pytest.mark.parametrize("name", ["add", "mult", "label-rr"])
 def test_an_epsilon_is_asked_for(name):
     done = command(f"{PROTECTED} {name}")
     assert done.returncode == 10

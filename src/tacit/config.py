@@ -35,6 +35,7 @@ Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
+Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 
 
@@ -121,6 +122,7 @@ class Protection(_Checked):
     b2: Positive | None = None
     subset_size: PositiveInt | None = None
     bob_update: BobUpdate | None = None
+    over: Over | None = None
 
 
 class Settings(Protection):

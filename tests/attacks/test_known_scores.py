@@ -36,7 +36,7 @@ def search(view: AliceView, number: int, seconds: float = 5.0) -> Search:
     return Search(
         System.of(view, seen),
         Law.of(view),
-        view.probabilities(seen.rows, seen.weights),
+        *view.residues(seen.rows, seen.weights),
         odds,
         hear(view, seen, odds).member,
         np.zeros(len(odds), dtype=bool),
@@ -191,7 +191,7 @@ def test_in_the_first_iteration_the_integer_program_must_find_no_other_solution(
     """All residues are of one size there, so that chance is no argument."""
     view, truth = hidden
     asked = search(view, 0, seconds=20.0)
-    assert np.ptp(asked.f) == 0
+    assert np.ptp(asked.one) == 0
     states = asked.find()
     assert states is not None
     assert asked.proven(states) is not None

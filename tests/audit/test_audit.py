@@ -17,6 +17,7 @@ from tacit.audit.verdict import verdict
 from tacit.data.tables import LabelTable
 from tacit.errors import RowOrderError, ShapeError
 from tacit.numerics.intervals import auc_interval, clopper_pearson
+from tacit.privacy.unprotected import Unprotected
 from tacit.view.alice_view import AliceView
 from tacit.view.signals import Signal
 from tests.attacks.test_attacks import run
@@ -93,7 +94,11 @@ def test_every_attack_is_run_or_skipped(seen):
 
 def blind(truth: LabelTable, *signals: Signal) -> AliceView:
     """A view of these rows that holds nothing but the named signals."""
-    view = SimpleNamespace(features=SimpleNamespace(ids=truth.ids), signals=frozenset(signals))
+    view = SimpleNamespace(
+        features=SimpleNamespace(ids=truth.ids),
+        signals=frozenset(signals),
+        mechanism=Unprotected(),
+    )
     return cast(AliceView, view)
 
 

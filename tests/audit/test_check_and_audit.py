@@ -44,6 +44,10 @@ def configurations() -> list[dict[str, Any]]:
             {"dataset": dataset, "mechanism": "hybrid", "epsilon": epsilon, "epochs": epochs}
             for epsilon, epochs in product((0.2, 1.0), (1, 3))
         ]
+        found += [
+            {"dataset": dataset, "mechanism": "label-rr", "epsilon": epsilon}
+            for epsilon in (0.1, 1.0, 10.0)
+        ]
     return found
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any, cast
 
 import pytest
+from rich.console import Console, RenderableType
 
 import tacit
 from tacit.config import Settings
-from tacit.experiments import claims, learning, matrix, recovery
-from tacit.experiments.cleartext import train_with_noise
-from tacit.privacy.base import ResidueRelease
+from tacit.experiments import claims, labels, learning, matrix, recovery
+from tacit.experiments.cleartext import train_with_gradients, train_with_noise
+from tacit.privacy.base import GradientRelease, ResidueRelease
+from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism
 from tacit.protocol.batch_seed import seed_of
+from tacit.protocol.bob.labels import released_labels
+from tacit.report import reproduction
 from tacit.report.frontier import frontier_svg
 from tacit.simulation.agree import agree
 from tacit.simulation.coins import Coins
@@ -88,9 +93,13 @@ def test_the_quick_matrix_shows_utility_beside_leakage():
     assert rows["add", 10.0]["leakage"] > 0.99
     assert rows["add", 0.1]["leakage"] < 0.75
     assert rows["hybrid", 1.0]["test_auc"] > 0.95
+    assert rows["label-rr", 10.0]["leakage"] > 0.99
+    assert rows["label-rr", 0.1]["leakage"] < 0.75
+    assert rows["label-rr", 10.0]["label_epsilon_total"] == 10.0
     picture = frontier_svg(record)
     assert picture == frontier_svg(record)
     assert "mult mean-one" in picture
+    assert "label-rr" in picture
 
 
 @pytest.mark.slow
@@ -108,3 +117,65 @@ def test_sparse_recovery_fades_as_the_response_grows_and_check_foresees_it():
     for row in record["rows"]:
         if row["check_sparse"] == "no attack of ours applies":
             assert row["sparse"]["right"] < 0.6
+
+
+def test_the_fast_trainer_on_flipped_labels_gives_the_protocols_weights_to_the_last_bit():
+    cases: list[dict[str, Any]] = [
+        {"dataset": "breast-cancer", "mechanism": "label-rr", "epsilon": 1.0},
+        {"dataset": "sklearn-digits", "mechanism": "none", "epochs": 3},
+        {"dataset": "sklearn-digits", "mechanism": "label-rr", "epsilon": 0.1, "epochs": 3},
+    ]
+    for options in cases:
+        settings = Settings.of({**options, "seed": 4, "l2": 0.01, "scheme": "clear"}).resolved()
+        coins = Coins.for_seed(4)
+        data = arrange(settings, load_raw(settings), coins.data)
+        rows = data.labels_train.rows
+        terms = agree(settings, len(data.alice_train.columns), rows)
+        method = cast(GradientRelease, mechanism(terms.agreement))
+        weights = train_with_gradients(
+            data.alice_train.values,
+            released_labels(data.labels_train, method, Ledger(rows, ""), coins.bob).values,
+            terms.plan(seed_of(coins.alice, coins.bob), rows),
+            terms,
+            method,
+        )
+        joint = tacit.train(**options, seed=4, l2=0.01, scheme="clear").weights["alice"]
+        assert weights.tobytes() == joint.tobytes()
+
+
+def test_the_quick_comparison_at_the_same_total_shows_utility_and_what_is_told():
+    record = labels.run(quick=True)
+    chosen = [row for row in record["rows"] if row["epochs_chosen"]]
+    rows = {(row["mechanism"], row["label_epsilon_total"]): row for row in chosen}
+    assert set(rows) == {(name, total) for name in ("add", "label-rr") for total in labels.TOTALS}
+    assert len(record["rows"]) == len(labels.CONTENDERS) * len(labels.TOTALS)
+    for row in record["rows"]:
+        name, total = row["mechanism"], row["label_epsilon_total"]
+        assert row["epsilon"] == (total if name == "label-rr" else 2 * total / row["epochs"])
+        # Nobody is above what the total allows, but for chance: four seeds of 455 rows.
+        assert row["told"] <= row["ceiling"] + 4.5 * 0.5 / (4 * 455) ** 0.5
+    assert rows["label-rr", 10.0]["told"] > 0.995
+    assert rows["label-rr", 1.0]["auc"] > 0.97
+    text = _printed(reproduction.labels(record))
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "…" not in text
+
+
+def test_the_debiased_loss_runs_away_at_a_small_epsilon_and_the_corrected_one_does_not():
+    rows = labels.runaway()
+    found = {(row["loss_name"], row["epsilon"], row["epochs"]): row for row in rows}
+    for epsilon in labels.RUNAWAY_EPSILONS:
+        first, last = (found["debiased", epsilon, epochs] for epochs in (10, 1000))
+        # A hundred times the epochs, nearly a hundred times the weight: nothing holds it back.
+        assert last["largest_weight"] > 50 * first["largest_weight"]
+        assert last["loss"] < 30 * first["loss"] < 0
+        first, last = (found["corrected", epsilon, epochs] for epochs in (10, 1000))
+        assert last["largest_weight"] < 20 * first["largest_weight"]
+        assert last["largest_weight"] < found["debiased", epsilon, 1000]["largest_weight"] / 10
+        assert 0 < last["loss"] < first["loss"] < 0.7
+
+
+def _printed(part: RenderableType) -> str:
+    screen = Console(width=100, record=True, file=io.StringIO())
+    screen.print(part)
+    return screen.export_text()

@@ -25,6 +25,7 @@ from tacit.privacy.batch_response import (
     draw_batch,
 )
 from tacit.privacy.events import BatchResponse, HiddenBatchGradient
+from tacit.privacy.noise import response_flips
 from tacit.rng import KeyedEntropy
 from tests.privacy.odds import fits, happens
 
@@ -421,7 +422,7 @@ def test_few_rows_of_many_are_chosen_evenly_with_false_alarm_rate_1e_minus_6():
 def test_flips_have_the_stated_probability_with_false_alarm_rate_1e_minus_6(epsilon):
     """Enough of them to tell an epsilon that is off by a twentieth, at 1 and 3."""
     size = 200_000
-    flips = batch_response._flips(epsilon, size, coins(f"flips {epsilon}"))
+    flips = response_flips(epsilon, size, coins(f"flips {epsilon}"))
     assert happens(int(flips.sum()), size, 1 / (1 + math.exp(epsilon)))
     for off in (0.95, 1.05):
         told = happens(int(flips.sum()), size, 1 / (1 + math.exp(off * epsilon)))

@@ -31,6 +31,7 @@ MADE: dict[str, dict[str, Any]] = {
     "mult one-sided": {**_MULT, "variant": "one-sided"},
     "mult mean-one": {**_MULT, "variant": "mean-one"},
     "hybrid": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8},
+    "label-rr": {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"},
 }
 UNPROTECTED = {"none", "mult one-sided", "hybrid"}
 
@@ -70,7 +71,7 @@ def listed(value: Any) -> list[Any]:
 
 
 def test_the_registry_is_known_and_the_contract_covers_it():
-    assert set(MECHANISMS) == {"none", "add", "mult", "hybrid"}
+    assert set(MECHANISMS) == {"none", "add", "mult", "hybrid", "label-rr"}
     assert {made["mechanism"] for made in MADE.values()} == set(MECHANISMS)
 
 
@@ -117,6 +118,8 @@ def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them
         ("mult one-sided", "variant"),
         ("hybrid", "epsilon"),
         ("hybrid", "subset_size"),
+        ("label-rr", "epsilon"),
+        ("label-rr", "over"),
     ],
 )
 def test_a_missing_setting_is_named_with_its_option(made, missing):
@@ -132,7 +135,7 @@ def test_a_missing_setting_is_named_with_its_option(made, missing):
     assert mechanism(agreement(**{**MADE[made], missing: kind(words[2])}))
 
 
-@pytest.mark.parametrize("made", ["add", "mult printed"])
+@pytest.mark.parametrize("made", ["add", "mult printed", "label-rr"])
 def test_epsilon_has_no_default_where_it_is_the_protection(made):
     found = entry(MADE[made]["mechanism"])
     assert "epsilon" in found.takes
@@ -162,7 +165,8 @@ def test_what_it_releases_carries_its_own_event(each):
     kind = each.conversation
     released = each.release(secret(kind), coins(kind, 1))
     assert isinstance(released, Released)
-    assert released.event == each.event
+    # Flipped labels were released before; their gradient is what follows from that.
+    assert released.event == getattr(each, "gradient_event", each.event)
 
 
 def test_the_value_has_the_form_of_what_came_in(each):
@@ -224,6 +228,15 @@ def test_what_it_released_has_a_probability_and_a_density(each):
     assert real.event == each.event
     assert real.value.dtype == np.float64
     assert np.isfinite(each.log_density(real.value, reals)).all()
+
+
+def test_a_label_moves_the_residue_up_wherever_gradients_are_released(each):
+    """What attacks rely on: positive for a label of 1, negative for a 0, below 1 in size."""
+    if each.conversation == "residues":
+        return
+    scores = np.linspace(-8, 8, 33)
+    one, zero = (each.residue(scores, np.full(33, label, np.int8)) for label in (1, 0))
+    assert ((0 < one) & (one < 1) & (-1 < zero) & (zero < 0)).all()
 
 
 # --- none --------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ from tacit.privacy.events import (
     EVENTS,
     AdditiveNoise,
     BatchResponse,
+    FlippedLabelGradient,
     HiddenBatchGradient,
+    LabelResponse,
     MeanOneFactor,
     NonPrivate,
     OneSidedFactor,
@@ -52,6 +54,8 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "multiplicative-mean-one": MeanOneFactor,
         "batch-response": BatchResponse,
         "hidden-batch-gradient": HiddenBatchGradient,
+        "label-response": LabelResponse,
+        "flipped-label-gradient": FlippedLabelGradient,
     } == EVENTS
     assert all(kind.name == name for name, kind in EVENTS.items())
 

@@ -90,6 +90,7 @@ CHANGES = {
     "b2": 10.0,
     "subset_size": 40,
     "bob_update": "released",
+    "over": "none",
     "scheme": "paillier",
     "key_bits": 2048,
     "epochs": 3,

@@ -18,6 +18,7 @@ from tacit.numerics.metrics import evaluate
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism as mechanism_of
 from tacit.protocol.alice.registry import TRAININGS as ALICES
+from tacit.protocol.bob.labels import released_labels
 from tacit.protocol.bob.registry import TRAININGS as BOBS
 from tacit.protocol.events import Boundary, Event, HeldOutSeen, Stopped
 from tacit.protocol.held_out import HeldOut
@@ -41,6 +42,7 @@ CASES: dict[str, tuple[Scheme, dict[str, Any]]] = {
         ClearScheme(),
         {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 14, "batch_size": 4},
     ),
+    "label-rr": (ClearScheme(), {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"}),
 }
 
 
@@ -66,9 +68,8 @@ def programs(
     ledger = Ledger(TABLES.labels.rows, method.assumption)
     alices, bobs = at or (None, None)
     alice = ALICES[method.conversation](TABLES.alice, terms, ALICE, resume=alices)
-    bob = BOBS[method.conversation](
-        TABLES.bob, TABLES.labels, terms, method, ledger, BOB, resume=bobs
-    )
+    labels = released_labels(TABLES.labels, method, ledger, BOB)
+    bob = BOBS[method.conversation](TABLES.bob, labels, terms, method, ledger, BOB, resume=bobs)
     return alice, bob
 
 
@@ -111,7 +112,13 @@ def watched(events: list[Event], **changes: Any) -> tuple[Any, Ledger]:
     result = run_pair(
         ALICES[method.conversation](TABLES.alice, terms, ALICE, held_out=theirs),
         BOBS[method.conversation](
-            TABLES.bob, TABLES.labels, terms, method, ledger, BOB, held_out=ours
+            TABLES.bob,
+            released_labels(TABLES.labels, method, ledger, BOB),
+            terms,
+            method,
+            ledger,
+            BOB,
+            held_out=ours,
         ),
         observe=events.append,
     )
@@ -155,6 +162,15 @@ def test_patience_ends_the_training_on_both_sides_and_the_ledger_says_what_it_co
     stated = ledger.statement()
     assert stated.label_epsilon_total == float("inf")
     assert "Alice sees when he does" in stated.assumption
+
+
+def test_stopping_by_true_labels_voids_what_flipping_them_gave():
+    """Looking costs nothing; a stop that Alice sees depends on labels that were not flipped."""
+    flipped = {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"}
+    _, looked = watched([], **flipped, epochs=3)
+    assert looked.statement().label_epsilon_total == 1.0
+    _, stopped = watched([], **flipped, epochs=3, patience=2)
+    assert stopped.statement().label_epsilon_total == float("inf")
 
 
 def test_a_resumed_run_keeps_its_patience():

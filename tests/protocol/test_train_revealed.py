@@ -23,7 +23,7 @@ from tacit.errors import (
 )
 from tacit.numerics.fixedpoint import FixedPoint
 from tacit.numerics.logistic import residue
-from tacit.privacy.base import Released
+from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import NonPrivate, PrivacyEvent
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.unprotected import Unprotected
@@ -44,6 +44,7 @@ from tacit.protocol.messages import (
     PublicBytes,
     RevealedGradient,
 )
+from tacit.rng import Entropy
 from tacit.runtime.pair import run_pair
 from tests.protocol.parties import (
     ByHand,
@@ -284,7 +285,10 @@ class Unpriced(PrivacyEvent):
 
 
 class UnpricedMechanism(Unprotected):
-    event = Unpriced()  # type: ignore[assignment]  # a mechanism whose price nobody knows
+    """A mechanism whose price nobody knows."""
+
+    def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
+        return Released(secret, Unpriced())
 
 
 def test_a_release_without_a_price_is_never_sent():

@@ -22,6 +22,7 @@ EPSILONS: dict[str, dict[str, Any]] = {
     "add": {"epsilon": 1.0},
     "mult": {"epsilon": 1.0},
     "hybrid": {},
+    "label-rr": {"epsilon": 1.0},
 }
 
 
@@ -89,7 +90,19 @@ def test_what_is_given_stands(given):
     assert protection(mechanism="mult", epsilon=2.0, **given) == {**usual, **given}
 
 
-@pytest.mark.parametrize("name", ["add", "mult"])
+def test_label_rr_runs_over_none_and_over_no_mechanism_that_is_not_there():
+    assert protection(mechanism="label-rr", epsilon=0.5) == {"epsilon": 0.5, "over": "none"}
+    if "sealed" not in MECHANISMS:
+        with pytest.raises(ConfigError, match="cannot run over sealed") as raised:
+            agreed(mechanism="label-rr", epsilon=0.5, over="sealed")
+        assert raised.value.where == "--over"
+    assert unused(settings(mechanism="add", epsilon=1.0, over="none")) == ("add does not use over",)
+    assert unused(settings(mechanism="label-rr", epsilon=1.0, noise="discrete")) == (
+        "label-rr does not use noise",
+    )
+
+
+@pytest.mark.parametrize("name", ["add", "mult", "label-rr"])
 def test_an_epsilon_is_needed_where_there_is_no_default(name):
     with pytest.raises(ConfigError, match=f"{name} needs epsilon") as raised:
         agreed(mechanism=name)

@@ -116,9 +116,9 @@ def recover_states(
     if view.scores_known:
         # Odds from estimated scores may be wrong however large they are.
         fixed = fixed | (np.abs(likely) >= _SURE)
-    f = view.probabilities(seen.rows, seen.weights)
+    one, zero = view.residues(seen.rows, seen.weights)
     member = hear(view, seen, likely).member
-    search = Search(system, Law.of(view), f, likely, member, fixed, seconds)
+    search = Search(system, Law.of(view), one, zero, likely, member, fixed, seconds)
     states = search.find()
     steps = None if states is None else search.proven(states)
     if states is None or steps is None:

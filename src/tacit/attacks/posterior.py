@@ -1,6 +1,7 @@
 """What a batch's gradient says about each label, when each residue is one of a few known values.
 
-Where Alice knows the score, ``r_i`` is ``s (1 - f_i)`` for label 1, ``-s f_i`` for label 0, and in
+Where Alice knows the score, ``r_i`` is ``s (1 - f_i)`` for label 1, ``-s f_i`` for label 0 (in
+``label-rr`` the two corrected residues of a flipped label, ``view.residues``), and in
 ``hybrid`` 0 where the row is not in the true batch; ``s`` is 1, or ``batch_size / k``. Replace this
 law, given her present belief in each label, by a normal one of the same mean m and variance V. Then
 ``X^T r = g`` gives in closed form (a linear estimate of least mean square)::
@@ -135,10 +136,10 @@ def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
         odds: The log-odds of label 1 that is known from elsewhere, for each of its rows.
     """
     system, law = System.of(view, seen), Law.of(view)
-    f = view.probabilities(seen.rows, seen.weights)
-    share, scale = law.share(len(f)), law.scale
-    error = 0.0 if scores_exact(view, seen) else scale * _SCORE_ERROR
-    one, zero = scale * (1.0 - f), -scale * f
+    share, scale = law.share(len(seen.rows)), law.scale
+    one, zero = (scale * each for each in view.residues(seen.rows, seen.weights))
+    # What a wrong probability does to a residue is in proportion to what a label does to it.
+    error = (one - zero) * (0.0 if scores_exact(view, seen) else _SCORE_ERROR)
     odds = np.clip(odds, -_MOST_ODDS, _MOST_ODDS)
     chance = expit(odds)
     mean = share * (chance * one + (1.0 - chance) * zero)
@@ -154,7 +155,7 @@ def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
 
     if share == 1.0:
         evidence = fits(one) - fits(zero)
-        member = np.full(len(f), np.inf)
+        member = np.full(len(one), np.inf)
     else:
         absent = np.log1p(-share) - seen_at**2 / (2 * spread) - 0.5 * np.log(spread)
         as_one, as_zero = np.log(share) + fits(one), np.log(share) + fits(zero)

@@ -25,6 +25,10 @@ rounding may add, row i is not among the wrong ones: that is a proof, and such a
 certain. A combination that proves many rows is looked for by descent. Without known scores b is an
 estimate, and nothing is called certain.
 
+**Flipped labels.** In ``label-rr`` a flipped label moves its residue not by 1 but by a gap that its
+score decides, at most ``tanh(eps/2)``; the rows of U are scaled by it, and all of the above is
+about flipped labels.
+
 The remark counts the batches whose integer equations the rounded labels satisfy, recomputed as Bob
 computes residues. A step in each residue is allowed for, since another machine may round a score
 otherwise; a wrong label is 2^residue_bits of them.
@@ -87,17 +91,22 @@ class StackingAttack(Attack):
             fits = _fits(view, batches, found > 0)
         progress(3 * len(batches), _STAGES * len(batches))
         certain = np.zeros(len(found), dtype=bool)
+        step = residue_step(view) / largest_gap(view)
         if view.scores_known:
             undecided = (np.abs(found) < _DECIDED) & (not fits.all())
-            certain = system.proven(found > 0, undecided, residue_step(view))
+            certain = system.proven(found > 0, undecided, step)
         progress(_STAGES * len(batches), _STAGES * len(batches))
         remark = _remark(view, fits, 1 + batches[-1].epoch, of_epochs)
-        return LabelGuess(found, np.abs(found) > residue_step(view), certain, remark)
+        return LabelGuess(found, np.abs(found) > step, certain, remark)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Batches of one epoch and size: ``basis`` holds a U for each, with zeros for what is cut."""
+    """Batches of one epoch and size.
+
+    ``basis`` holds a U for each, with zeros for what is cut; where labels were flipped its rows are
+    scaled by how far a label moves the residue.
+    """
 
     rows: IndexArray = field(repr=False)
     basis: FloatArray = field(repr=False)
@@ -179,7 +188,7 @@ class System:
         Args:
             labels: What was found.
             undecided: Rows that the proof had better do without.
-            residue_step: The step of the residues' grid.
+            residue_step: The step of the residues' grid, in units of the largest gap.
         """
         signs = np.where(labels, 1.0, -1.0)
         apart = self.forward(signs / 2) - self.targets
@@ -244,7 +253,8 @@ def _stacks(batches: list[GradientSeen]) -> Iterator[list[GradientSeen]]:
 
 def _orthonormal(view: AliceView, stack: list[GradientSeen]) -> tuple[Block, FloatArray]:
     rows = np.stack([seen.rows for seen in stack])
-    scored = np.stack([view.probabilities(seen.rows, seen.weights) for seen in stack])
+    pairs = [view.residues(seen.rows, seen.weights) for seen in stack]
+    one, zero = (np.stack(each) for each in zip(*pairs, strict=True))
     totals = np.stack([seen.gradient for seen in stack]).astype(np.float64)
     features = view.encoded(rows.ravel()).reshape(*rows.shape, -1).astype(np.float64)
     u, s, vt = np.linalg.svd(features, full_matrices=False)
@@ -252,14 +262,27 @@ def _orthonormal(view: AliceView, stack: list[GradientSeen]) -> tuple[Block, Flo
     inverse = np.divide(1.0, s, out=np.zeros_like(s), where=kept)
     basis = u * kept[:, None, :]
     residues = np.einsum("kmd,kd->km", vt, totals) * inverse * residue_step(view)
-    return Block(rows, basis), residues + np.einsum("kbm,kb->km", basis, scored - 0.5)
+    # A label moves its residue by ``one - zero``, from what it is halfway between the two.
+    most = largest_gap(view)
+    known = np.einsum("kbm,kb->km", basis, (one + zero) / 2)
+    return Block(rows, basis * ((one - zero) / most)[:, :, None]), (residues - known) / most
+
+
+def largest_gap(view: AliceView) -> float:
+    """The most by which a label moves its residue: 1, or less where labels were flipped.
+
+    With flips it is largest at a score of 0, as ``f(1-f) / (q(1-q))`` is.
+    """
+    one, zero = view.residues(np.zeros(1, dtype=np.int64), np.zeros(len(view.features.columns)))
+    return float(one[0] - zero[0])
 
 
 def _fits(view: AliceView, batches: list[GradientSeen], labels: BoolArray) -> BoolArray:
     """For each batch, whether these labels satisfy its integer equations."""
     found = np.zeros(len(batches), dtype=bool)
     for at, seen in enumerate(batches):
-        residues = labels[seen.rows] - view.probabilities(seen.rows, seen.weights)
+        one, zero = view.residues(seen.rows, seen.weights)
+        residues = np.where(labels[seen.rows], one, zero)
         steps = np.rint(residues / residue_step(view)).astype(np.int64)
         features = view.encoded(seen.rows)
         apart = np.abs(steps @ features - seen.gradient)

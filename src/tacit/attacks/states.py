@@ -7,9 +7,11 @@ makes the gradient's equations linear although k is unknown::
 
     X^T (u (1-f) - v f) - (g / batch_size) sum(u + v) = 0,     u + v <= 1
 
-and without hiding simply ``X^T y = g + X^T f``. Rounding to the residues' grid moves a side by at
-most half a step for each row. HiGHS solves the linear relaxation first; where rows are fewer than
-twice the independent equations that alone is usually integral [Cover65], beyond it branches.
+and without hiding simply ``X^T y = g + X^T f``. Other residues for the two labels, as ``label-rr``
+has them, take the place of ``1-f`` and ``-f``; the states are then those of flipped labels.
+Rounding to the residues' grid moves a side by at most half a step for each row. HiGHS solves the
+linear relaxation first; where rows are fewer than twice the independent equations that alone is
+usually integral [Cover65], beyond it branches.
 
 A state that is found is turned into the integers that Bob must have encoded, and these are checked
 to the last bit. Rows whose residue is next to nothing fit in any state; they are fitted as free
@@ -53,7 +55,8 @@ class Search:
     Args:
         system: The batch's equations.
         law: What everybody knows about it.
-        f: The probabilities with which Bob made the residues.
+        one: The residues that Bob computes for a label of 1.
+        zero: Those for a label of 0.
         odds: Log-odds of label 1, to look first where it is likely.
         member: Log-odds of being in the true batch, likewise.
         fixed: Where the label is taken as the sign of ``odds``.
@@ -62,7 +65,8 @@ class Search:
 
     system: System
     law: Law
-    f: FloatArray = field(repr=False)
+    one: FloatArray = field(repr=False)
+    zero: FloatArray = field(repr=False)
     odds: FloatArray = field(repr=False)
     member: FloatArray = field(repr=False)
     fixed: BoolArray = field(repr=False)
@@ -90,7 +94,7 @@ class Search:
     def unique(self, states: IntArray) -> BoolArray:
         """The members that have the same state in every solution, as far as that is proven."""
         members: BoolArray = states != 0
-        if self.law.design is None or np.ptp(self.f) > 0:
+        if self.law.design is None or np.ptp(self.one) > 0:
             firm: BoolArray = members & ~exchangeable(self.system.matrix, states)
             if firm.any():
                 return firm
@@ -106,9 +110,9 @@ class Search:
         return np.zeros(len(states), dtype=bool)
 
     def _encoded(self, states: IntArray) -> IntArray:
-        """As Bob encodes them: the nearest grid point of ``s (y - f)``."""
+        """As Bob encodes them: the nearest grid point of s times the label's residue."""
         members = states != 0
-        residues = np.where(members, (states > 0) - self.f, 0.0)
+        residues = np.where(members, np.where(states > 0, self.one, self.zero), 0.0)
         if self.law.design is not None:
             residues = residues * (self.law.batch_size / max(1, int(members.sum())))
         return np.rint(residues * 2.0**self.system.residue_bits).astype(np.int64)
@@ -116,7 +120,7 @@ class Search:
     def _refitted(self, steps: IntArray) -> IntArray | None:
         """The integers with those of faint rows, in whatever state, made to fit."""
         largest = _FAINT_STEPS * self.system.seen.largest
-        faint = np.minimum(self.f, 1.0 - self.f) < _FAINT_STEPS * self.system.step
+        faint = np.minimum(self.one, -self.zero) < _FAINT_STEPS * self.system.step
         faint &= np.abs(steps) <= largest
         kept = np.where(faint, 0, steps)
         left = self.system.missing(kept)
@@ -145,12 +149,15 @@ class Search:
         room = self.system.step * np.abs(sides).sum(axis=1)
         one = self.odds > 0
         if self.law.design is None:
-            goal = goal + sides @ self.f
-            limits = [LinearConstraint(sides, goal - room, goal + room)]
+            goal = goal - sides @ self.zero
+            # At one scale whatever a label moves: the solver's tolerances are absolute.
+            gaps = self.one - self.zero
+            moved, goal, room = (each / gaps.max() for each in (sides * gaps, goal, room))
+            limits = [LinearConstraint(moved, goal - room, goal + room)]
             bounds = Bounds((self.fixed & one) * 1.0, 1.0 - (self.fixed & ~one))
         else:
             mean = (goal / self.law.batch_size)[:, None]
-            equations = np.hstack([sides * (1.0 - self.f) - mean, -sides * self.f - mean])
+            equations = np.hstack([sides * self.one - mean, sides * self.zero - mean])
             rows = np.eye(len(matrix))
             limits = [
                 LinearConstraint(equations, -room, room),

@@ -17,6 +17,7 @@ from tacit.audit.transition import first_hidden
 from tacit.config import Agreement
 from tacit.privacy.base import ResidueRelease
 from tacit.privacy.batch_response import Hybrid
+from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.noise import draw
 from tacit.privacy.registry import mechanism
 from tacit.rng import KeyedEntropy
@@ -29,6 +30,8 @@ _STEPS = 12
 def change(attack: str, rehearsal: Rehearsal) -> str:
     """What to change, in words that begin with an option where one helps."""
     agreed = rehearsal.terms.agreement
+    if isinstance(rehearsal.method, FlippedLabels):
+        return _lower_ceiling()
     if agreed.noise is not None:
         return _less_epsilon(agreed)
     if isinstance(rehearsal.method, Hybrid):
@@ -38,6 +41,13 @@ def change(attack: str, rehearsal: Rehearsal) -> str:
     if attack == "stacking":
         return _fewer_epochs(rehearsal)
     return "do not send the gradient in clear: no batch size hides it from all of the attacks"
+
+
+def _lower_ceiling() -> str:
+    """The epsilon of flips at which no attack whatever gets more than tolerated at even odds."""
+    most = math.floor(100 * math.log(TOLERATED / (1 - TOLERATED))) / 100
+    share = f"{100 * TOLERATED:.0f} %"
+    return f"--epsilon {most:g} or less: then no guess at even odds is right beyond {share}"
 
 
 def _larger_batch(rehearsal: Rehearsal) -> str:

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tacit.crypto.registry import scheme
+from tacit.privacy.label_response import FlippedLabels
 from tacit.protocol.codec import decode
 from tacit.protocol.messages import (
     BatchCommitment,
@@ -86,6 +87,8 @@ def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], Message
                 if hidden
                 else "read every residue: the scheme clear hides nothing"
             )
+        if kind is RevealedGradient and isinstance(view.mechanism, FlippedLabels):
+            allows += "; its labels are flipped ones"
         protected = sealed and hidden
         return MessageEntry(
             message=kind.__name__,

@@ -23,8 +23,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
+from scipy.special import expit
 
 from tacit.attacks.base import LabelAttack, LabelGuess
+from tacit.attacks.flipped import about_labels
 from tacit.attacks.registry import rehearsal_attacks
 from tacit.audit import advice
 from tacit.audit.rehearsal import MOST_EPOCHS, Rehearsal
@@ -36,6 +38,7 @@ from tacit.numerics.intervals import clopper_pearson
 from tacit.numerics.threads import one_thread
 from tacit.privacy.batch_response import Hybrid
 from tacit.privacy.composition import label_epsilon
+from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.prices import price
 from tacit.rng import KeyedEntropy
 from tacit.simulation.agree import unused
@@ -133,7 +136,7 @@ def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:
     reason = f"Alice does not have {missing}" if missing else attack.obstacle(view)
     if reason:
         return AttackVerdict(attack.name, CLEAR, reason, "")
-    guess = attack.infer(view)
+    guess = about_labels(attack.infer(view), view)
     level, why = _judged(guess, rehearsal.labels)
     change = "" if level == CLEAR else advice.change(attack.name, rehearsal)
     return AttackVerdict(attack.name, level, why, change)
@@ -166,7 +169,9 @@ def _facts(rehearsal: Rehearsal) -> dict[str, Any]:
     cost = price(method.event)
     with one_thread():
         ranks = _ranks(rehearsal)
-    total = label_epsilon({method.event: agreed.epochs}, 0.0)
+    # Flipped labels are one release, however often they are used.
+    releases = 1 if isinstance(method, FlippedLabels) else agreed.epochs
+    total = label_epsilon({method.event: releases}, 0.0)
     if agreed.bob_update == "true" and rehearsal.bob_columns:
         # As the ledger has it: labels reach other rows' releases through his weights.
         total = math.inf
@@ -180,6 +185,7 @@ def _facts(rehearsal: Rehearsal) -> dict[str, Any]:
         "claimed_epsilon_per_release": cost.claimed,
         "label_epsilon_per_release": cost.label,
         "label_epsilon_total": total,
+        "attack_ceiling": float(expit(total)),
         **ranks,
         "stacked_equations_per_row": agreed.epochs * rehearsal.columns / rehearsal.batch,
     }
@@ -226,7 +232,7 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
         )
     if agreed.epochs > MOST_EPOCHS:
         found.append(f"only {MOST_EPOCHS} of {agreed.epochs} epochs were rehearsed")
-    if rehearsal.method.encrypts:
+    if rehearsal.method.encrypts and not isinstance(rehearsal.method, FlippedLabels):
         found.append(
             "for Bob: an Alice who does not keep to the protocol can have any value decrypted that "
             "she likes; the verdicts assume that she does"

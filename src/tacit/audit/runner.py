@@ -18,6 +18,7 @@ from typing import Any
 
 from tacit.attacks.base import Announce, LabelAttack, LabelGuess, quietly
 from tacit.attacks.controls import ModelOnlyControl
+from tacit.attacks.flipped import about_labels
 from tacit.attacks.registry import ATTACKS
 from tacit.audit.judge import (
     AttackScore,
@@ -105,7 +106,7 @@ def examine(
             continue
         announce(attack.name)
         start = time.perf_counter()
-        guesses[attack.name] = guess = attack.infer(view, progress)
+        guesses[attack.name] = guess = about_labels(attack.infer(view, progress), view)
         seconds = time.perf_counter() - start
         scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
     return Findings(

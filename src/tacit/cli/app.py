@@ -17,7 +17,7 @@ from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
 from tacit.cli.party import init, party
 from tacit.errors import ConfigError
-from tacit.experiments import claims, encryption, learning, matrix, recovery, trainings
+from tacit.experiments import claims, encryption, labels, learning, matrix, recovery, trainings
 from tacit.privacy.registry import MECHANISMS
 from tacit.report import reproduction, tables
 from tacit.report.figures import ratios_svg
@@ -230,6 +230,7 @@ class Target(StrEnum):
 
     ATTACKS = "attacks"
     CLAIMS = "claims"
+    LABELS = "labels"
     LEARNING = "learning"
     RECOVERY = "recovery"
 
@@ -240,6 +241,7 @@ def reproduce(
         Target,
         typer.Argument(
             help="attacks: mechanisms by datasets by attacks; claims: the epsilon of add and mult; "
+            "labels: label-rr against add at the same total; "
             "learning: which variants of mult learn; recovery: where sparse recovery stops."
         ),
     ],
@@ -278,6 +280,10 @@ def reproduce(
                 from tacit.report.frontier import frontier_svg
 
                 write_text(plot, frontier_svg(record))
+        elif target is Target.LABELS:
+            record = labels.run(
+                quick=quick, seed=seed, announce=meter.announce, progress=meter.progress
+            )
         elif target is Target.RECOVERY:
             record = recovery.run(quick=quick, seed=seed, announce=meter.announce)
         else:

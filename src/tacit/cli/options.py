@@ -59,7 +59,9 @@ SHARED: dict[str, Any] = {
     "decay": _option(float, "How fast the schedule falls.", _MODEL),
     "l1": _option(float, "L1 penalty.", _MODEL),
     "l2": _option(float, "L2 penalty.", _MODEL),
-    "mechanism": _option(str, "What protects the labels: none, add, mult or hybrid.", _PROTECTION),
+    "mechanism": _option(
+        str, "What protects the labels: none, add, mult, hybrid or label-rr.", _PROTECTION
+    ),
     "epsilon": _option(float, "The privacy parameter the paper names (hybrid: 1).", _PROTECTION),
     "noise": _option(
         str, "discrete (exact, on the grid) or continuous (as printed; leaky).", _PROTECTION
@@ -71,6 +73,9 @@ SHARED: dict[str, Any] = {
     "l_rr": _option(int, "hybrid: how many of them Alice scores, on average.", _PROTECTION),
     "bob_update": _option(
         str, "add, mult: Bob's own weights learn from released or true residues.", _PROTECTION
+    ),
+    "over": _option(
+        str, "label-rr: the conversation on the flipped labels: none or sealed.", _PROTECTION
     ),
     "budget": _option(
         float, "Stop before a label's epsilon, summed over releases, exceeds this.", _PROTECTION

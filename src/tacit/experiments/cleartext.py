@@ -11,7 +11,7 @@ import numpy as np
 
 from tacit.arrays import ByteLabels, FloatArray
 from tacit.numerics.logistic import gradient, sigmoid
-from tacit.privacy.base import ResidueRelease
+from tacit.privacy.base import GradientRelease, ResidueRelease
 from tacit.privacy.noise import LaplaceStock
 from tacit.protocol.batches import BatchPlan
 from tacit.protocol.terms import Terms
@@ -48,5 +48,39 @@ def train_with_noise(
         secret = integers[batch.rows] - grid.rounded(sigmoid(rows @ weights))
         released = mechanism.release(secret, stock.take(batch.iteration, len(secret)))
         step = gradient(rows, grid.decode(released.value)) + penalty.gradient(weights)
+        weights = weights - rate.at(batch.iteration) * step
+    return weights
+
+
+def train_with_gradients(
+    features: FloatArray,
+    labels: ByteLabels,
+    plan: BatchPlan,
+    terms: Terms,
+    mechanism: GradientRelease,
+) -> FloatArray:
+    """Trains as the conversation ``revealed`` does.
+
+    Products of whole numbers run in reals, which is exact below 2^53: the paper's shapes stay
+    below 2^50.
+
+    Args:
+        features: Alice's training columns.
+        labels: The labels as Bob's program gets them: flipped, where the mechanism flips.
+        plan: The batches.
+        terms: The agreement in use.
+        mechanism: Whose residues enter the gradient.
+
+    Returns:
+        Alice's weights.
+    """
+    grid, rate, penalty = terms.residue_grid, terms.rate, terms.penalty
+    whole, unit = terms.feature_grid.nearest(features), 2.0**-terms.product_grid.bits
+    weights = np.zeros(features.shape[1])
+    for batch in plan:
+        rows = features.take(batch.rows, axis=0)
+        residues = grid.nearest(mechanism.residue(rows @ weights, labels[batch.rows]))
+        total = residues @ whole.take(batch.rows, axis=0)
+        step = total * unit / -len(batch.rows) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
     return weights

@@ -1,8 +1,9 @@
 """What Alice sees under each mechanism: one picture each, drawn from the exact laws.
 
-``python -m tacit.experiments.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg`` and
-``hybrid.svg``; those in ``docs/mechanisms`` are what it writes. Only the picture of ``none`` draws
-anything (a split and shuffled labels, by a fixed seed): what a gradient determines depends on data.
+``python -m tacit.experiments.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
+``hybrid.svg`` and ``label-rr.svg``; those in ``docs/mechanisms`` are what it writes. Only the
+picture of ``none`` draws anything (a split and shuffled labels, by a fixed seed): what a gradient
+determines depends on data.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from scipy.special import expit
 from scipy.stats import binom
 
 from tacit.arrays import FloatArray
@@ -31,9 +33,11 @@ from tacit.numerics.batches import batches
 from tacit.privacy.additive import Additive
 from tacit.privacy.base import ResidueRelease
 from tacit.privacy.batch_response import BatchDesign, acceptance, design
-from tacit.privacy.events import AdditiveNoise
+from tacit.privacy.events import AdditiveNoise, LabelResponse
+from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.multiplicative import VARIANTS
 from tacit.privacy.prices import price
+from tacit.privacy.unprotected import Unprotected
 from tacit.simulation.coins import Coins
 from tacit.simulation.source import arrange, load_raw
 
@@ -49,6 +53,10 @@ SHAPES = {
 }
 NONE_SEED = 0
 NONE_SIZES = (4, 8, 12, 16, 20, 24, 28, 30, 31, 32, 36, 44, 52, 64, 76, 90, 110, 130, 150)
+
+RR_TOTALS = tuple(float(each) for each in np.geomspace(0.1, 10.0, 13))
+RR_EPOCHS, RR_EPSILONS = (1, 10), (1.0, 3.0, 10.0)
+RR_SCORES = np.linspace(-12.0, 12.0, 241)
 
 _BITS = 20
 _POINTS = 401
@@ -321,8 +329,54 @@ def draw_hybrid() -> Figure:
     return figure
 
 
+def told_by_flips(epsilon: float) -> float:
+    """How often a flipped label is the true one: the best guess after any number of epochs.
+
+    >>> round(told_by_flips(1.0), 4)
+    0.7311
+    """
+    return FlippedLabels(LabelResponse(epsilon), Unprotected()).keep
+
+
+def residues_of_a_flipped_one(epsilon: float) -> FloatArray:
+    """What enters the gradient for a flipped label of 1, at each of ``RR_SCORES``."""
+    method = FlippedLabels(LabelResponse(epsilon), Unprotected())
+    return method.residue(RR_SCORES, np.ones(len(RR_SCORES), np.int8))
+
+
+def _epochs(number: int) -> str:
+    return "1 epoch" if number == 1 else f"{number} epochs"
+
+
+def draw_label_rr() -> Figure:
+    """What is told at a total epsilon, and the residues of a flipped label."""
+    figure, (told, residues) = _panels(1, 2, 9.4, 3.8)
+    figure.suptitle("label-rr: one flip of each label, and a training that knows of it")
+    flips = tuple(told_by_flips(total) for total in RR_TOTALS)
+    told.plot(RR_TOTALS, _percent(flips), color=_ONE, lw=1.8, label="label-rr, any epochs")
+    for epochs, dashes in zip(RR_EPOCHS, ("--", ":"), strict=True):
+        noisy = tuple(told_by_add(2 * total / epochs, epochs) for total in RR_TOTALS)
+        told.plot(RR_TOTALS, _percent(noisy), dashes, color=_ZERO, label=f"add, {_epochs(epochs)}")
+    told.set(xlabel="label ε in total", ylabel="best guess is right, %", xscale="log")
+    told.set(ylim=(48, 102))
+    told.legend(loc="upper left")
+    for epsilon, colour in zip(RR_EPSILONS, (_ZERO, _MARK, _ONE), strict=True):
+        found = residues_of_a_flipped_one(epsilon)
+        residues.plot(RR_SCORES, found, color=colour, lw=1.8, label=f"ε = {epsilon:g}")
+    residues.plot(RR_SCORES, 1 - expit(RR_SCORES), color=_GREY, lw=1, ls=":", label="no flips")
+    residues.set(xlabel="score z", ylabel="residue of a flipped label of 1", ylim=(0, None))
+    residues.legend(loc="upper right")
+    return figure
+
+
 FIGURES: Mapping[str, Callable[[], Figure]] = MappingProxyType(
-    {"none": draw_none, "add": draw_add, "mult": draw_mult, "hybrid": draw_hybrid}
+    {
+        "none": draw_none,
+        "add": draw_add,
+        "mult": draw_mult,
+        "hybrid": draw_hybrid,
+        "label-rr": draw_label_rr,
+    }
 )
 
 

@@ -58,6 +58,7 @@ def cells(quick: bool) -> list[Cell]:
             )
             for eps in epsilons
         ]
+    found += [Cell("label-rr", {"mechanism": "label-rr", "epsilon": eps}) for eps in epsilons]
     found.append(Cell("hybrid", {"mechanism": "hybrid", "epsilon": 1.0}))
     return found
 

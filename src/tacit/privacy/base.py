@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from tacit.arrays import FloatArray, IntArray
+from tacit.arrays import FloatArray, IntArray, LabelArray
 from tacit.privacy.events import NonPrivate, PrivacyEvent
 from tacit.privacy.noise import LaplaceDraws
 from tacit.rng import Entropy
@@ -70,6 +70,10 @@ class Mechanism(Protocol):
 
 class GradientRelease(Mechanism, Protocol):
     """A mechanism that returns a masked gradient to Alice."""
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """What enters the gradient: the slope of the likelihood at each row's score."""
+        ...
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The gradient as it may leave Bob."""

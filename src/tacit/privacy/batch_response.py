@@ -29,11 +29,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy.special import gammaln, xlog1py, xlogy
 
-from tacit.arrays import BoolArray, FloatArray, IndexArray
+from tacit.arrays import BoolArray, FloatArray, IndexArray, LabelArray
 from tacit.errors import ConfigError
+from tacit.numerics.logistic import residue
 from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import BatchResponse, HiddenBatchGradient
-from tacit.privacy.noise import decaying_coins
+from tacit.privacy.noise import response_flips
 from tacit.rng import Entropy
 
 # A design whose response is almost never long enough would be redrawn forever.
@@ -269,7 +270,7 @@ def draw_batch(design: BatchDesign, columns: int, rows: int, entropy: Entropy) -
     """
     for redraws in range(_MOST_REDRAWS):
         subset, marks = _marked_subset(design, rows, entropy)
-        response = marks ^ _flips(design.epsilon, len(marks), entropy)
+        response = marks ^ response_flips(design.epsilon, len(marks), entropy)
         if np.count_nonzero(response) > columns:
             return HiddenBatch(subset, response, marks, redraws)
     raise ConfigError(
@@ -299,21 +300,6 @@ def _distinct(count: int, rows: int, entropy: Entropy) -> IndexArray:
     return np.fromiter(chosen, dtype=np.int64, count=count)
 
 
-def _flips(epsilon: float, count: int, entropy: Entropy) -> BoolArray:
-    """Bits that are 1 with probability ``1/(1+e^eps)``, exactly: [CanonneKS20]'s coins.
-
-    A fair coin proposes; a proposed 1 stands with probability ``exp(-eps)``, else all is repeated.
-    """
-    flips = np.zeros(count, dtype=bool)
-    going = np.arange(count)
-    while len(going):
-        proposed = (entropy.words(len(going)) & np.uint64(1)).astype(bool)
-        stands = decaying_coins(epsilon, len(going), entropy)
-        flips[going] = proposed & stands
-        going = going[proposed & ~stands]
-    return flips
-
-
 class Hybrid:
     """The paper's hybrid mechanism.
 
@@ -336,6 +322,10 @@ class Hybrid:
     def response_event(self) -> BatchResponse:
         """What telling RR(m) is."""
         return BatchResponse(self.design.epsilon)
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """The ordinary one."""
+        return residue(scores, labels)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The masked gradient as it is."""

@@ -116,6 +116,35 @@ class HiddenBatchGradient(PrivacyEvent):
     epsilon: float
 
 
+@dataclass(frozen=True, slots=True)
+class LabelResponse(PrivacyEvent):
+    """Labels were flipped, each with probability ``1 / (1 + e^epsilon)``: a release of them all.
+
+    What is computed from the flipped labels afterwards costs nothing more.
+    """
+
+    name = "label-response"
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlippedLabelGradient(PrivacyEvent):
+    """The gradient of a batch with flipped labels left Bob as it is.
+
+    It costs nothing beyond the ``LabelResponse`` of the same epsilon, which must have been paid.
+    """
+
+    name = "flipped-label-gradient"
+
+    epsilon: float
+
+    @property
+    def rests_on(self) -> LabelResponse:
+        """What the rows must have paid for before."""
+        return LabelResponse(self.epsilon)
+
+
 EVENTS: dict[str, type[PrivacyEvent]] = {
     each.name: each
     for each in (
@@ -126,5 +155,7 @@ EVENTS: dict[str, type[PrivacyEvent]] = {
         MeanOneFactor,
         BatchResponse,
         HiddenBatchGradient,
+        LabelResponse,
+        FlippedLabelGradient,
     )
 }

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import FloatArray, IndexArray, IntArray
-from tacit.errors import BudgetExceeded, ConfigError
+from tacit.errors import BudgetExceeded, ConfigError, PrivacyError
 from tacit.privacy.composition import label_epsilon
-from tacit.privacy.events import EVENTS, PrivacyEvent
+from tacit.privacy.events import EVENTS, FlippedLabelGradient, PrivacyEvent
 from tacit.privacy.prices import Price, price
 
 DEFAULT_DELTA = 1e-6
@@ -103,9 +103,11 @@ class Ledger:
 
         Raises:
             BudgetExceeded: A row would pay more than the budget; nothing was charged.
-            PrivacyError: The event has no known price.
+            PrivacyError: The event has no known price, or costs nothing because of another one
+                that the rows have not paid for.
         """
         price(event)
+        self._require_paid(event, rows)
         if not self.affords(event, rows):
             raise BudgetExceeded(
                 f"a release would take a label's epsilon above the budget of {self._budget:g}",
@@ -115,6 +117,13 @@ class Ledger:
         if event not in self._counts:
             self._counts[event] = np.zeros(self.rows, dtype=np.int64)
         self._counts[event][rows] += 1
+
+    def _require_paid(self, event: PrivacyEvent, rows: IndexArray) -> None:
+        if not isinstance(event, FlippedLabelGradient) or not len(rows):
+            return
+        paid = self._counts.get(event.rests_on)
+        if paid is None or not paid[rows].all():
+            raise PrivacyError("a gradient of flipped labels was to leave, and no flip was charged")
 
     def taint(self, reason: str) -> None:
         """Notes that labels reach other rows' releases unprotected: every total is infinite."""

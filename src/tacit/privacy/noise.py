@@ -139,6 +139,26 @@ def decaying_coins(exponent: float, count: int, entropy: Entropy) -> BoolArray:
     return heads
 
 
+def response_flips(epsilon: float, count: int, entropy: Entropy) -> BoolArray:
+    """Bits that are 1 with probability ``1/(1+e^eps)``, exactly: [CanonneKS20]'s coins.
+
+    A fair coin proposes; a proposed 1 stands with probability ``exp(-eps)``, else all is repeated.
+
+    >>> from tacit.rng import KeyedEntropy
+    >>> flips = response_flips(1.0, 4000, KeyedEntropy.from_seed(1)).mean()
+    >>> bool(abs(flips - 1 / (1 + math.e)) < 0.03)
+    True
+    """
+    flips = np.zeros(count, dtype=bool)
+    going = np.arange(count)
+    while len(going):
+        proposed = (entropy.words(len(going)) & np.uint64(1)).astype(bool)
+        stands = decaying_coins(epsilon, len(going), entropy)
+        flips[going] = proposed & stands
+        going = going[proposed & ~stands]
+    return flips
+
+
 def geometric(count: int, entropy: Entropy) -> WordArray:
     """Unit draws: ``P(G >= g) = exp(-g / 2^56)``, exactly.
 

@@ -10,6 +10,9 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``mult mean-one``: Laplace of scale ``s|c|`` about c, cut at ±b2. For ``b2 >= 1`` the worst output
   is ``z = b1`` for a residue of -1 against b1, or the atom at b2 for -b1 against 1; below that an
   upper bound stands: ``(1 + b2/|c|)/s`` and ``ln(1/|c|)`` bound the terms one by one.
+- ``label-rr``: a label is told as it is with probability ``e^eps/(1+e^eps)`` and flipped otherwise,
+  once: ``eps``, for the residue too, which is one of two numbers at any score. Gradients of the
+  flipped labels are computed from what was paid for and cost nothing.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
 The label's price is the worst over all scores, except for ``add``, where it is the same at each.
@@ -32,7 +35,9 @@ from tacit.errors import PrivacyError
 from tacit.privacy.events import (
     AdditiveNoise,
     BatchResponse,
+    FlippedLabelGradient,
     HiddenBatchGradient,
+    LabelResponse,
     MeanOneFactor,
     MultiplicativeNoise,
     NonPrivate,
@@ -77,6 +82,10 @@ def price(event: PrivacyEvent) -> Price:
             true = math.inf
         case BatchResponse(epsilon):
             return Price(epsilon, 0.0, 0.0)
+        case LabelResponse(epsilon):
+            return Price(epsilon, epsilon, epsilon)
+        case FlippedLabelGradient():
+            return Price(0.0, 0.0, 0.0)
         case _:
             raise PrivacyError(f"no price is known for the event {type(event).__name__}")
     return Price(event.epsilon, true, true)

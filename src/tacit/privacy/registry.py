@@ -17,7 +17,8 @@ from tacit.errors import ConfigError, nearest
 from tacit.privacy.additive import Additive
 from tacit.privacy.base import Mechanism
 from tacit.privacy.batch_response import BatchDesign, Hybrid
-from tacit.privacy.events import AdditiveNoise
+from tacit.privacy.events import AdditiveNoise, LabelResponse
+from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.multiplicative import VARIANTS
 from tacit.privacy.unprotected import Unprotected
 
@@ -56,12 +57,24 @@ def _make_hybrid(agreed: Agreement) -> Mechanism:
     return Hybrid(BatchDesign.of(agreed.batch_size, epsilon, subset))
 
 
+def _make_label_rr(agreed: Agreement) -> Mechanism:
+    epsilon, over = _given(agreed, "epsilon"), _given(agreed, "over")
+    if over not in MECHANISMS:
+        raise ConfigError(
+            f"label-rr cannot run over {over}: there is no such mechanism",
+            where="--over",
+            hint="use --over none",
+        )
+    return FlippedLabels(LabelResponse(epsilon), MECHANISMS[over].make(agreed))
+
+
 MECHANISMS: Mapping[str, Entry] = MappingProxyType(
     {
         "none": Entry(lambda agreed: Unprotected()),
         "add": Entry(_make_add, ("epsilon", *_NOISY), _NOISY),
         "mult": Entry(_make_mult, ("epsilon", *_FACTOR, *_NOISY), {**_FACTOR, **_NOISY}),
         "hybrid": Entry(_make_hybrid, ("epsilon", "subset_size"), {"epsilon": 1.0}),
+        "label-rr": Entry(_make_label_rr, ("epsilon", "over"), {"over": "none"}),
     }
 )
 
@@ -80,8 +93,8 @@ def _given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's
     return value
 
 
-def entry(name: str) -> Entry:
-    """How a mechanism is made.
+def entry(name: str, over: str | None = None) -> Entry:
+    """How a mechanism is made; one that runs over another takes that one's settings too.
 
     >>> entry("add").takes
     ('epsilon', 'noise', 'bob_update')
@@ -93,7 +106,12 @@ def entry(name: str) -> Entry:
         raise ConfigError(
             f"unknown mechanism {name}", where="--mechanism", hint=nearest(name, MECHANISMS)
         )
-    return MECHANISMS[name]
+    found = MECHANISMS[name]
+    beneath = MECHANISMS.get(over or "") if "over" in found.takes else None
+    if beneath is None:
+        return found
+    defaults = {**beneath.defaults, **found.defaults}
+    return Entry(found.make, (*found.takes, *beneath.takes), defaults)
 
 
 def mechanism(agreement: Agreement) -> Mechanism:

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from tacit.arrays import FloatArray, LabelArray
+from tacit.numerics.logistic import residue
 from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import NonPrivate
 from tacit.rng import Entropy
@@ -21,6 +23,10 @@ class Unprotected:
     encrypts = True
     assumption = "no protection: Alice sees the gradient of every batch"
     event = NonPrivate()
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """The ordinary one."""
+        return residue(scores, labels)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The value as it is."""

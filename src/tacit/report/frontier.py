@@ -21,6 +21,7 @@ _LOOKS = {
     "mult one-sided": ("#d55e00", "^"),
     "mult mean-one": ("#e69f00", "D"),
     "hybrid": ("#cc79a7", "P"),
+    "label-rr": ("#56b4e9", "*"),
 }
 _OTHER = ("#009e73", "X")
 

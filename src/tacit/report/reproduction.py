@@ -142,6 +142,78 @@ def recovery(record: Record) -> RenderableType:
     return Group(table, Text(note, style="dim"))
 
 
+def labels(record: Record) -> RenderableType:
+    """``label-rr`` against ``add`` at the same total, and the two losses."""
+    parts: list[RenderableType] = []
+    for reference in record["references"]:
+        table = Table(
+            title=f"{reference['dataset']}: no noise {percent(reference['accuracy'])} %, AUC "
+            f"{percent(reference['auc'])} %; the commoner label is "
+            f"{percent(reference['commoner_label'])} %",
+            title_justify="left",
+        )
+        table.add_column("")
+        for heading in ("total", "epochs", "rate", "accuracy %", "AUC %", "95 %", "told %", "95 %"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column("at most", justify="right")
+        for row in record["rows"]:
+            if row["dataset"] == reference["dataset"]:
+                table.add_row(
+                    row["mechanism"],
+                    f"{row['label_epsilon_total']:g}",
+                    f"{row['epochs']}",
+                    f"{row['learning_rate']:g}",
+                    percent(row["accuracy"]),
+                    percent(row["auc"]),
+                    _range(row, "auc"),
+                    percent(row["told"]),
+                    _range(row, "told"),
+                    percent(row["ceiling"]),
+                )
+        parts.append(table)
+    note = (
+        "  The same total label epsilon; epochs and rate that did best on validation rows.\n"
+        f"  Means and intervals over seeds of noise ({_seeds(record)}); split by seed "
+        f"{record['seed']}.\n"
+        "  Told: right guesses at coin labels. At most: what the total allows anyone."
+    )
+    absent = [Text(f"  {name} is not here: left out", "yellow") for name in record["missing"]]
+    return Group(*parts, Text(note, style="dim"), *absent, _runaway(record))
+
+
+def _seeds(record: Record) -> str:
+    return " or ".join(str(each) for each in sorted({row["seeds"] for row in record["rows"]}))
+
+
+def _range(row: Record, name: str) -> str:
+    return f"{percent(row[f'{name}_low'], 0)} – {percent(row[f'{name}_high'], 0)}"
+
+
+def _runaway(record: Record) -> RenderableType:
+    table = Table(
+        title="The same flipped labels of breast-cancer under two losses", title_justify="left"
+    )
+    table.add_column("loss")
+    for heading in ("epsilon", "epochs", "largest weight", "its value", "accuracy %", "AUC %"):
+        table.add_column(heading, justify="right")
+    last = None
+    for row in record["runaway"]:
+        name = (row["loss_name"], row["epsilon"])
+        if last not in (None, name):
+            table.add_section()
+        last = name
+        table.add_row(
+            row["loss_name"],
+            f"{row['epsilon']:g}",
+            f"{row['epochs']}",
+            f"{row['largest_weight']:.2f}",
+            f"{row['loss']:.3f}",
+            percent(row["accuracy"]),
+            percent(row["auc"]),
+        )
+    return table
+
+
 def _claim(row: Record) -> Text:
     """What is left of the claim: refuted by samples, false by its closed form, or true."""
     if row["refuted"]:

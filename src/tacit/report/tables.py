@@ -203,6 +203,11 @@ def _preflight_facts(facts: Record) -> list[tuple[str, str]]:
             f"{_epsilon(facts['label_epsilon_per_release'])} per release, "
             f"{_epsilon(facts['label_epsilon_total'])} in all",
         ),
+        (
+            "best possible guess",
+            f"right about {percent(facts['attack_ceiling'])} % of labels at even odds, at most: "
+            "the bound of that epsilon on any attack",
+        ),
     ]
     if "sparsity" in facts:
         lines.append(
@@ -407,7 +412,8 @@ def _privacy(record: Record) -> list[tuple[str, str]]:
         (
             "privacy of a label",
             f"{_epsilon(ledger['label_epsilon_total'])} after {ledger['releases_per_row']} "
-            f"releases per row: {ledger['assumption']}",
+            f"release{'' if ledger['releases_per_row'] == 1 else 's'} per row: "
+            f"{ledger['assumption']}",
         )
     ]
     if ledger["label_epsilon_per_release"] != "inf":

@@ -34,7 +34,7 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
             lacks a setting or cannot be had with these.
         BudgetExceeded: The budget does not pay for a single release.
     """
-    used = entry(settings.mechanism)
+    used = entry(settings.mechanism, settings.over)
     filled = {**_protection(settings, used, columns, rows)}
     common = Agreement.model_fields.keys() & Settings.model_fields.keys()
     shared = {name: getattr(settings, name) for name in common}
@@ -55,7 +55,7 @@ def unused(settings: Settings) -> tuple[str, ...]:
     >>> unused(Settings(mechanism="none", epsilon=1.0))
     ('none does not use epsilon',)
     """
-    takes = {*entry(settings.mechanism).takes}
+    takes = {*entry(settings.mechanism, settings.over).takes}
     if "subset_size" in takes:
         takes.add("l_rr")
     given = [

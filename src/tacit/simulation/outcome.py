@@ -8,11 +8,13 @@ from statistics import fmean
 from typing import Any
 
 from tacit.arrays import FloatArray, IndexArray
-from tacit.config import Settings
+from tacit.config import Agreement, Settings
 from tacit.data.split import VerticalData
 from tacit.numerics.metrics import Metrics
 from tacit.privacy.batch_response import BatchDesign, acceptance, conditioning
+from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.ledger import Statement
+from tacit.privacy.registry import mechanism
 from tacit.protocol.terms import Terms
 from tacit.runtime.transcript import Transcript
 from tacit.simulation.agree import unused
@@ -104,6 +106,7 @@ class Outcome:
             "b1": agreement.b1,
             "b2": agreement.b2,
             "bob_update": agreement.bob_update,
+            "over": agreement.over,
             "budget": self.settings.budget,
             "scheme": agreement.scheme,
             "key_bits": agreement.key_bits,
@@ -131,5 +134,17 @@ class Outcome:
             "bytes_to_bob": self.traffic.to_bob,
             "ledger": self.ledger.to_dict(),
             "preparation": self.data.preparation.describe(),
-            "notes": [*self.data.notes, *unused(self.settings)],
+            "notes": [*self.data.notes, *unused(self.settings), *_worth(agreement)],
         }
+
+
+def _worth(agreement: Agreement) -> list[str]:
+    """What a flipped label tells, where labels are flipped: attacks reach that and not chance."""
+    method = mechanism(agreement)
+    if not isinstance(method, FlippedLabels):
+        return []
+    share = f"{100 * method.keep:.2f} %"
+    return [
+        "what Alice can recover are flipped labels: each is the true one with probability "
+        f"{share}, so that attacks reach that and not chance"
+    ]

@@ -23,6 +23,7 @@ from tacit.privacy.registry import entry, mechanism
 from tacit.protocol.alice import predict as alice_predict
 from tacit.protocol.alice.registry import TRAININGS as ALICE
 from tacit.protocol.bob import predict as bob_predict
+from tacit.protocol.bob.labels import released_labels
 from tacit.protocol.bob.registry import TRAININGS as BOB
 from tacit.protocol.events import Event, Progress, Redrawn, Stopped
 from tacit.protocol.messages import Role
@@ -113,7 +114,7 @@ class _Run:
         alice = ALICE[method.conversation](self.data.alice_train, self.terms, self.coins.alice)
         bob = BOB[method.conversation](
             self.data.bob_train,
-            self.data.labels_train,
+            released_labels(self.data.labels_train, method, ledger, self.coins.bob),
             self.terms,
             method,
             ledger,

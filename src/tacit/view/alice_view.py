@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
+
+import numpy as np
 
 from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.config import Agreement
@@ -19,7 +21,7 @@ from tacit.data.tables import FeatureTable
 from tacit.errors import ConfigError, TranscriptError
 from tacit.numerics.batches import batch_count
 from tacit.numerics.logistic import sigmoid
-from tacit.privacy.base import Mechanism
+from tacit.privacy.base import GradientRelease, Mechanism
 from tacit.privacy.registry import mechanism
 from tacit.protocol.alice.registry import TRAININGS
 from tacit.protocol.codec import decode
@@ -148,6 +150,17 @@ class AliceView:
     def probabilities(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
         """The model's probabilities as far as Alice can tell them: exact where scores are known."""
         return sigmoid(self.features.values.take(rows, axis=0) @ weights)
+
+    def residues(self, rows: IndexArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The residues that these rows have with a label of 1, and those with a label of 0.
+
+        As far as Alice can tell them, like ``probabilities``. Where labels were flipped, it is the
+        flipped label of which she speaks here.
+        """
+        method = cast(GradientRelease, self.mechanism)
+        scores = self.features.values.take(rows, axis=0) @ weights
+        ones = np.ones(len(scores), dtype=np.int8)
+        return method.residue(scores, ones), method.residue(scores, 1 - ones)
 
     @cached_property
     def mechanism(self) -> Mechanism:

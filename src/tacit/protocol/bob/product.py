@@ -74,8 +74,9 @@ def released_product(
     # Before waiting, not after: Alice is at work on her product meanwhile.
     key.stock(columns, len(encoded), coins)
     masked = key.decrypt((yield from _answer(iteration, columns)), len(encoded))
-    ledger.charge(mechanism.event, rows)
     released = mechanism.release(masked, entropy.fork(f"noise {iteration}"))
+    # Exactly what leaves is what is charged, and before it leaves.
+    ledger.charge(released.event, rows)
     yield from send(RevealedGradient(iteration, released))
 
 

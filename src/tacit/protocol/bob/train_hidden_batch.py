@@ -12,7 +12,7 @@ import numpy as np
 from tacit.arrays import FloatArray, IntArray
 from tacit.crypto.base import SecretKey
 from tacit.data.tables import FeatureTable, LabelTable
-from tacit.numerics.logistic import gradient, residue
+from tacit.numerics.logistic import gradient
 from tacit.privacy.base import Released
 from tacit.privacy.batch_response import HiddenBatch, Hybrid, draw_batch
 from tacit.privacy.ledger import Ledger
@@ -78,7 +78,7 @@ def train(
         theirs = yield from receive_scores(iteration, len(batch.asked))
         true, mine = batch.asked[batch.true], features.values.take(batch.asked, axis=0)
         scores = require_finite(theirs + mine @ weights)[batch.true]
-        residues = residue(scores, labels.values[true]) if len(true) else scores
+        residues = mechanism.residue(scores, labels.values[true]) if len(true) else scores
         yield from released_product(
             key,
             _encoded(residues, batch, terms),

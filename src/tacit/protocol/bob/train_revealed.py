@@ -11,7 +11,7 @@ import numpy as np
 from tacit.arrays import FloatArray
 from tacit.crypto.base import SecretKey
 from tacit.data.tables import FeatureTable, LabelTable
-from tacit.numerics.logistic import gradient, residue
+from tacit.numerics.logistic import gradient
 from tacit.privacy.base import GradientRelease
 from tacit.privacy.ledger import Ledger
 from tacit.protocol.bob.batch_seed import agree_seed
@@ -67,7 +67,7 @@ def train(
         rows = features.values.take(batch.rows, axis=0)
         theirs = yield from receive_scores(batch.iteration, len(batch.rows))
         scores = require_finite(theirs + rows @ weights)
-        residues = residue(scores, labels.values[batch.rows])
+        residues = mechanism.residue(scores, labels.values[batch.rows])
         yield from released_product(
             key,
             grid.encode(residues, 0),

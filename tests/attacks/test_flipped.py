@@ -1,0 +1,120 @@
+"""Attacks on ``label-rr``: they recover flipped labels, and are right as often as these are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.attacks.base import LabelAttack, LabelGuess
+from tacit.attacks.exact_solve import ExactSolveAttack
+from tacit.attacks.flipped import about_labels
+from tacit.attacks.known_scores import KnownScoresAttack
+from tacit.attacks.least_squares import LeastSquaresAttack
+from tacit.attacks.linear import gradients
+from tacit.attacks.sparse import SparseAttack
+from tacit.attacks.stacking import StackingAttack, largest_gap
+from tacit.audit.runner import examine
+from tacit.data.tables import LabelTable
+from tacit.privacy.label_response import FlippedLabels
+from tacit.simulation.coins import Coins
+from tacit.view.alice_view import AliceView
+from tests.attacks.evidence import known_run, sits_at_chance
+from tests.privacy.odds import happens
+
+SEED = 5
+SOLVERS: tuple[LabelAttack, ...] = (
+    ExactSolveAttack(),
+    LeastSquaresAttack(),
+    SparseAttack(),
+    KnownScoresAttack(budget=5.0),
+    StackingAttack(),
+)
+
+
+def flipped_run(
+    epsilon: float, **options: object
+) -> tuple[AliceView, LabelTable, LabelTable, float]:
+    """A view, the truth, the flipped labels it rests on, and how often these are true."""
+    view, truth = known_run(mechanism="label-rr", epsilon=epsilon, permute_labels=True, **options)
+    method = view.mechanism
+    assert isinstance(method, FlippedLabels)
+    coins = Coins.for_seed(SEED).bob.fork("label response")
+    return view, truth, method.respond(truth, coins), method.keep
+
+
+def accuracy(guess: LabelGuess, labels: LabelTable) -> float:
+    return float(((guess.scores > 0) == (labels.values == 1)).mean())
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
+def test_where_batches_are_determined_every_flipped_label_is_recovered(attack, epsilon):
+    view, truth, flipped, keep = flipped_run(epsilon)
+    guess = attack.infer(view)
+    assert accuracy(guess, flipped) > 0.995
+    right = round(truth.rows * accuracy(guess, truth))
+    assert happens(right, truth.rows, keep)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize(
+    "attack", [KnownScoresAttack(budget=8.0), StackingAttack()], ids=lambda attack: attack.name
+)
+def test_larger_batches_are_solved_with_the_corrected_residues(attack, epsilon):
+    """48 rows by 30 columns: no batch is determined, ten epochs together are."""
+    view, _, flipped, _ = flipped_run(epsilon, batch_size=48)
+    guess = attack.infer(view)
+    assert accuracy(guess, flipped) > 0.99
+    assert (guess.scores[guess.certain] > 0).tolist() == (
+        flipped.values[guess.certain] == 1
+    ).tolist()
+    assert guess.certain.mean() > 0.5
+
+
+def test_the_views_two_residues_are_those_of_bobs_program():
+    view, _, flipped, _ = flipped_run(1.0)
+    scale = 2.0**view.agreement.residue_bits
+    for seen in gradients(view)[::40]:
+        one, zero = view.residues(seen.rows, seen.weights)
+        residues = np.where(flipped.values[seen.rows] == 1, one, zero)
+        steps = np.rint(residues * scale).astype(np.int64)
+        assert (steps @ view.encoded(seen.rows) == seen.gradient).all()
+    assert largest_gap(view) == pytest.approx(np.tanh(0.5))
+
+
+def test_without_flips_the_residues_are_the_ordinary_ones_and_a_guess_stays_as_it_is():
+    view, truth = known_run()
+    seen = gradients(view)[3]
+    f = view.probabilities(seen.rows, seen.weights)
+    one, zero = view.residues(seen.rows, seen.weights)
+    assert one.tolist() == (1.0 - f).tolist()
+    assert zero.tolist() == (0.0 - f).tolist()
+    guess = ExactSolveAttack().infer(view)
+    assert about_labels(guess, view) is guess
+    assert truth.rows == len(guess.scores)
+
+
+def test_the_audit_calls_no_label_certain_and_says_what_a_flipped_one_is_worth():
+    view, truth, flipped, keep = flipped_run(1.0)
+    found = examine(view, truth, attacks=SOLVERS)
+    for score in found.attacks:
+        assert score.decided == 0.0
+        assert score.decided_correct is None
+        assert f"{keep:.4f}" in score.remark
+    assert f"{truth.rows} flipped labels proven" in found.attacks[0].remark
+    assert [control.name for control in found.controls] == ["prior", "model-only"]
+    assert accuracy(found.guesses["exact-solve"], flipped) == 1.0
+
+
+@pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
+def test_against_labels_shuffled_after_the_run_it_sits_at_chance(attack):
+    view, truth, _, _ = flipped_run(1.0)
+    assert sits_at_chance(attack.infer(view), truth)
+
+
+@pytest.mark.parametrize("columns", ["half"])
+def test_where_bob_has_columns_the_equations_still_give_flipped_labels(columns):
+    view, truth, flipped, keep = flipped_run(1.0, alice_columns=columns, batch_size=12)
+    guess = ExactSolveAttack().infer(view)
+    assert accuracy(guess, flipped) > 0.99
+    assert happens(round(truth.rows * accuracy(guess, truth)), truth.rows, keep)

@@ -1,0 +1,230 @@
+"""``label-rr``: exact flips, one price whatever the epochs, and nothing true beyond them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.data.tables import LabelTable
+from tacit.errors import BudgetExceeded, PrivacyError
+from tacit.privacy import registry
+from tacit.privacy.events import FlippedLabelGradient, LabelResponse
+from tacit.privacy.label_response import FlippedLabels
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.noise import response_flips
+from tacit.privacy.prices import Price, price
+from tacit.privacy.registry import Entry
+from tacit.privacy.unprotected import Unprotected
+from tacit.protocol.bob.labels import released_labels
+from tacit.rng import KeyedEntropy
+from tests.privacy.odds import fits, happens
+from tests.protocol.parties import BOB, CLEAR, Tables, agreement, alice_program, bob_program, talk
+
+EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
+AGREED = agreement(mechanism="label-rr", epsilon=1.0, over="none")
+
+
+def method(epsilon: float) -> FlippedLabels:
+    return FlippedLabels(LabelResponse(epsilon), Unprotected())
+
+
+def coins(purpose: str) -> KeyedEntropy:
+    return KeyedEntropy.from_seed(77).fork(purpose)
+
+
+def run(**options: Any) -> tacit.api.TrainResult:
+    base = {"dataset": "breast-cancer", "mechanism": "label-rr", "scheme": "clear", "seed": 3}
+    return tacit.train(**{**base, "epsilon": 1.0, **options})
+
+
+# --- flips ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("label", [0, 1])
+def test_each_label_is_kept_with_its_exact_probability_with_false_alarm_rate_1e_minus_6(
+    epsilon, label
+):
+    size = 100_000
+    labels = LabelTable.of(np.full(size, label))
+    released = method(epsilon).respond(labels, coins(f"{epsilon} {label}"))
+    kept = int((released.values == label).sum())
+    assert happens(kept, size, math.exp(epsilon) / (1 + math.exp(epsilon)))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_flips_of_neighbours_are_independent_by_chi_square_with_false_alarm_rate_1e_minus_6(
+    epsilon,
+):
+    flips = response_flips(epsilon, 200_000, coins(f"pairs {epsilon}"))
+    flipped = 1 / (1 + math.exp(epsilon))
+    counts = np.bincount(2 * flips[::2] + flips[1::2], minlength=4)
+    once = flipped * (1 - flipped)
+    assert fits(counts, [(1 - flipped) ** 2, once, once, flipped**2])
+
+
+def test_the_ratio_of_the_two_probabilities_is_e_to_the_epsilon_exactly():
+    for epsilon in EPSILONS:
+        keep = method(epsilon).keep
+        assert math.log(keep / (1 - keep)) == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [60.0, 1e6, 1e30])
+def test_an_epsilon_that_is_no_protection_is_no_crash(epsilon):
+    labels = LabelTable.of([0, 1, 1, 0])
+    assert method(epsilon).respond(labels, coins("huge")) == labels
+
+
+def test_the_table_keeps_its_rows_and_hides_its_values():
+    labels = LabelTable.of([0, 1] * 50, ids=[f"r{place}" for place in range(100)])
+    released = method(0.1).respond(labels, coins("ids"))
+    assert released.ids == labels.ids
+    assert "<hidden>" in repr(released)
+    assert set(released.values.tolist()) == {0, 1}
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+def test_flipping_costs_epsilon_and_what_follows_nothing():
+    assert price(LabelResponse(0.7)) == Price(0.7, 0.7, 0.7)
+    assert price(FlippedLabelGradient(0.7)) == Price(0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 20])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
+def test_the_total_is_epsilon_whatever_the_number_of_epochs(epochs, epsilon):
+    ledger = run(epsilon=epsilon, epochs=epochs).to_dict()["ledger"]
+    assert ledger["releases_per_row"] == 1
+    for key in (
+        "claimed_epsilon_per_release",
+        "residue_epsilon_per_release",
+        "label_epsilon_per_release",
+        "residue_epsilon_total",
+        "label_epsilon_total",
+    ):
+        assert ledger[key] == epsilon
+    assert 0 < ledger["label_epsilon_total_delta"] <= epsilon
+    assert "true ones are used nowhere else" in ledger["assumption"]
+
+
+def test_flipping_again_spends_again():
+    labels, ledger = LabelTable.of([0, 1, 1]), Ledger(3, "test")
+    for _ in range(3):
+        released_labels(labels, method(0.5), ledger, coins("again"))
+    assert ledger.statement().label_epsilon_total == 1.5
+    assert ledger.statement().releases_per_row == 3
+
+
+def test_every_row_is_charged_before_anything_is_drawn_or_sent():
+    labels = LabelTable.of([0, 1, 1])
+    ledger = Ledger(3, "test", budget=0.5)
+    with pytest.raises(BudgetExceeded):
+        released_labels(labels, method(1.0), ledger, coins("budget"))
+    assert ledger.statement().releases_per_row == 0
+    with pytest.raises(BudgetExceeded):
+        run(epsilon=1.0, budget=0.5)
+    assert run(epsilon=1.0, budget=1.0).to_dict()["stopped"] is None
+
+
+def test_a_program_that_was_handed_labels_without_a_flip_sends_no_gradient():
+    tables = Tables.make()
+    with pytest.raises(PrivacyError, match="no flip was charged"):
+        talk(tables, AGREED)
+
+
+def test_a_flip_with_another_epsilon_does_not_pay_for_it():
+    ledger = Ledger(2, "test")
+    ledger.charge(LabelResponse(1.0), np.arange(2))
+    ledger.charge(FlippedLabelGradient(1.0), np.arange(2))
+    with pytest.raises(PrivacyError):
+        ledger.charge(FlippedLabelGradient(0.5), np.arange(2))
+    assert ledger.statement().label_epsilon_total == 1.0
+
+
+# --- the training --------------------------------------------------------------------------------
+
+
+def conversation(tables: Tables, released: LabelTable) -> list[tuple[str, bytes]]:
+    """Every frame of a training on these released labels."""
+    from tacit.runtime.pair import run_pair
+
+    ledger = Ledger(released.rows, "test")
+    ledger.charge(LabelResponse(1.0), np.arange(released.rows))
+    handed = Tables(tables.alice, tables.bob, released, tables.free)
+    frames: list[tuple[str, bytes]] = []
+    run_pair(
+        alice_program(handed, AGREED, CLEAR),
+        bob_program(handed, AGREED, CLEAR, ledger=ledger, coins=BOB),
+        tap=lambda sender, frame: frames.append((sender, frame)),
+    )
+    return frames
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_whole_conversation_is_a_function_of_the_released_labels(intercept):
+    """Also where Bob has columns and an intercept, whose weights learn from the same labels."""
+    tables = Tables.make(bob=2 if intercept else 0, intercept=intercept)
+    released = method(1.0).respond(tables.labels, coins("one"))
+    other = LabelTable(tables.labels.ids, 1 - tables.labels.values)
+    turned = Tables(tables.alice, tables.bob, other, tables.free)
+    assert conversation(tables, released) == conversation(turned, released)
+    assert conversation(tables, released) != conversation(
+        tables, LabelTable(released.ids, 1 - released.values)
+    )
+
+
+def test_without_flips_it_is_the_baseline_and_with_them_it_is_near_at_a_large_epsilon():
+    plain = tacit.train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=3)
+    huge = run(epsilon=60.0)
+    assert huge.weights["alice"].tobytes() == plain.weights["alice"].tobytes()
+    assert huge.to_dict()["test"] == plain.to_dict()["test"]
+
+
+def test_the_record_says_over_what_it_runs_and_states_no_bound_on_the_distance():
+    record = run().to_dict()
+    assert (record["mechanism"], record["epsilon"], record["over"]) == ("label-rr", 1.0, "none")
+    assert record["weight_bound"] is None
+    assert record["centralised"]["accuracy"] > 0.95
+    assert record["test"]["auc"] > 0.9
+
+
+@pytest.mark.parametrize("columns", ["half", 3])
+def test_it_trains_with_columns_at_bob_and_an_intercept(columns):
+    record = run(alice_columns=columns, intercept=True, epsilon=3.0).to_dict()
+    assert record["test"]["auc"] > 0.95
+    assert record["ledger"]["label_epsilon_total"] == 3.0
+
+
+def test_the_same_seed_flips_the_same_labels_and_another_does_not():
+    assert run().weights["alice"].tobytes() == run().weights["alice"].tobytes()
+    assert run().weights["alice"].tobytes() != run(seed=4).weights["alice"].tobytes()
+
+
+# --- over another conversation -------------------------------------------------------------------
+
+
+class Beneath:
+    """A mechanism with a conversation and a setting of its own."""
+
+    name = "sealed"
+    conversation = "of its own"
+    encrypts = True
+    assumption = "nothing is sent in clear"
+    event = LabelResponse(1.0)
+
+
+def test_it_takes_the_conversation_and_the_settings_of_what_it_runs_over(monkeypatch):
+    known = {**registry.MECHANISMS, "sealed": Entry(lambda _: Beneath(), ("b1",), {"b1": 0.5})}
+    monkeypatch.setattr(registry, "MECHANISMS", known)
+    made = registry.mechanism(AGREED.model_copy(update={"over": "sealed"}))
+    assert (made.name, made.conversation, made.encrypts) == ("label-rr", "of its own", True)
+    assert made.assumption.endswith("; besides, nothing is sent in clear")
+    assert registry.entry("label-rr", "sealed").takes == ("epsilon", "over", "b1")
+    assert registry.entry("label-rr", "sealed").defaults == {"over": "none", "b1": 0.5}
+    # What does not run over another is not concerned.
+    assert registry.entry("add", "sealed") == registry.MECHANISMS["add"]
