@@ -20,8 +20,6 @@ import pytest
 from tacit.party.config import PartyConfig
 from tacit.party.programs import alice_program, bob_program
 from tacit.party.run import Party, Watch
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.registry import mechanism
 from tacit.rng import KeyedEntropy
 from tacit.runtime.pair import run_pair
 from tacit.runtime.transcript import Transcript
@@ -170,10 +168,11 @@ def in_one_process(folder: Path) -> tuple[list[float], list[float], dict[str, An
         header = Transcript.load(folder / f"{role}.transcript").header
         sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
     (alice, hers), (bob, his) = sides["alice"], sides["bob"]
-    assert bob.tables.labels is not None
-    ledger = Ledger(bob.tables.labels.rows, mechanism(bob.terms.agreement).assumption)
+    labels, ledger = bob._paid_labels(None, his)
+    assert labels is not None
+    assert ledger is not None
     found = run_pair(
         alice_program(alice.tables, alice.terms, hers),
-        bob_program(bob.tables, bob.terms, ledger, his),
+        bob_program(bob.tables, labels, bob.terms, ledger, his),
     )
     return found[0].weights.tolist(), found[1].weights.tolist(), ledger.statement().to_dict()

@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
+from tacit.errors import ConfigError
 from tacit.party.config import PartyConfig
 from tacit.party.programs import alice_program, bob_program
 from tacit.party.run import Party, Watch
@@ -102,12 +103,14 @@ def in_process(folder: Path) -> tuple[float, int]:
         for role in ("alice", "bob")
     }
     alice, bob = sides["alice"], sides["bob"]
-    ledger = Ledger(bob.tables.train.rows, "")
+    labels, ledger = bob.tables.labels, Ledger(bob.tables.train.rows, "")
+    if labels is None:
+        raise ConfigError("Bob has no labels")
     coins = KeyedEntropy.from_seed(1)
     start = time.perf_counter()
     run_pair(
         alice_program(alice.tables, alice.terms, coins.fork("alice")),
-        bob_program(bob.tables, bob.terms, ledger, coins.fork("bob")),
+        bob_program(bob.tables, labels, bob.terms, ledger, coins.fork("bob")),
     )
     seconds = time.perf_counter() - start
     rows, agreed = bob.tables.train.rows, bob.terms.agreement

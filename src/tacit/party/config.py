@@ -96,6 +96,7 @@ class PrivacySection(_Checked):
 
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
+    flips: str = "bob.flips.json"
 
 
 class PartyConfig:
@@ -152,7 +153,8 @@ class PartyConfig:
         common = {
             name: value for name, value in self.agreed.items() if name in Settings.model_fields
         }
-        return Settings.of({**common, **self.privacy.model_dump()}).resolved()
+        limits = self.privacy.model_dump(include={"budget", "delta"})
+        return Settings.of({**common, **limits}).resolved()
 
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tacit.arrays import FloatArray
-from tacit.data.tables import FeatureTable
+from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import ConfigError
 from tacit.party.tables import PartyTables
 from tacit.privacy.ledger import Ledger
@@ -67,6 +67,7 @@ def alice_program(
 
 def bob_program(
     tables: PartyTables,
+    labels: LabelTable,
     terms: Terms,
     ledger: Ledger,
     entropy: Entropy,
@@ -74,17 +75,23 @@ def bob_program(
 ) -> Program[Result]:
     """Bob's whole part.
 
+    Args:
+        tables: His rows.
+        labels: What the training may use of their labels: true or flipped.
+        terms: The agreement in use.
+        ledger: Charged before every release.
+        entropy: His coins.
+        resume: Where to go on; None to begin.
+
     Raises:
         ConfigError: Held-out rows are to be looked at, and there are none.
     """
-    if tables.labels is None:
-        raise ConfigError("Bob has no labels")
     if resume is None:
         yield from compare_held_out("bob", tables.held_out)
     method = mechanism(terms.agreement)
     weights = yield from BOB[method.conversation](
         tables.train,
-        tables.labels,
+        labels,
         terms,
         method,
         ledger,

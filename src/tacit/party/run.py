@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tacit.config import Agreement
+from tacit.data.tables import LabelTable
 from tacit.errors import (
     AgreementError,
     PeerStopped,
@@ -33,8 +34,10 @@ from tacit.party.keep import Kept, state_folder
 from tacit.party.log import Figures, Log
 from tacit.party.programs import Result, alice_program, bob_program, dry_run
 from tacit.party.tables import PartyTables, load_tables
+from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism
+from tacit.protocol.bob.labels import released_labels
 from tacit.protocol.events import Event
 from tacit.protocol.handshake import PROTOCOL_VERSION
 from tacit.protocol.state import TrainingState
@@ -42,6 +45,7 @@ from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy, SystemEntropy
 from tacit.runtime.channel import Endpoint
+from tacit.runtime.flip_book import FlipBook
 from tacit.runtime.journal import NONCE_BYTES, Meta, Past, unchanged
 from tacit.runtime.link import DRY_RUN, Link, Patience
 from tacit.runtime.party import Rhythm, run_party, unheard
@@ -197,8 +201,8 @@ class Party:
         role, state = self.config.role, self.config.state
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         resume = None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"]))
-        ledger = self._ledger(body)
         coins = KeyedEntropy(past.meta.coins)
+        labels, ledger = self._paid_labels(body, coins)
         figures = Figures(
             self.config.path(self.config.output.metrics) if self.config.output.metrics else None,
             self.tables.labels,
@@ -223,7 +227,7 @@ class Party:
         with recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
             result = run_party(
                 role,
-                self._program(ledger, coins, resume),
+                self._program(labels, ledger, coins, resume),
                 link,
                 past,
                 journal=kept.journal,
@@ -248,22 +252,31 @@ class Party:
         }
 
     def _program(
-        self, ledger: Ledger | None, coins: KeyedEntropy, resume: TrainingState | None
+        self,
+        labels: LabelTable | None,
+        ledger: Ledger | None,
+        coins: KeyedEntropy,
+        resume: TrainingState | None,
     ) -> Program[Result]:
-        if ledger is None:
+        if labels is None or ledger is None:
             return alice_program(self.tables, self.terms, coins, resume)
-        return bob_program(self.tables, self.terms, ledger, coins, resume)
+        return bob_program(self.tables, labels, self.terms, ledger, coins, resume)
 
-    def _ledger(self, body: dict[str, Any] | None) -> Ledger | None:
-        """Bob's ledger, as it stood at the checkpoint."""
-        if self.tables.labels is None:
-            return None
-        limits = self.config.privacy
-        assumption = mechanism(self.terms.agreement).assumption
-        ledger = Ledger(self.tables.labels.rows, assumption, limits.budget, limits.delta)
+    def _paid_labels(
+        self, body: dict[str, Any] | None, coins: KeyedEntropy
+    ) -> tuple[LabelTable | None, Ledger | None]:
+        """The labels that Bob's training may use, and his ledger as it stood at the checkpoint."""
+        truth = self.tables.labels
+        if truth is None:
+            return None, None
+        limits, method = self.config.privacy, mechanism(self.terms.agreement)
+        ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
+        book = self.config.path(limits.flips)
+        respond = FlipBook(book, method).release if isinstance(method, FlippedLabels) else None
+        labels = released_labels(truth, method, ledger, coins, respond)
         if body is not None and body["ledger"] is not None:
             ledger.restore(body["ledger"])
-        return ledger
+        return labels, ledger
 
     def _share(
         self, result: Result, ledger: Ledger | None, link: Link, figures: Figures
