@@ -150,9 +150,9 @@ def test_exact_solve_is_certain_and_says_how_many_batches_it_solved():
     assert guess.remark == "29 of 29 batches determined"
 
 
-def test_a_residue_that_rounds_to_zero_has_no_sign_and_is_not_called_certain(plain):
-    """With seed 5 one row is scored so surely that its residue is below half a step of the grid."""
-    view, truth = plain
+def test_a_residue_that_rounds_to_zero_has_no_sign_and_is_not_called_certain():
+    """With seed 3 one row is scored so surely that its residue is below half a step of the grid."""
+    view, truth = run(seed=3)
     guess = ExactSolveAttack().infer(view)
     (row,) = np.flatnonzero(~guess.certain)
     batch = next(seen for seen in gradients(view) if row in seen.rows)

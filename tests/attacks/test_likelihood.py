@@ -79,7 +79,7 @@ def test_every_variant_of_multiplicative_noise_gives_labels_away(
         **MULT, dataset=dataset, noise=noise, variant=variant, permute_labels=permute_labels
     )
     found = judge("", LikelihoodAttack().infer(view), truth)
-    assert found.auc > {"printed": 0.84, "one-sided": 0.999, "mean-one": 0.97}[variant]
+    assert found.auc > {"printed": 0.8, "one-sided": 0.999, "mean-one": 0.97}[variant]
     if variant == "one-sided":
         assert found.decided > 0.98
     if found.decided:

@@ -65,7 +65,7 @@ def test_sits_at_chance_against_labels_shuffled_after_the_run(dataset):
 
 def test_a_residue_that_rounds_to_zero_hides_nothing():
     """exact-solve sees no sign there; the label is the residue plus the score."""
-    view, truth = known_run(epochs=3)
+    view, truth = known_run(epochs=3, seed=3)
     assert not ExactSolveAttack().infer(view).certain.all()
     found = judge("", StackingAttack().infer(view), truth)
     assert found.accuracy == found.decided == 1.0
