@@ -131,6 +131,9 @@ class Settings(_Checked):
     subset_size: PositiveInt | None = None
     l_rr: PositiveInt | None = None
     bob_update: BobUpdate | None = None
+    reveal: bool | None = None
+    dither: NonNegative | None = None
+    fresh_keys: bool | None = None
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
     scheme: str = "bfv"
@@ -219,6 +222,9 @@ class Agreement(_Checked):
     b2: Positive | None = None
     subset_size: PositiveInt | None = None
     bob_update: BobUpdate | None = None
+    reveal: bool | None = None
+    dither: NonNegative | None = None
+    fresh_keys: bool | None = None
     scheme: str
     key_bits: Annotated[int, Field(ge=0)]
     epochs: PositiveInt

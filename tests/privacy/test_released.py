@@ -12,6 +12,7 @@ from tacit.privacy.events import (
     EVENTS,
     AdditiveNoise,
     BatchResponse,
+    CiphertextsOnly,
     HiddenBatchGradient,
     MeanOneFactor,
     NonPrivate,
@@ -52,6 +53,7 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "multiplicative-mean-one": MeanOneFactor,
         "batch-response": BatchResponse,
         "hidden-batch-gradient": HiddenBatchGradient,
+        "ciphertexts-only": CiphertextsOnly,
     } == EVENTS
     assert all(kind.name == name for name, kind in EVENTS.items())
 

@@ -59,7 +59,9 @@ SHARED: dict[str, Any] = {
     "decay": _option(float, "How fast the schedule falls.", _MODEL),
     "l1": _option(float, "L1 penalty.", _MODEL),
     "l2": _option(float, "L2 penalty.", _MODEL),
-    "mechanism": _option(str, "What protects the labels: none, add, mult or hybrid.", _PROTECTION),
+    "mechanism": _option(
+        str, "What protects the labels: none, add, mult, hybrid or sealed.", _PROTECTION
+    ),
     "epsilon": _option(float, "The privacy parameter the paper names (hybrid: 1).", _PROTECTION),
     "noise": _option(
         str, "discrete (exact, on the grid) or continuous (as printed; leaky).", _PROTECTION
@@ -71,6 +73,15 @@ SHARED: dict[str, Any] = {
     "l_rr": _option(int, "hybrid: how many of them Alice scores, on average.", _PROTECTION),
     "bob_update": _option(
         str, "add, mult: Bob's own weights learn from released or true residues.", _PROTECTION
+    ),
+    "reveal": _option(
+        bool, "sealed: Bob reveals Alice's weights at the end: a release.", _PROTECTION, "--reveal"
+    ),
+    "dither": _option(
+        float, "sealed: noise up to this size that Alice adds to her scores (0).", _PROTECTION
+    ),
+    "fresh_keys": _option(
+        bool, "sealed: a new key for each of Bob's messages.", _PROTECTION, "--fresh-keys"
     ),
     "budget": _option(
         float, "Stop before a label's epsilon, summed over releases, exceeds this.", _PROTECTION

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from tacit.arrays import FloatArray, IntArray
+from tacit.arrays import FloatArray, IntArray, LabelArray
 from tacit.privacy.events import NonPrivate, PrivacyEvent
 from tacit.privacy.noise import LaplaceDraws
 from tacit.rng import Entropy
@@ -73,6 +73,14 @@ class GradientRelease(Mechanism, Protocol):
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The gradient as it may leave Bob."""
+        ...
+
+
+class SealedTraining(Mechanism, Protocol):
+    """A mechanism whose residues leave Bob under his key only."""
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """What is encrypted of each row: the slope of its log likelihood in the score."""
         ...
 
 

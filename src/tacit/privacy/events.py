@@ -116,6 +116,13 @@ class HiddenBatchGradient(PrivacyEvent):
     epsilon: float
 
 
+@dataclass(frozen=True, slots=True)
+class CiphertextsOnly(PrivacyEvent):
+    """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
+
+    name = "ciphertexts-only"
+
+
 EVENTS: dict[str, type[PrivacyEvent]] = {
     each.name: each
     for each in (
@@ -126,5 +133,6 @@ EVENTS: dict[str, type[PrivacyEvent]] = {
         MeanOneFactor,
         BatchResponse,
         HiddenBatchGradient,
+        CiphertextsOnly,
     )
 }

@@ -10,6 +10,7 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``mult mean-one``: Laplace of scale ``s|c|`` about c, cut at ±b2. For ``b2 >= 1`` the worst output
   is ``z = b1`` for a residue of -1 against b1, or the atom at b2 for -b1 against 1; below that an
   upper bound stands: ``(1 + b2/|c|)/s`` and ``ln(1/|c|)`` bound the terms one by one.
+- ``sealed``: nothing, against whoever cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
 The label's price is the worst over all scores, except for ``add``, where it is the same at each.
@@ -32,6 +33,7 @@ from tacit.errors import PrivacyError
 from tacit.privacy.events import (
     AdditiveNoise,
     BatchResponse,
+    CiphertextsOnly,
     HiddenBatchGradient,
     MeanOneFactor,
     MultiplicativeNoise,
@@ -65,6 +67,8 @@ def price(event: PrivacyEvent) -> Price:
         PrivacyError: The event is of a kind without a known price.
     """
     match event:
+        case CiphertextsOnly():
+            return Price(0.0, 0.0, 0.0)
         case NonPrivate():
             return Price(math.inf, math.inf, math.inf)
         case AdditiveNoise(epsilon):

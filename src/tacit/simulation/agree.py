@@ -23,6 +23,9 @@ PROTECTION = (
     "subset_size",
     "l_rr",
     "bob_update",
+    "reveal",
+    "dither",
+    "fresh_keys",
 )
 
 

@@ -68,6 +68,23 @@ class HiddenBatches:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedWeights:
+    """How ``sealed``'s numbers lie: digits, the bound on scores that fit, what Bob suspected.
+
+    ``suspected_wraps`` counts scores in the outer half of the range; Bob alone knows it.
+    """
+
+    modulus_bits: int
+    feature_bits: int
+    residue_bits: int
+    score_bound: float
+    suspected_wraps: int
+    reveal: bool
+    dither: float
+    fresh_keys: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One run: the two shares of the model, how good it is, and what it cost."""
 
@@ -82,6 +99,7 @@ class Outcome:
     iterations: int
     stopped: str | None
     hidden_batches: HiddenBatches | None
+    sealed: SharedWeights | None
     seconds: float
     traffic: Traffic
     ledger: Statement
@@ -116,6 +134,7 @@ class Outcome:
             "iterations": self.iterations,
             "stopped": self.stopped,
             "hidden_batches": None if self.hidden_batches is None else asdict(self.hidden_batches),
+            "sealed": None if self.sealed is None else asdict(self.sealed),
             "alice_columns": len(self.data.alice_train.columns),
             "bob_columns": len(self.data.bob_train.columns) - int(self.data.intercept),
             "intercept": self.data.intercept,

@@ -24,7 +24,7 @@ from tacit.protocol.alice import predict as alice_predict
 from tacit.protocol.alice.registry import TRAININGS as ALICE
 from tacit.protocol.bob import predict as bob_predict
 from tacit.protocol.bob.registry import TRAININGS as BOB
-from tacit.protocol.events import Event, Progress, Redrawn, Stopped
+from tacit.protocol.events import Event, Progress, Redrawn, ShareKept, Stopped, WrapsSuspected
 from tacit.protocol.messages import Role
 from tacit.protocol.terms import Terms
 from tacit.runtime.driver import Observer, Tap, ignore
@@ -35,6 +35,7 @@ from tacit.simulation.coins import Coins
 from tacit.simulation.outcome import HiddenBatches, Outcome, Traffic
 from tacit.simulation.record import footer_of, header_of
 from tacit.simulation.reference import compare
+from tacit.simulation.shared import Shared
 from tacit.simulation.source import arrange
 
 
@@ -85,18 +86,25 @@ class _Run:
         log = _Log(observe)
         (alice, bob), ledger, meter = self._converse(taps, log)
         seconds = time.perf_counter() - start
+        shared = Shared.of(log.shares, bob, terms, self.coins)
+        alice = alice if shared is None else shared.weights
         return Outcome(
             settings=self.settings,
             terms=terms,
             data=data,
             alice_weights=alice,
             bob_weights=bob,
-            train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
-            test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
+            train=_joint_metrics(
+                data.alice_train, data.bob_train, data.labels_train, alice, bob, shared
+            ),
+            test=_joint_metrics(
+                data.alice_test, data.bob_test, data.labels_test, alice, bob, shared
+            ),
             comparison=compare(data, terms, log.batches, np.concatenate([alice, bob])),
             iterations=len(log.batches),
             stopped=log.stopped,
             hidden_batches=self._hidden_batches(log),
+            sealed=None if shared is None else shared.describe(log.wraps),
             seconds=seconds,
             traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
             ledger=ledger.statement(),
@@ -145,6 +153,8 @@ class _Log:
         self._observe = observe
         self.batches: list[IndexArray] = []
         self.redraws = 0
+        self.wraps = 0
+        self.shares: dict[str, ShareKept] = {}
         self.stopped: str | None = None
 
     def __call__(self, event: Event) -> None:
@@ -153,6 +163,10 @@ class _Log:
                 self.batches.append(event.rows)
             case Redrawn():
                 self.redraws += event.draws
+            case ShareKept():
+                self.shares[event.role] = event
+            case WrapsSuspected():
+                self.wraps += event.scores
             case Stopped():
                 self.stopped = event.reason
         self._observe(event)
@@ -177,8 +191,11 @@ def _joint_metrics(
     labels: LabelTable,
     alice_weights: FloatArray,
     bob_weights: FloatArray,
+    shared: Shared | None,
 ) -> Metrics:
     """Scores rows by joint prediction, as two parties would."""
+    if shared is not None:
+        return evaluate(shared.predict(alice, bob), labels.values)
     _, scores = run_pair(
         alice_predict.predict(alice, alice_weights), bob_predict.predict(bob, bob_weights)
     )

@@ -111,6 +111,10 @@ class BfvPublicKey:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.below(self.modulus) for _ in range(length)))
 
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """The residues modulo the plaintext modulus."""
+        return Mask(tuple(value % self.modulus for value in residues.tolist()))
+
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as polynomials in NTT form, by answer and piece; None where all is zero.
 
