@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tacit.arrays import IntArray
 from tacit.crypto.base import Capacity, Mask, Wrapping
 from tacit.crypto.bfv.parameters import (
     LEAST_FAILURE_BITS,
@@ -15,8 +16,9 @@ from tacit.crypto.bfv.parameters import (
     WIDE,
     parameters_for,
 )
+from tacit.crypto.paillier import PaillierPublicKey
 from tacit.errors import CryptoError
-from tacit.rng import KeyedEntropy, SystemEntropy
+from tacit.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import SCHEMES, key_pair
 
 NAMES = list(SCHEMES)
@@ -24,7 +26,7 @@ RING = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=40)
 WIDE_RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=40)
 
 
-def oracle(matrix, vector, term, bits) -> list[int]:
+def oracle(matrix: IntArray, vector: IntArray, term: IntArray, bits: int) -> list[int]:
     half = 1 << (bits - 1)
     return [
         (sum(int(a) * int(b) for a, b in zip(row, vector, strict=True)) + int(c) + half)
@@ -34,7 +36,16 @@ def oracle(matrix, vector, term, bits) -> list[int]:
     ]
 
 
-def exchanged(name, ring, matrix, vector, term, coins, *, ahead=False):
+def exchanged(
+    name: str,
+    ring: Wrapping,
+    matrix: IntArray,
+    vector: IntArray,
+    term: IntArray,
+    coins: Entropy,
+    *,
+    ahead: bool = False,
+) -> IntArray:
     secret, public = key_pair(name, ring)
     mask, prepared = public.mask_of(term, coins), public.prepare(matrix)
     if ahead:
@@ -109,6 +120,7 @@ def test_pailliers_masks_are_the_residue_plus_a_multiple_of_the_modulus(bits):
     ring = Wrapping.of(bits, 16, 40)
     _, public = key_pair("paillier-small-key", ring)
     residues = ring.draw(200, KeyedEntropy.from_seed(2))
+    assert isinstance(public, PaillierPublicKey)
     masks = public.mask_of(residues, KeyedEntropy.from_seed(3)).values
     assert ring.residues(masks).tolist() == residues.tolist()
     multiples = [mask >> bits for mask in masks]

@@ -412,13 +412,13 @@ def test_crafted_answers_change_neither_kind_nor_length_nor_number_of_bobs_frame
     frames: dict[str, list[bytes]] = {}
     for who in ("honest", "crafted"):
         alice = alice_program(tables, agreed, scheme)
-        said: list[bytes] = []
+        said: list[tuple[str, bytes]] = []
         run_pair(
             garbled(alice, craft) if who == "crafted" else alice,
             bob_program(tables, agreed, scheme),
-            tap=lambda sender, frame, said=said: said.append(frame) if sender == "bob" else None,
+            tap=lambda *heard: said.append(heard),  # noqa: B023 - it is called before the next turn
         )
-        frames[who] = said
+        frames[who] = [frame for sender, frame in said if sender == "bob"]
     shapes = [[(frame[5], len(frame)) for frame in frames[who]] for who in frames]
     assert shapes[0] == shapes[1]
 
@@ -591,7 +591,8 @@ def test_bob_looks_at_held_out_rows_and_says_nothing_of_them():
     tables, new = Tables.make(rows=18, alice=4, bob=2, intercept=True), more_rows()
     agreed = sealed(epochs=3, evaluate="epoch")
     terms, method = Terms(agreed, ClearScheme()), mechanism_of(agreed)
-    ledger, found = Ledger(18, method.assumption), []
+    ledger = Ledger(18, method.assumption)
+    found: list[Event] = []
     frames: list[Message] = []
     _, bob = run_pair(
         ALICES["sealed"](tables.alice, terms, ALICE, held_out=new.alice),
