@@ -9,8 +9,8 @@ coefficient needs a mask.
 What does not depend on the peer's next message is made ahead by ``prepare`` and ``stock``:
 encryptions of zero and of masks, and the matrix as polynomials in NTT form.
 
-On the wire coefficients take 8 bytes modulo a 60-bit prime, 7 modulo a 56-bit one, 5 modulo a
-36-bit one and 3 modulo the special one. Lengths are checked by us, ranges by SEAL; nothing else
+On the wire coefficients take 8 bytes modulo a 60-bit prime, 7 modulo a 56-bit one, 3 modulo a
+24-bit one and the special one. Lengths are checked by us, ranges by SEAL; nothing else
 about a ciphertext can fail visibly.
 """
 

@@ -113,7 +113,7 @@ def _power(bits: tuple[int, ...]) -> float:
 
 
 NARROW = BfvParameters("narrow", kept=(60,))
-WIDE = BfvParameters("wide", kept=(36, 36))
+WIDE = BfvParameters("wide", kept=(60, 24))
 SETS = (NARROW, WIDE)
 
 
