@@ -55,6 +55,12 @@ def test_dither_moves_weights_and_hardly_the_accuracy():
     assert abs(found["test"]["accuracy"] - found["centralised"]["accuracy"]) < 0.02
 
 
+def test_a_scheme_that_hides_nothing_is_noted():
+    assert any("clear hides nothing" in note for note in record(dataset="breast-cancer")["notes"])
+    hidden = record(dataset="breast-cancer", scheme="bfv", epochs=1, batch_size=200)
+    assert not any("hides nothing" in note for note in hidden["notes"])
+
+
 def test_l1_is_refused_by_name():
     with pytest.raises(ConfigError, match="sealed has no L1 penalty") as raised:
         record(dataset="breast-cancer", l1=0.1)

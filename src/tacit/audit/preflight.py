@@ -229,7 +229,7 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     if not agreed.fresh_keys:
         found.append(
             "for Bob: against an Alice who does not keep to the protocol the encryption must be "
-            "funcCPA, which is believed of these schemes and not proven; --fresh-keys does without"
+            "funcCPA, which does not follow from IND-CPA; --fresh-keys does without"
         )
     if agreed.reveal:
         found.append(

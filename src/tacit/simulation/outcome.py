@@ -150,5 +150,12 @@ class Outcome:
             "bytes_to_bob": self.traffic.to_bob,
             "ledger": self.ledger.to_dict(),
             "preparation": self.data.preparation.describe(),
-            "notes": [*self.data.notes, *unused(self.settings)],
+            "notes": [*self.data.notes, *unused(self.settings), *self._unhidden()],
         }
+
+    def _unhidden(self) -> tuple[str, ...]:
+        """Said where the ledger rests on an encryption that this run did not have."""
+        if self.sealed is None or self.terms.scheme.protects:
+            return ()
+        name = self.terms.scheme.name
+        return (f"the ledger is that of a scheme that encrypts: {name} hides nothing",)
