@@ -2,14 +2,15 @@
 
 ::
 
-    features        2^fx                 X = round(x 2^fx)
+    features        2^fx                 X = x 2^fx, rounded at random
     residues        2^fr                 r' = round((rate / |B|) r 2^fr / c_(i+1))
     shared weights  2^(fx + fr)          W = sum of all X^T r',   w = c_i W / 2^(fx + fr)
     scores          2^(2 fx + fr)        X W,                     z = c_i X W / 2^(2 fx + fr)
 
 ``c_i = prod (1 - rate l2)`` over the iterations before i is the L2 penalty: shares hold ``w / c``,
 so that a step of the penalty is a change of the public c. Sums of integers are exact; the only
-roundings are those of features and residues.
+roundings are those of features and residues. A batch's features are rounded up or down at random
+(``Scales.rounded``), anew in each epoch.
 
 Only a score that does not fit wraps: ``|z| < c_T 2^(k - 1 - 2 fx - fr)`` is the bound that
 ``score_bound`` states. Weights fit whenever scores do, and shares are uniform and always fit.
@@ -33,6 +34,7 @@ from tacit.errors import ConfigError
 from tacit.numerics.batches import batch_count
 from tacit.numerics.fixedpoint import FixedPoint
 from tacit.numerics.schedule import LearningRate
+from tacit.rng import Entropy
 
 MODULI = (50, 59)
 ENOUGH = 10
@@ -91,6 +93,21 @@ class Scales:
     def feature_grid(self) -> FixedPoint:
         """The public scale of features."""
         return FixedPoint(self.feature_bits)
+
+    def rounded(self, rows: FloatArray, entropy: Entropy) -> FloatArray:
+        """A batch's features as whole numbers, each rounded up or down at random to its own mean.
+
+        Rounding to the nearest would be the same in every epoch, and its errors would add up;
+        these average out.
+
+        >>> from tacit.rng import KeyedEntropy
+        >>> scales = Scales(50, 1, 19, np.ones(1))
+        >>> set(scales.rounded(np.full((40, 1), 0.25), KeyedEntropy.from_seed(1)).ravel().tolist())
+        {0.0, 1.0}
+        """
+        scaled = rows * 2.0**self.feature_bits
+        scaled += entropy.uniform(rows.shape)
+        return np.floor(scaled, out=scaled)
 
     @property
     def weight_bits(self) -> int:

@@ -75,10 +75,11 @@ def train(
     for batch in plan.since(state.iteration):
         number = batch.iteration
         yield from emit(Boundary(state.at(number, state.weights, share=share)))
-        rows = scales.feature_grid.nearest(features.values.take(batch.rows, axis=0))
+        taken = features.values.take(batch.rows, axis=0)
+        rows = scales.rounded(taken, entropy.fork(f"rounding {number}"))
         yield from answer_scores(keys, scales, rows, share, number, entropy, dither)
-        taken = yield from _answer_step(keys, rows, number, entropy)
-        share = ring.centred(share - taken)
+        given = yield from _answer_step(keys, rows, number, entropy)
+        share = ring.centred(share - given)
         if held_out is not None and plan.ends_epoch(batch):
             coins = entropy.fork(f"held out {number}")
             yield from _score_held_out(keys, scales, held_out, share, size, coins)
