@@ -15,9 +15,9 @@ roundings are those of features and residues. A batch's features are rounded up 
 Only a score that does not fit wraps: ``|z| < c_T 2^(k - 1 - 2 fx - fr)`` is the bound that
 ``score_bound`` states. Weights fit whenever scores do, and shares are uniform and always fit.
 
-The digits: ``fx`` and ``fr - log2(|B| / rate)`` are p or more, the largest p that leaves room for
-scores of ``2^max(8, b + 2)``, b the bits of the largest feature. The smaller modulus serves where
-it gives ``ENOUGH`` digits, the larger one, which costs half as much again, where it does not.
+The digits: ``(rate / |B|) 2^fr`` is at least ``2^10``, and fx as large as leaves room for scores of
+``2^max(8, b + 2)``, b the bits of the largest feature. The smaller modulus serves where it gives
+features ``ENOUGH`` digits, the larger one, which costs half as much again, where it does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from tacit.numerics.schedule import LearningRate
 from tacit.rng import Entropy
 
 MODULI = (50, 59)
-ENOUGH = 10
+ENOUGH = 9
+RESIDUE_DIGITS = 10
 LEAST = 8
 _ROOM, _ROOM_ABOVE_FEATURES = 8, 2
 
@@ -74,12 +75,10 @@ class Scales:
         wanted = min(ENOUGH, agreed.feature_bits)
         for bits, least in zip(MODULI, (wanted, min(LEAST, wanted)), strict=True):
             free = bits - 1 - room
-            digits = min((free - spread) // 3, agreed.feature_bits)
+            digits = min((free - spread - RESIDUE_DIGITS) // 2, agreed.feature_bits)
             if digits >= least:
-                # What the residues' digits leave goes to the features, two bits for one.
-                fine = min((free - spread - digits) // 2, agreed.feature_bits)
-                whole = min(free - 2 * fine, spread + agreed.residue_bits)
-                return cls(bits, fine, whole, decay)
+                whole = min(free - 2 * digits, spread + agreed.residue_bits)
+                return cls(bits, digits, whole, decay)
         raise ConfigError(
             f"features up to 2^{magnitude_bits}, a step of 2^-{spread} per row and an L2 penalty "
             f"that shrinks weights to 2^-{_bits(1 / max(decay[-1], 1e-300))} leave fewer than "

@@ -86,7 +86,7 @@ class _Run:
         log = _Log(observe)
         (alice, bob), ledger, meter = self._converse(taps, log)
         seconds = time.perf_counter() - start
-        shared = Shared.of(log.shares, bob, terms, self.coins)
+        shared = Shared.of(log.shares)
         alice = alice if shared is None else shared.weights
         return Outcome(
             settings=self.settings,
@@ -94,17 +94,13 @@ class _Run:
             data=data,
             alice_weights=alice,
             bob_weights=bob,
-            train=_joint_metrics(
-                data.alice_train, data.bob_train, data.labels_train, alice, bob, shared
-            ),
-            test=_joint_metrics(
-                data.alice_test, data.bob_test, data.labels_test, alice, bob, shared
-            ),
+            train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
+            test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
             comparison=compare(data, terms, log.batches, np.concatenate([alice, bob])),
             iterations=len(log.batches),
             stopped=log.stopped,
             hidden_batches=self._hidden_batches(log),
-            sealed=None if shared is None else shared.describe(log.wraps),
+            sealed=None if shared is None else shared.describe(terms.agreement, log.wraps),
             seconds=seconds,
             traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
             ledger=ledger.statement(),
@@ -191,11 +187,8 @@ def _joint_metrics(
     labels: LabelTable,
     alice_weights: FloatArray,
     bob_weights: FloatArray,
-    shared: Shared | None,
 ) -> Metrics:
     """Scores rows by joint prediction, as two parties would."""
-    if shared is not None:
-        return evaluate(shared.predict(alice, bob), labels.values)
     _, scores = run_pair(
         alice_predict.predict(alice, alice_weights), bob_predict.predict(bob, bob_weights)
     )

@@ -1,7 +1,8 @@
-"""Weights that stay shared: a simulation has both shares at hand, and may put them together.
+"""Weights that stay shared: a simulation has both shares at hand, and puts them together.
 
-The weights that two shares make serve the comparison with centralised training. Metrics come from
-the joint prediction of the parties, under the training's own scheme, not from those weights.
+Neither party can. The weights that two shares make serve the comparison with centralised training
+and the metrics; the parties themselves predict from their shares (``predict_sealed``), with their
+features rounded.
 """
 
 from __future__ import annotations
@@ -10,62 +11,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tacit.arrays import FloatArray
-from tacit.data.tables import FeatureTable
-from tacit.protocol.alice import predict_sealed as alice_predict
-from tacit.protocol.bob import predict_sealed as bob_predict
+from tacit.config import Agreement
 from tacit.protocol.events import ShareKept
-from tacit.protocol.terms import Terms
-from tacit.runtime.pair import run_pair
-from tacit.simulation.coins import Coins
 from tacit.simulation.outcome import SharedWeights
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Both shares of Alice's weights, and Bob's own weights."""
+    """Both shares of Alice's weights."""
 
     alice: ShareKept
     bob: ShareKept
-    bob_weights: FloatArray
-    terms: Terms
-    coins: Coins
 
     @classmethod
-    def of(
-        cls, shares: Mapping[str, ShareKept], bob_weights: FloatArray, terms: Terms, coins: Coins
-    ) -> Shared | None:
+    def of(cls, shares: Mapping[str, ShareKept]) -> Shared | None:
         """Both shares, where the training left any."""
-        if not shares:
-            return None
-        return cls(shares["alice"], shares["bob"], bob_weights, terms, coins)
+        return cls(shares["alice"], shares["bob"]) if shares else None
 
     @property
     def weights(self) -> FloatArray:
         """Alice's weights, which neither party has."""
         return self.alice.scales.weights(self.alice.share, self.bob.share)
 
-    def predict(self, alice: FeatureTable, bob: FeatureTable) -> FloatArray:
-        """The scores of rows by the sealed conversation."""
-        purpose = f"predict {alice.ids.digest()}"
-        scales = self.alice.scales
-        _, scores = run_pair(
-            alice_predict.predict(
-                alice, self.alice.share, self.terms, scales, self.coins.alice.fork(purpose)
-            ),
-            bob_predict.predict(
-                bob,
-                self.bob_weights,
-                self.bob.share,
-                self.terms,
-                scales,
-                self.coins.bob.fork(purpose),
-            ),
-        )
-        return scores
-
-    def describe(self, suspected_wraps: int) -> SharedWeights:
+    def describe(self, agreed: Agreement, suspected_wraps: int) -> SharedWeights:
         """The scales of the run, for its record."""
-        scales, agreed = self.alice.scales, self.terms.agreement
+        scales = self.alice.scales
         return SharedWeights(
             modulus_bits=scales.modulus_bits,
             feature_bits=scales.feature_bits,
