@@ -164,6 +164,8 @@ CASES = (
     Case("a subset that is half marked", f"{PROTECTED} hybrid --batch-size 120 --l-rr 150"),
     Case("a subset larger than the rows", f"{PROTECTED} hybrid --l-rr 300"),
     Case("a response that is no coin", f"{PROTECTED} hybrid --epsilon 40"),
+    Case("an L1 penalty on shared weights", f"{PROTECTED} sealed --l1 0.1"),
+    Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9"),
     Case("an unknown scheme", f"{NAMED} --scheme pailier"),
     Case("a key size that is not offered", f"{NAMED} --key-bits 1024"),
     Case("an impossible setting", f"{NAMED} --epochs 0"),

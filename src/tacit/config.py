@@ -123,6 +123,9 @@ class Protection(_Checked):
     subset_size: PositiveInt | None = None
     bob_update: BobUpdate | None = None
     over: Over | None = None
+    reveal: bool | None = None
+    dither: NonNegative | None = None
+    fresh_keys: bool | None = None
 
 
 class Settings(Protection):

@@ -31,7 +31,7 @@ class ModelShare:
     Args:
         role: Whose side it is.
         columns: The prepared columns, in the order of the weights.
-        weights: One per column.
+        weights: One per column; where Alice's are shared she has none, and Bob has his own.
         preparation: What turns this side's raw columns into the prepared ones.
         agreement: What both sides had agreed on.
         session: The name of the session that trained it, the same on both sides.
@@ -40,6 +40,8 @@ class ModelShare:
         metrics: How good the model is, where this side knows it.
         ledger: What the labels paid, where this side knows it.
         notes: What is worth knowing.
+        share: This side's share of Alice's weights, where they are shared.
+        scales: The public scales of the shares.
     """
 
     role: str
@@ -53,6 +55,8 @@ class ModelShare:
     metrics: dict[str, Any] = field(default_factory=dict)
     ledger: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    share: tuple[int, ...] = field(default=(), repr=False)
+    scales: dict[str, Any] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """Writes the file, whole or not at all, for its owner's eyes only.
@@ -100,13 +104,15 @@ class ModelShare:
                 columns=tuple(found.pop("columns")),
                 preparation=Preparation.from_json(found.pop("preparation")),
                 notes=tuple(found.pop("notes")),
+                share=tuple(int(each) for each in found.pop("share")),
                 **found,
             )
         except (KeyError, TypeError, ValueError, ConfigError):
             raise FileError(
                 "the model file lacks a part, or has one too many", where=str(path)
             ) from None
-        if weights.shape != (len(share.columns),):
+        sealed_away = bool(share.share) and share.role == "alice" and not len(weights)
+        if weights.shape != (len(share.columns),) and not sealed_away:
             raise FileError("the model's weights do not fit its columns", where=str(path))
         return share
 

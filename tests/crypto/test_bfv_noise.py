@@ -15,10 +15,10 @@ import tenseal.sealapi as sealapi
 from scipy.stats import ks_2samp
 
 from tacit.arrays import FloatArray, IntArray
-from tacit.crypto.base import Capacity, Mask
+from tacit.crypto.base import Capacity, Mask, Wrapping
 from tacit.crypto.bfv.keys import BfvSecretKey
 from tacit.crypto.bfv.layout import Layout
-from tacit.crypto.bfv.parameters import DEGREE
+from tacit.crypto.bfv.parameters import DEGREE, parameters_for
 from tacit.rng import SystemEntropy
 from tests.crypto.bfv_noise import (
     Opened,
@@ -288,3 +288,34 @@ def test_a_mask_that_is_added_after_the_switch_is_caught():
 
 def test_a_mask_that_is_added_before_the_switch_is_not():
     assert abs(slope_on_the_masks_rounding(opened(CREDIT), 60, late=False)) < 5
+
+
+# Vectors of full range, and products that wrap
+
+WRAPPING = {
+    "narrow": Wrapping.of(modulus_bits=50, matrix_bits=16, terms=30),
+    "wide": Wrapping.of(modulus_bits=59, matrix_bits=20, terms=30),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+def test_noise_before_the_switch_is_within_its_bound_for_messages_of_full_range(name):
+    ring = WRAPPING[name]
+    bob = opened(ring)
+    matrix = np.full((32, ring.terms), 1 << ring.matrix_bits)
+    matrix[:, ::2] *= -1
+    bound = parameters_for(ring).noise(ring)
+    for vector in (ring.draw(ring.terms, COINS), np.full(ring.terms, -(1 << ring.vector_bits))):
+        assert np.abs(noise_after(bob, matrix, vector, dropped=0)).max() <= bound
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+def test_the_noise_of_answers_does_not_tell_whether_products_wrapped(name):
+    """False alarm: ``FALSE_ALARM``. Both samples have the same masks' distribution."""
+    ring = WRAPPING[name]
+    bob = opened(ring)
+    tiny, huge = tiny_and_huge(ring, 32)
+    still = noise_of_answers(bob, tiny, np.zeros(ring.terms, dtype=np.int64), 12)
+    wrapped = noise_of_answers(bob, huge, ring.draw(ring.terms, COINS), 12)
+    assert ks_2samp(still, wrapped).pvalue > FALSE_ALARM
+    assert np.abs(wrapped).max() < prod(kept_primes(bob.key)) / (2 * bob.key.public.modulus)

@@ -21,6 +21,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "add": {"mechanism": "add", "epsilon": 2.0},
     "mult": {"mechanism": "mult", "epsilon": 2.0, "variant": "mean-one"},
+    "sealed": {"mechanism": "sealed"},
     "label-rr": {"mechanism": "label-rr", "epsilon": 2.0},
     "hybrid": {"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16},
 }

@@ -12,6 +12,7 @@ from tacit.privacy.events import (
     EVENTS,
     AdditiveNoise,
     BatchResponse,
+    CiphertextsOnly,
     FlippedLabelGradient,
     HiddenBatchGradient,
     LabelResponse,
@@ -56,6 +57,7 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "hidden-batch-gradient": HiddenBatchGradient,
         "label-response": LabelResponse,
         "flipped-label-gradient": FlippedLabelGradient,
+        "ciphertexts-only": CiphertextsOnly,
     } == EVENTS
     assert all(kind.name == name for name, kind in EVENTS.items())
 

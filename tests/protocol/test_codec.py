@@ -54,7 +54,12 @@ from tacit.protocol.messages import (
     RealResidues,
     ResidueReply,
     RevealedGradient,
+    RevealedShare,
     RowNumbers,
+    SealedGradient,
+    SealedResidues,
+    SealedScores,
+    SealedWeights,
 )
 from tacit.protocol.steps import Program, send
 from tacit.runtime.driver import Driver
@@ -93,6 +98,11 @@ EXAMPLES: dict[str, Message] = {
     "BatchShare": BatchShare(PublicBytes(bytes(range(32)))),
     "EpochScores": EpochScores(9, np.array([0.5, -0.5])),
     "EpochVerdict": EpochVerdict(9, Released.unprotected(whole(1))),
+    "SealedWeights": SealedWeights(1, EncryptedVector(b"\xcc", 3)),
+    "SealedScores": SealedScores(1, EncryptedAnswer(b"\xdd", 4)),
+    "SealedResidues": SealedResidues(1, EncryptedVector(b"\xee", 4)),
+    "SealedGradient": SealedGradient(1, EncryptedAnswer(b"\xff", 3)),
+    "RevealedShare": RevealedShare(Released.unprotected(whole(-(2**49), 5))),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -143,6 +153,11 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     BatchShare: st.builds(BatchShare, blobs),
     EpochScores: st.builds(EpochScores, ints, scores),
     EpochVerdict: st.builds(EpochVerdict, ints, st.builds(Released, wholes, events)),
+    SealedWeights: st.builds(SealedWeights, ints, st.builds(EncryptedVector, blobs, lengths)),
+    SealedScores: st.builds(SealedScores, ints, st.builds(EncryptedAnswer, blobs, lengths)),
+    SealedResidues: st.builds(SealedResidues, ints, st.builds(EncryptedVector, blobs, lengths)),
+    SealedGradient: st.builds(SealedGradient, ints, st.builds(EncryptedAnswer, blobs, lengths)),
+    RevealedShare: st.builds(RevealedShare, st.builds(Released, wholes, events)),
 }
 messages = st.one_of(*STRATEGIES.values())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,9 @@ CHANGES = {
     "subset_size": 40,
     "bob_update": "released",
     "over": "none",
+    "reveal": True,
+    "dither": 0.5,
+    "fresh_keys": True,
     "scheme": "paillier",
     "key_bits": 2048,
     "epochs": 3,
@@ -98,6 +102,8 @@ CHANGES = {
     "minimum_batch": 2,
     "evaluate": "epoch",
     "patience": 3,
+    "held_out": 0.25,
+    "split_salt": "x",
     "learning_rate": 0.5,
     "schedule": "inverse",
     "decay": 0.125,
@@ -119,7 +125,7 @@ def test_a_setting_that_differs_is_named_with_both_values(key):
         answer_to(replace(ALIKE, terms=theirs))
     assert raised.value.message.count(" here, ") == 1
     assert f"differ: {key}: " in raised.value.message
-    shown = f'"{CHANGES[key]}"' if isinstance(CHANGES[key], str) else str(CHANGES[key])
+    shown = json.dumps(CHANGES[key])
     assert raised.value.message.endswith(f"here, {shown} there")
 
 

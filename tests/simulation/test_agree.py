@@ -23,6 +23,7 @@ EPSILONS: dict[str, dict[str, Any]] = {
     "mult": {"epsilon": 1.0},
     "hybrid": {},
     "label-rr": {"epsilon": 1.0},
+    "sealed": {},
 }
 
 
@@ -248,12 +249,16 @@ GIVEN: dict[str, Any] = {
     "subset_size": 111,
     "l_rr": 40,
     "bob_update": "released",
+    "reveal": True,
+    "dither": 0.5,
+    "fresh_keys": True,
 }
 USED: dict[str, set[str]] = {
     "none": set(),
     "add": {"epsilon", "noise", "bob_update"},
     "mult": {"epsilon", "noise", "bob_update", "variant", "b1", "b2"},
     "hybrid": {"epsilon", "subset_size", "l_rr"},
+    "sealed": {"reveal", "dither", "fresh_keys"},
 }
 
 

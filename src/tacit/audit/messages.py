@@ -28,6 +28,9 @@ from tacit.protocol.messages import (
     NoisyResidues,
     RealResidues,
     RevealedGradient,
+    RevealedShare,
+    SealedResidues,
+    SealedWeights,
 )
 from tacit.view.alice_view import AliceView
 
@@ -41,7 +44,14 @@ _PLAIN: dict[type[Message], str] = {
     NoisyResidues: "have each row's residue with noise, whose law she knows",
     RealResidues: "have each row's residue with noise; its last bits may tell more than its law",
     BudgetSpent: "know that the privacy budget is spent; it depends on counts alone",
+    RevealedShare: "add her own share and have her weights in clear: they depend on labels",
     HiddenBatchOffer: "know which rows may be in the batch; their residues are zero off the batch",
+}
+
+_ENCRYPTED: dict[type[Message], str] = {
+    EncryptedResidues: "every residue",
+    SealedWeights: "Bob's share of her weights, and with hers the weights",
+    SealedResidues: "every residue",
 }
 
 
@@ -79,13 +89,13 @@ def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], Message
     hidden = scheme(agreed.scheme).protects
 
     def entry(kind: type[Message], count: int, size: int) -> MessageEntry:
-        sealed = kind is EncryptedResidues
+        sealed = kind in _ENCRYPTED
         allows = _PLAIN.get(kind, "")
         if sealed:
             allows = (
                 "multiply it by her columns; read nothing without Bob's key"
                 if hidden
-                else "read every residue: the scheme clear hides nothing"
+                else f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
             )
         if kind is RevealedGradient and isinstance(view.mechanism, FlippedLabels):
             allows += "; its labels are flipped ones"

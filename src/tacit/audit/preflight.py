@@ -232,7 +232,9 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
         )
     if agreed.epochs > MOST_EPOCHS:
         found.append(f"only {MOST_EPOCHS} of {agreed.epochs} epochs were rehearsed")
-    if rehearsal.method.encrypts and not isinstance(rehearsal.method, FlippedLabels):
+    if rehearsal.method.conversation == "sealed":
+        found += _sealed_warnings(rehearsal)
+    elif rehearsal.method.encrypts and not isinstance(rehearsal.method, FlippedLabels):
         found.append(
             "for Bob: an Alice who does not keep to the protocol can have any value decrypted that "
             "she likes; the verdicts assume that she does"
@@ -240,3 +242,20 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     if agreed.noise == "continuous":
         found.append("floating-point noise can give labels away by its last bits: use discrete")
     return tuple(found)
+
+
+def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
+    """What the guarantee of sealed training rests on, and what voids it."""
+    agreed = rehearsal.terms.agreement
+    found = []
+    if not agreed.fresh_keys:
+        found.append(
+            "for Bob: against an Alice who does not keep to the protocol the encryption must be "
+            "funcCPA, which does not follow from IND-CPA; --fresh-keys does without"
+        )
+    if agreed.reveal:
+        found.append(
+            "for Bob: --reveal hands Alice's weights out at the end, which depend on labels; "
+            "an Alice who does not keep to the protocol may have had any label put into them"
+        )
+    return found

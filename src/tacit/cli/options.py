@@ -60,7 +60,7 @@ SHARED: dict[str, Any] = {
     "l1": _option(float, "L1 penalty.", _MODEL),
     "l2": _option(float, "L2 penalty.", _MODEL),
     "mechanism": _option(
-        str, "What protects the labels: none, add, mult, hybrid or label-rr.", _PROTECTION
+        str, "What protects the labels: none, add, mult, hybrid, sealed or label-rr.", _PROTECTION
     ),
     "epsilon": _option(float, "The privacy parameter the paper names (hybrid: 1).", _PROTECTION),
     "noise": _option(
@@ -76,6 +76,15 @@ SHARED: dict[str, Any] = {
     ),
     "over": _option(
         str, "label-rr: the conversation on the flipped labels: none or sealed.", _PROTECTION
+    ),
+    "reveal": _option(
+        bool, "sealed: Bob reveals Alice's weights at the end: a release.", _PROTECTION, "--reveal"
+    ),
+    "dither": _option(
+        float, "sealed: noise up to this size that Alice adds to her scores (0).", _PROTECTION
+    ),
+    "fresh_keys": _option(
+        bool, "sealed: a new key for each of Bob's messages.", _PROTECTION, "--fresh-keys"
     ),
     "budget": _option(
         float, "Stop before a label's epsilon, summed over releases, exceeds this.", _PROTECTION

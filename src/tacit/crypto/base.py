@@ -20,7 +20,9 @@ Stocking never changes a result; without it the same work is done when it is nee
 
 ``Capacity`` is the public size of a conversation: how many bits an exact product may have. Keys are
 made for a capacity, both sides know it, and a product that could exceed it is refused before
-anything is computed.
+anything is computed. ``Wrapping`` is its sister for values that are shared modulo ``2^k``: vectors
+are uniform there, products wrap, and nothing is out of range. The masks are then given
+(``PublicKey.mask_of``), and what Bob decrypts he reduces and keeps (``Wrapping.residues``).
 
 The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
 structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
@@ -87,6 +89,69 @@ class Capacity:
             raise CryptoError(
                 f"a matrix of shape {matrix.shape} where rows of 1 to {self.terms} fit"
             )
+
+
+MOST_MODULUS_BITS = 62
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapping(Capacity):
+    """Sums of products modulo ``t = 2^modulus_bits``, of vectors that may be anything modulo t.
+
+    A residue stands as the integer of its class in ``[-t/2, t/2)``; ``vector_bits`` is the size of
+    those, and ``product_bits`` that of a product before it is reduced.
+
+    **Guarantee.** All arithmetic is exact modulo t.
+
+    **Assumes.** Nothing about the values: a sum that wraps is right modulo t, and whether the
+    number that was meant has wrapped is the business of whoever chose t.
+
+    >>> ring = Wrapping.of(modulus_bits=8, matrix_bits=4, terms=3)
+    >>> ring.vector_bits, ring.product_bits
+    (7, 13)
+    >>> ring.centred(np.array([127, 128, -129, 300])).tolist()
+    [127, -128, 127, 44]
+    """
+
+    def __post_init__(self) -> None:
+        if self.matrix_bits < 1 or self.vector_bits < 1 or self.terms < 1:
+            raise CryptoError("wrapping products need a bit in either factor and at least one term")
+        if self.modulus_bits > MOST_MODULUS_BITS or self.matrix_bits >= self.vector_bits:
+            raise CryptoError(
+                f"a matrix of {self.matrix_bits} bits does not go with a modulus of "
+                f"2^{self.modulus_bits}"
+            )
+
+    @classmethod
+    def of(cls, modulus_bits: int, matrix_bits: int, terms: int) -> Wrapping:
+        """The sizes of products modulo a power of two."""
+        return cls(modulus_bits - 1, matrix_bits, terms)
+
+    @property
+    def modulus_bits(self) -> int:
+        """The modulus is two to this."""
+        return self.vector_bits + 1
+
+    def centred(self, values: IntArray) -> IntArray:
+        """Any integers, as residues."""
+        shift = np.int64(64 - self.modulus_bits)
+        reduced: IntArray = (values << shift) >> shift
+        return reduced
+
+    def residues(self, decrypted: tuple[int, ...]) -> IntArray:
+        """What an answer decrypts to, as residues."""
+        low = (1 << self.modulus_bits) - 1
+        return self.centred(np.array([entry & low for entry in decrypted], dtype=np.int64))
+
+    def product(self, matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
+        """``matrix @ vector`` modulo t, for a matrix of whole numbers."""
+        # 64-bit integers wrap modulo 2^64, of which t is a divisor.
+        summed: IntArray = np.einsum("ij,j->i", matrix.astype(np.int64, copy=False), vector)
+        return self.centred(summed)
+
+    def draw(self, count: int, entropy: Entropy) -> IntArray:
+        """Residues, each exactly uniform."""
+        return self.centred(entropy.words(count).view(np.int64))
 
 
 def _check_range(values: IntArray | FloatArray, bits: int, name: str) -> None:
@@ -159,6 +224,14 @@ class PublicKey(Protocol):
 
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
         """Fresh masks for one answer; may be drawn ahead of time."""
+        ...
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """Masks that add given residues: for a key whose capacity is ``Wrapping``.
+
+        Where the plaintexts are wider than the modulus, multiples of it that hide the product's own
+        are drawn and added.
+        """
         ...
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:

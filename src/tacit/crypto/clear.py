@@ -30,7 +30,8 @@ def exact_product(matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
     Up to 53 bits it runs in float64, where BLAS is. That is exact: the entries are whole numbers,
     every partial sum is a sum of some of a row's terms, in whatever order, block or fused step it
     arises, and so at most terms * max * max <= 2^53 in size; float64 represents every such whole
-    number, so no step ever rounds. Above, int64 arithmetic serves, which cannot wrap up to 62 bits.
+    number, so no step ever rounds. Above, int64 arithmetic serves, which cannot wrap up to 62 bits,
+    and beyond wraps modulo 2^64, of which a ``Wrapping`` capacity's modulus is a divisor.
 
     >>> exact_product(np.array([[2.0**26, -1.0]]), np.array([2**26, 1]))
     array([4503599627370495])
@@ -68,6 +69,10 @@ class ClearPublicKey:
         if length < 1:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.words(length).tolist()))
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """The residues modulo 2^64: nothing is hidden here."""
+        return Mask(tuple(residues.view(np.uint64).tolist()))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as reals where those are exact, else as it is.

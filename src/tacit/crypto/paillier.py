@@ -30,7 +30,14 @@ import numpy as np
 from gmpy2 import mpz
 
 from tacit.arrays import FloatArray, IntArray
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
+from tacit.crypto.base import (
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    Mask,
+    PreparedMatrix,
+    Wrapping,
+)
 from tacit.crypto.cores import on_all_cores
 from tacit.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
 from tacit.crypto.packing import Packing
@@ -101,6 +108,23 @@ class PaillierPublicKey:
             raise CryptoError(f"masks for {length} entries")
         bound = self.packing.mask_bound
         return Mask(tuple(entropy.below(bound) for _ in range(length)))
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """The residues plus multiples of the modulus, uniform over the whole range of a mask.
+
+        A slot then holds ``product + residue`` modulo t exactly, and its quotient by t is hidden to
+        within 2^-64: a shift of at most ``2^(product_bits + 1) / t`` steps against
+        ``2^(product_bits + 1 + 64) / t`` of them (``Packing``). The offset is a multiple of t.
+        """
+        ring = _wrapping(self.capacity)
+        modulus = 1 << ring.modulus_bits
+        multiples = self.packing.mask_bound >> ring.modulus_bits
+        return Mask(
+            tuple(
+                residue % modulus + modulus * entropy.below(multiples)
+                for residue in residues.tolist()
+            )
+        )
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as exponents, column by column and packed.
@@ -368,6 +392,12 @@ class PaillierScheme:
         if bits not in self.key_bits:
             offered = ", ".join(map(str, self.key_bits))
             raise CryptoError(f"{bits}-bit keys are not offered", hint=f"{self.name}: {offered}")
+
+
+def _wrapping(capacity: Capacity) -> Wrapping:
+    if not isinstance(capacity, Wrapping):
+        raise CryptoError("masks are given only where products wrap")
+    return capacity
 
 
 def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:

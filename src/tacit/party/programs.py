@@ -8,6 +8,7 @@
       Hello, PartialScores (training rows)      ->   Hello
       Hello, PartialScores (held-out rows)      ->   Hello
 
+Where weights are shared only the held-out rows are scored, from the shares.
 The held-out rows are compared before the training, so that a difference shows before the work and
 not after it. Only Bob learns scores, and what they are worth.
 """
@@ -15,6 +16,7 @@ not after it. Only Bob learns scores, and what they are worth.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable, LabelTable
@@ -23,14 +25,17 @@ from tacit.party.tables import PartyTables
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism
 from tacit.protocol.alice.predict import predict as alice_predict
+from tacit.protocol.alice.predict_sealed import predict as alice_sealed
 from tacit.protocol.alice.registry import TRAININGS as ALICE
 from tacit.protocol.bob.predict import predict as bob_predict
+from tacit.protocol.bob.predict_sealed import predict as bob_sealed
 from tacit.protocol.bob.registry import TRAININGS as BOB
+from tacit.protocol.events import ShareKept
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.held_out import HeldOut
-from tacit.protocol.messages import Hello, Role
+from tacit.protocol.messages import Hello, Message, Role
 from tacit.protocol.state import TrainingState
-from tacit.protocol.steps import Program
+from tacit.protocol.steps import Emit, Program
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
@@ -42,6 +47,7 @@ class Result:
     """What a party has at the end; scores are Bob's alone."""
 
     weights: FloatArray = field(repr=False)
+    kept: ShareKept | None = field(default=None, repr=False)
     train_scores: FloatArray | None = field(default=None, repr=False)
     held_out_scores: FloatArray | None = field(default=None, repr=False)
 
@@ -52,13 +58,21 @@ def alice_program(
     """Alice's whole part."""
     if resume is None:
         yield from compare_held_out("alice", tables.held_out)
-    weights = yield from ALICE[mechanism(terms.agreement).conversation](
+    shares: list[ShareKept] = []
+    training = ALICE[mechanism(terms.agreement).conversation](
         tables.train,
         terms,
         entropy,
         resume=resume,
         held_out=tables.held_out if terms.agreement.evaluate == "epoch" else None,
     )
+    weights = yield from _noting(training, shares)
+    if shares:
+        (kept,) = shares
+        if tables.held_out is not None:
+            coins = entropy.fork("held out")
+            yield from alice_sealed(tables.held_out, kept.share, terms, kept.scales, coins)
+        return Result(weights, kept)
     yield from alice_predict(tables.train, weights)
     if tables.held_out is not None:
         yield from alice_predict(tables.held_out, weights)
@@ -89,7 +103,8 @@ def bob_program(
     if resume is None:
         yield from compare_held_out("bob", tables.held_out)
     method = mechanism(terms.agreement)
-    weights = yield from BOB[method.conversation](
+    shares: list[ShareKept] = []
+    training = BOB[method.conversation](
         tables.train,
         labels,
         terms,
@@ -99,10 +114,38 @@ def bob_program(
         resume=resume,
         held_out=_watched(tables, terms),
     )
+    weights = yield from _noting(training, shares)
+    if shares:
+        return (yield from _sealed_result(tables, weights, shares[0], terms, entropy))
     train = yield from bob_predict(tables.train, weights)
     if tables.held_out is None:
-        return Result(weights, train)
-    return Result(weights, train, (yield from bob_predict(tables.held_out, weights)))
+        return Result(weights, None, train)
+    return Result(weights, None, train, (yield from bob_predict(tables.held_out, weights)))
+
+
+def _sealed_result(
+    tables: PartyTables, weights: FloatArray, kept: ShareKept, terms: Terms, entropy: Entropy
+) -> Program[Result]:
+    """Scores from shares, of held-out rows alone: each costs an encrypted product."""
+    if tables.held_out is None:
+        return Result(weights, kept)
+    scores = yield from bob_sealed(
+        tables.held_out, weights, kept.share, terms, kept.scales, entropy.fork("held out")
+    )
+    return Result(weights, kept, None, scores)
+
+
+def _noting(program: Program[FloatArray], shares: list[ShareKept]) -> Program[FloatArray]:
+    """The same program; a share that it leaves is noted."""
+    answer: Message | bytes | None = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as done:
+            return cast(FloatArray, done.value)
+        if isinstance(step, Emit) and isinstance(step.event, ShareKept):
+            shares.append(step.event)
+        answer = yield step
 
 
 def dry_run(role: Role, tables: PartyTables, terms: Terms, magnitude_bits: int) -> Program[Hello]:

@@ -301,6 +301,8 @@ class Party:
             metrics=metrics,
             ledger={} if ledger is None else dict(ledger.statement().to_dict()),
             notes=self.tables.notes,
+            share=() if result.kept is None else tuple(result.kept.share.tolist()),
+            scales={} if result.kept is None else result.kept.scales.to_json(),
         )
 
     def _recording(

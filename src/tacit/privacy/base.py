@@ -80,6 +80,14 @@ class GradientRelease(Mechanism, Protocol):
         ...
 
 
+class SealedTraining(Mechanism, Protocol):
+    """A mechanism whose residues leave Bob under his key only."""
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """What is encrypted of each row: the slope of its log likelihood in the score."""
+        ...
+
+
 class ResidueRelease(Mechanism, Protocol):
     """A mechanism that tells Alice each residue of a batch, with noise.
 

@@ -145,6 +145,13 @@ class FlippedLabelGradient(PrivacyEvent):
         return LabelResponse(self.epsilon)
 
 
+@dataclass(frozen=True, slots=True)
+class CiphertextsOnly(PrivacyEvent):
+    """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
+
+    name = "ciphertexts-only"
+
+
 EVENTS: dict[str, type[PrivacyEvent]] = {
     each.name: each
     for each in (
@@ -157,5 +164,6 @@ EVENTS: dict[str, type[PrivacyEvent]] = {
         HiddenBatchGradient,
         LabelResponse,
         FlippedLabelGradient,
+        CiphertextsOnly,
     )
 }

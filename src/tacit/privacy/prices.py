@@ -13,6 +13,7 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``label-rr``: a label is told as it is with probability ``e^eps/(1+e^eps)`` and flipped otherwise,
   once: ``eps``, for the residue too, which is one of two numbers at any score. Gradients of the
   flipped labels are computed from what was paid for and cost nothing.
+- ``sealed``: nothing, against whoever cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
 The label's price is the worst over all scores, except for ``add``, where it is the same at each.
@@ -35,6 +36,7 @@ from tacit.errors import PrivacyError
 from tacit.privacy.events import (
     AdditiveNoise,
     BatchResponse,
+    CiphertextsOnly,
     FlippedLabelGradient,
     HiddenBatchGradient,
     LabelResponse,
@@ -70,6 +72,8 @@ def price(event: PrivacyEvent) -> Price:
         PrivacyError: The event is of a kind without a known price.
     """
     match event:
+        case CiphertextsOnly():
+            return Price(0.0, 0.0, 0.0)
         case NonPrivate():
             return Price(math.inf, math.inf, math.inf)
         case AdditiveNoise(epsilon):

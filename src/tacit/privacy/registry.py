@@ -20,6 +20,7 @@ from tacit.privacy.batch_response import BatchDesign, Hybrid
 from tacit.privacy.events import AdditiveNoise, LabelResponse
 from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.multiplicative import VARIANTS
+from tacit.privacy.sealed import SEALED_DEFAULTS, Sealed
 from tacit.privacy.unprotected import Unprotected
 
 
@@ -74,6 +75,7 @@ MECHANISMS: Mapping[str, Entry] = MappingProxyType(
         "add": Entry(_make_add, ("epsilon", *_NOISY), _NOISY),
         "mult": Entry(_make_mult, ("epsilon", *_FACTOR, *_NOISY), {**_FACTOR, **_NOISY}),
         "hybrid": Entry(_make_hybrid, ("epsilon", "subset_size"), {"epsilon": 1.0}),
+        "sealed": Entry(Sealed.of, tuple(SEALED_DEFAULTS), SEALED_DEFAULTS),
         "label-rr": Entry(_make_label_rr, ("epsilon", "over"), {"over": "none"}),
     }
 )

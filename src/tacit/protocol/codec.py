@@ -50,7 +50,12 @@ from tacit.protocol.messages import (
     PublicBytes,
     RealResidues,
     RevealedGradient,
+    RevealedShare,
     RowNumbers,
+    SealedGradient,
+    SealedResidues,
+    SealedScores,
+    SealedWeights,
 )
 
 MAGIC = b"TACT"
@@ -74,6 +79,11 @@ MESSAGES: tuple[type[Message], ...] = (
     BatchShare,
     EpochScores,
     EpochVerdict,
+    SealedWeights,
+    SealedScores,
+    SealedResidues,
+    SealedGradient,
+    RevealedShare,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

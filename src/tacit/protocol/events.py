@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tacit.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from tacit.numerics.metrics import Metrics
 from tacit.privacy.events import PrivacyEvent
+from tacit.protocol.scales import Scales
 from tacit.protocol.state import TrainingState
 
 
@@ -71,6 +72,26 @@ class Stopped(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class WrapsSuspected(Event):
+    """So many of Bob's decrypted scores lie near the end of their range: some may have wrapped.
+
+    It depends on labels. Bob's program goes on as if nothing were, and only he may know.
+    """
+
+    iteration: int
+    scores: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareKept(Event):
+    """A training that leaves Alice's weights shared has ended; this side's share."""
+
+    role: Literal["alice", "bob"]
+    share: IntArray = field(repr=False)
+    scales: Scales
+
+
+@dataclass(frozen=True, slots=True)
 class Observation(Event):
     """Something Alice could note down; ``signal`` says in words what kind of thing it is."""
 
@@ -118,3 +139,12 @@ class ResiduesSeen(Observation):
     weights: FloatArray = field(repr=False)
     residues: FloatArray = field(repr=False)
     event: PrivacyEvent
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRevealed(Observation):
+    """Bob has told Alice his share of her weights: she has them in clear."""
+
+    signal = "her own weights in clear"
+
+    weights: FloatArray = field(repr=False)

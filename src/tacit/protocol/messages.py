@@ -192,3 +192,57 @@ class EpochVerdict(Message):
 
     iteration: int
     stop: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class SealedWeights(Message):
+    """Bob's share of Alice's weights under his key."""
+
+    code = 16
+    senders = ("bob",)
+
+    iteration: int
+    weights: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class SealedScores(Message):
+    """Alice's part of the scores, from both shares of her weights, under Bob's key."""
+
+    code = 17
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SealedResidues(Message):
+    """The batch's residues, times the step and divided by the rows, under Bob's key."""
+
+    code = 18
+    senders = ("bob",)
+
+    iteration: int
+    residues: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class SealedGradient(Message):
+    """``X_A^T r' + xi`` under Bob's key: he keeps what he decrypts, as his share of the step."""
+
+    code = 19
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RevealedShare(Message):
+    """Bob's share of Alice's weights in clear, after the last iteration: a release."""
+
+    code = 20
+    senders = ("bob",)
+
+    share: Released[IntArray]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.arrays import FloatArray
+from tacit.arrays import FloatArray, IntArray
 from tacit.errors import LocalProtocolError
 
 
@@ -29,6 +29,7 @@ class TrainingState:
         columns: How many columns the peer has.
         magnitude_bits: The size of the values that the key is made for.
         losses: The held-out losses so far, as Bob has them.
+        share: This party's share of Alice's weights, where they are shared.
     """
 
     iteration: int
@@ -38,13 +39,19 @@ class TrainingState:
     columns: int = 0
     magnitude_bits: int = 0
     losses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    share: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
     def at(
-        self, iteration: int, weights: FloatArray, losses: FloatArray | None = None
+        self,
+        iteration: int,
+        weights: FloatArray,
+        losses: FloatArray | None = None,
+        share: IntArray | None = None,
     ) -> TrainingState:
         """The same training, further on."""
         known = self.losses if losses is None else losses
-        return replace(self, iteration=iteration, weights=weights, losses=known)
+        held = self.share if share is None else share
+        return replace(self, iteration=iteration, weights=weights, losses=known, share=held)
 
     def to_bytes(self) -> bytes:
         """The state for a file; whoever reads it can go on, and read what was encrypted."""
@@ -56,6 +63,7 @@ class TrainingState:
             "columns": self.columns,
             "magnitude_bits": self.magnitude_bits,
             "losses": _hex(self.losses),
+            "share": self.share.astype("<i8").tobytes().hex(),
         }
         return json.dumps(values).encode()
 
@@ -81,6 +89,7 @@ class TrainingState:
                 columns=int(found["columns"]),
                 magnitude_bits=int(found["magnitude_bits"]),
                 losses=_floats(found["losses"]),
+                share=_integers(found["share"]),
             )
         except (KeyError, TypeError, ValueError):
             raise LocalProtocolError("these bytes are not the state of a training") from None
@@ -92,3 +101,7 @@ def _hex(values: FloatArray) -> str:
 
 def _floats(text: str) -> FloatArray:
     return np.frombuffer(bytes.fromhex(text), "<f8").astype(np.float64)
+
+
+def _integers(text: str) -> IntArray:
+    return np.frombuffer(bytes.fromhex(text), "<i8").astype(np.int64)

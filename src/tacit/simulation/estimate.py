@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from tacit.data.tables import FeatureTable
 from tacit.numerics.fixedpoint import magnitude_bits
 from tacit.privacy.batch_response import Hybrid
 from tacit.privacy.registry import mechanism
+from tacit.protocol.scales import Scales
 from tacit.protocol.terms import Terms
 from tacit.rng import KEY_BYTES, KeyedEntropy
 from tacit.simulation.agree import agree
@@ -60,6 +62,8 @@ def forecast(terms: Terms, features: FeatureTable) -> Estimate:
     method = mechanism(terms.agreement)
     if not method.encrypts:
         return _in_clear(terms, iterations)
+    if method.conversation == "sealed":
+        return _sealed(terms, features, iterations, coins)
     capacity = terms.capacity(magnitude_bits(features.largest), features.rows)
     pair = KeyPair.of(terms.scheme, terms.agreement.key_bits, capacity, coins)
     asked = round(method.design.asked_rows) if isinstance(method, Hybrid) else capacity.terms
@@ -75,6 +79,37 @@ def forecast(terms: Terms, features: FeatureTable) -> Estimate:
         bytes_to_alice=iterations * (trials[0].bytes_to_alice + masked + 2 * OVERHEAD_BYTES)
         + len(pair.public.to_bytes()),
         bytes_to_bob=iterations * (trials[0].bytes_to_bob + 8 * len(rows) + 2 * OVERHEAD_BYTES),
+    )
+
+
+def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedEntropy) -> Estimate:
+    """Two products an iteration: scores of the rows, and the step of the columns."""
+    agreed, size = terms.agreement, magnitude_bits(features.largest)
+    scales = Scales.of(agreed, features.rows, size)
+    ring = scales.ring(size, max(len(features.columns), terms.longest_batch))
+    pair = KeyPair.of(terms.scheme, agreed.key_bits, ring, coins)
+    rows = scales.feature_grid.rounded(features.values[: agreed.batch_size])
+    one = np.ones(1, dtype=np.int64)
+    trials = [
+        [pair.trial(matrix, one.repeat(matrix.shape[1]), coins) for matrix in (rows, rows.T)]
+        for _ in range(TRIALS)
+    ]
+    seconds = statistics.median(sum(t.seconds + t.ahead for t in both) for both in trials)
+    key = len(pair.public.to_bytes())
+    keys = 2 * iterations if agreed.fresh_keys else 1
+    if agreed.fresh_keys:
+        start = time.perf_counter()
+        KeyPair.of(terms.scheme, agreed.key_bits, ring, coins)
+        seconds += 2 * (time.perf_counter() - start)
+    to_alice, to_bob = (
+        sum(getattr(trial, name) for trial in trials[0])
+        for name in ("bytes_to_alice", "bytes_to_bob")
+    )
+    return Estimate(
+        iterations=iterations,
+        seconds=iterations * (seconds + 2 * OVERHEAD_SECONDS),
+        bytes_to_alice=iterations * (to_alice + 2 * OVERHEAD_BYTES) + keys * key,
+        bytes_to_bob=iterations * (to_bob + 2 * OVERHEAD_BYTES),
     )
 
 

@@ -70,6 +70,23 @@ class HiddenBatches:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedWeights:
+    """How ``sealed``'s numbers lie: digits, the bound on scores that fit, what Bob suspected.
+
+    ``suspected_wraps`` counts scores in the outer half of the range; Bob alone knows it.
+    """
+
+    modulus_bits: int
+    feature_bits: int
+    residue_bits: int
+    score_bound: float
+    suspected_wraps: int
+    reveal: bool
+    dither: float
+    fresh_keys: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """One run: the two shares of the model, how good it is, and what it cost."""
 
@@ -84,6 +101,7 @@ class Outcome:
     iterations: int
     stopped: str | None
     hidden_batches: HiddenBatches | None
+    sealed: SharedWeights | None
     seconds: float
     traffic: Traffic
     ledger: Statement
@@ -119,6 +137,7 @@ class Outcome:
             "iterations": self.iterations,
             "stopped": self.stopped,
             "hidden_batches": None if self.hidden_batches is None else asdict(self.hidden_batches),
+            "sealed": None if self.sealed is None else asdict(self.sealed),
             "alice_columns": len(self.data.alice_train.columns),
             "bob_columns": len(self.data.bob_train.columns) - int(self.data.intercept),
             "intercept": self.data.intercept,
@@ -134,14 +153,26 @@ class Outcome:
             "bytes_to_bob": self.traffic.to_bob,
             "ledger": self.ledger.to_dict(),
             "preparation": self.data.preparation.describe(),
-            "notes": [*self.data.notes, *unused(self.settings), *_worth(agreement)],
+            "notes": [
+                *self.data.notes,
+                *unused(self.settings),
+                *_worth(agreement),
+                *self._unhidden(),
+            ],
         }
+
+    def _unhidden(self) -> tuple[str, ...]:
+        """Said where the ledger rests on an encryption that this run did not have."""
+        if self.sealed is None or self.terms.scheme.protects:
+            return ()
+        name = self.terms.scheme.name
+        return (f"the ledger is that of a scheme that encrypts: {name} hides nothing",)
 
 
 def _worth(agreement: Agreement) -> list[str]:
     """What a flipped label tells, where labels are flipped: attacks reach that and not chance."""
     method = mechanism(agreement)
-    if not isinstance(method, FlippedLabels):
+    if not isinstance(method, FlippedLabels) or method.conversation == "sealed":
         return []
     share = f"{100 * method.keep:.2f} %"
     return [

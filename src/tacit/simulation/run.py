@@ -25,7 +25,7 @@ from tacit.protocol.alice.registry import TRAININGS as ALICE
 from tacit.protocol.bob import predict as bob_predict
 from tacit.protocol.bob.labels import released_labels
 from tacit.protocol.bob.registry import TRAININGS as BOB
-from tacit.protocol.events import Event, Progress, Redrawn, Stopped
+from tacit.protocol.events import Event, Progress, Redrawn, ShareKept, Stopped, WrapsSuspected
 from tacit.protocol.messages import Role
 from tacit.protocol.terms import Terms
 from tacit.runtime.driver import Observer, Tap, ignore
@@ -36,6 +36,7 @@ from tacit.simulation.coins import Coins
 from tacit.simulation.outcome import HiddenBatches, Outcome, Traffic
 from tacit.simulation.record import footer_of, header_of
 from tacit.simulation.reference import compare
+from tacit.simulation.shared import Shared
 from tacit.simulation.source import arrange
 
 
@@ -86,6 +87,8 @@ class _Run:
         log = _Log(observe)
         (alice, bob), ledger, meter = self._converse(taps, log)
         seconds = time.perf_counter() - start
+        shared = Shared.of(log.shares)
+        alice = alice if shared is None else shared.weights
         return Outcome(
             settings=self.settings,
             terms=terms,
@@ -98,6 +101,7 @@ class _Run:
             iterations=len(log.batches),
             stopped=log.stopped,
             hidden_batches=self._hidden_batches(log),
+            sealed=None if shared is None else shared.describe(terms.agreement, log.wraps),
             seconds=seconds,
             traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
             ledger=ledger.statement(),
@@ -146,6 +150,8 @@ class _Log:
         self._observe = observe
         self.batches: list[IndexArray] = []
         self.redraws = 0
+        self.wraps = 0
+        self.shares: dict[str, ShareKept] = {}
         self.stopped: str | None = None
 
     def __call__(self, event: Event) -> None:
@@ -154,6 +160,10 @@ class _Log:
                 self.batches.append(event.rows)
             case Redrawn():
                 self.redraws += event.draws
+            case ShareKept():
+                self.shares[event.role] = event
+            case WrapsSuspected():
+                self.wraps += event.scores
             case Stopped():
                 self.stopped = event.reason
         self._observe(event)

@@ -93,7 +93,9 @@ class AliceView:
     def signals(self) -> frozenset[Signal]:
         """What kinds of things Alice has or received."""
         seen = {Signal(event.signal) for event in self.observations.events}
-        return frozenset({Signal.FEATURES, Signal.WEIGHTS} | seen)
+        # Where her weights are shared she returns none.
+        own = {Signal.WEIGHTS} if len(self.observations.weights) else set()
+        return frozenset({Signal.FEATURES} | own | seen)
 
     @cached_property
     def observations(self) -> Observations:

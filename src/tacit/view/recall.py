@@ -37,6 +37,10 @@ class RecallKey:
         """The masks that were drawn then."""
         return self._key.draw_mask(length, entropy)
 
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """As many masks as there were: no product will be computed."""
+        return Mask(tuple([0] * len(residues)))
+
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix's shape: no product will be computed."""
         return PreparedMatrix.of(matrix, None)

@@ -9,8 +9,8 @@ coefficient needs a mask.
 What does not depend on the peer's next message is made ahead by ``prepare`` and ``stock``:
 encryptions of zero and of masks, and the matrix as polynomials in NTT form.
 
-On the wire coefficients take 8 bytes modulo a 60-bit prime, 7 modulo a 56-bit one, 5 modulo a
-36-bit one and 3 modulo the special one. Lengths are checked by us, ranges by SEAL; nothing else
+On the wire coefficients take 8 bytes modulo a 60-bit prime, 7 modulo a 56-bit one, 3 modulo a
+24-bit one and the special one. Lengths are checked by us, ranges by SEAL; nothing else
 about a ciphertext can fail visibly.
 """
 
@@ -110,6 +110,10 @@ class BfvPublicKey:
         if length < 1:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.below(self.modulus) for _ in range(length)))
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """The residues modulo the plaintext modulus."""
+        return Mask(tuple(value % self.modulus for value in residues.tolist()))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as polynomials in NTT form, by answer and piece; None where all is zero.

@@ -21,6 +21,11 @@ centred binomial with 42 coin tosses (variance proxy 21/2); the entries of ``X e
 most N of them with factors of at most 2^matrix_bits, and exceed ``TAIL sqrt(21/2 N) 2^matrix_bits``
 with probability below 2 exp(-TAIL^2/2), below 2^-100 for TAIL = 12. Rounding a message to the grid
 of q/t adds at most half of the sum of the factors' sizes, ``N 2^matrix_bits / 2``.
+
+**Messages of full range** (``Wrapping``). E does not depend on the message: a message m stands as
+``q m/t`` rounded, not as m times a rounded q/t, so that ``X (q/t) m`` and ``(q/t) (X m mod t)``
+differ by a multiple of q, which is nothing. Both bounds hold for vectors that are uniform modulo t
+and products that wrap; a smaller multiple of q/t would have left ``(q mod t) floor(X m / t)``.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tacit.crypto.base import Capacity
+from tacit.crypto.base import Capacity, Wrapping
 from tacit.errors import CryptoError
 
 DEGREE = 8192
@@ -64,7 +69,9 @@ class BfvParameters:
         return (*self.kept, *self.dropped, self.special)
 
     def plain_modulus(self, capacity: Capacity) -> int:
-        """The smallest odd modulus that tells all products of the capacity apart."""
+        """The smallest odd modulus that tells all products of the capacity apart, or the agreed."""
+        if isinstance(capacity, Wrapping):
+            return 1 << capacity.modulus_bits
         return (1 << (capacity.product_bits + 1)) + 1
 
     def failure_bits(self, capacity: Capacity) -> float:
@@ -106,7 +113,7 @@ def _power(bits: tuple[int, ...]) -> float:
 
 
 NARROW = BfvParameters("narrow", kept=(60,))
-WIDE = BfvParameters("wide", kept=(36, 36))
+WIDE = BfvParameters("wide", kept=(60, 24))
 SETS = (NARROW, WIDE)
 
 
@@ -126,6 +133,12 @@ def parameters_for(capacity: Capacity) -> BfvParameters:
             and each.leak_bits(capacity, entries=1) >= LEAST_LEAK_BITS
         ):
             return each
+    if isinstance(capacity, Wrapping):
+        raise CryptoError(
+            f"a modulus of 2^{capacity.modulus_bits} with a matrix of {capacity.matrix_bits} bits "
+            "does not fit bfv, which holds 2^59",
+            hint="lower the fixed-point bits, clip the features, or use paillier",
+        )
     raise CryptoError(
         f"products of {capacity.product_bits} bits do not fit bfv, which holds 58",
         hint="lower the fixed-point bits, clip the features, use smaller batches, or use paillier",

@@ -24,6 +24,7 @@ import struct
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -74,6 +75,20 @@ class _MemoryFile:
             os.unlink(self._path)
 
 
+@lru_cache(maxsize=8)
+def _context(bits: tuple[int, ...], plain_modulus: int) -> tuple[Any, tuple[int, ...]]:
+    """SEAL's tables, which take longer to make than a key and are never changed, and the primes."""
+    chosen = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.BFV)
+    chosen.set_poly_modulus_degree(DEGREE)
+    primes = sealapi.CoeffModulus.Create(DEGREE, list(bits))
+    chosen.set_coeff_modulus(primes)
+    chosen.set_plain_modulus(sealapi.Modulus(plain_modulus))
+    context = sealapi.SEALContext(chosen, True, sealapi.SEC_LEVEL_TYPE.TC128)
+    if not context.parameters_set():
+        raise CryptoError(f"SEAL refuses: {context.parameters_error_message()}")
+    return context, tuple(int(prime.value()) for prime in primes)
+
+
 class Seal:
     """A SEAL context for one parameter set and one plaintext modulus.
 
@@ -84,15 +99,7 @@ class Seal:
     def __init__(self, parameters: BfvParameters, plain_modulus: int) -> None:
         self.parameters = parameters
         self.plain_modulus = plain_modulus
-        chosen = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.BFV)
-        chosen.set_poly_modulus_degree(DEGREE)
-        primes = sealapi.CoeffModulus.Create(DEGREE, list(parameters.prime_bits))
-        chosen.set_coeff_modulus(primes)
-        chosen.set_plain_modulus(sealapi.Modulus(plain_modulus))
-        self.context = sealapi.SEALContext(chosen, True, sealapi.SEC_LEVEL_TYPE.TC128)
-        if not self.context.parameters_set():
-            raise CryptoError(f"SEAL refuses: {self.context.parameters_error_message()}")
-        self.primes: tuple[int, ...] = tuple(int(prime.value()) for prime in primes)
+        self.context, self.primes = _context(parameters.prime_bits, plain_modulus)
         self.first_id = self.context.first_parms_id()
         self.kept_id = self._level(len(parameters.kept))
         self.evaluator = sealapi.Evaluator(self.context)

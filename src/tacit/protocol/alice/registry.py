@@ -8,7 +8,12 @@ from typing import Protocol
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
-from tacit.protocol.alice import train_hidden_batch, train_residues, train_revealed
+from tacit.protocol.alice import (
+    train_hidden_batch,
+    train_residues,
+    train_revealed,
+    train_sealed,
+)
 from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
@@ -36,5 +41,6 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "revealed": train_revealed.train,
         "residues": train_residues.train,
         "hidden-batch": train_hidden_batch.train,
+        "sealed": train_sealed.train,
     }
 )

@@ -9,7 +9,12 @@ from typing import Any, Protocol
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.privacy.ledger import Ledger
-from tacit.protocol.bob import train_hidden_batch, train_residues, train_revealed
+from tacit.protocol.bob import (
+    train_hidden_batch,
+    train_residues,
+    train_revealed,
+    train_sealed,
+)
 from tacit.protocol.held_out import HeldOut
 from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program
@@ -42,5 +47,6 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "revealed": train_revealed.train,
         "residues": train_residues.train,
         "hidden-batch": train_hidden_batch.train,
+        "sealed": train_sealed.train,
     }
 )

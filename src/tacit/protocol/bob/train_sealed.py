@@ -1,0 +1,143 @@
+"""Bob's side of the training in which Alice's weights are shared and nothing reaches her in clear.
+
+The chart of messages stands in Alice's file. Bob decrypts scores and masked steps and keeps both.
+
+**What he does never depends on what he decrypts.** Every answer of the right structure is taken,
+whatever is inside: there is no range check, no check for divergence, no early end, and the number,
+kinds and lengths of his messages follow from the agreement and the sizes of the tables. Scores that
+look as if they had wrapped are counted for himself (``WrapsSuspected``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tacit.arrays import FloatArray, IntArray
+from tacit.data.tables import FeatureTable, LabelTable
+from tacit.numerics.logistic import gradient
+from tacit.numerics.metrics import evaluate
+from tacit.privacy.base import Released, SealedTraining
+from tacit.privacy.ledger import Ledger
+from tacit.protocol.bob.batch_seed import agree_seed
+from tacit.protocol.bob.sealed import Keys, ask_scores, sized
+from tacit.protocol.events import Boundary, HeldOutSeen, Progress, ShareKept, WrapsSuspected
+from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.held_out import HeldOut
+from tacit.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from tacit.protocol.prediction import SEALED_CHUNK_ROWS, chunks
+from tacit.protocol.scales import Scales
+from tacit.protocol.state import TrainingState
+from tacit.protocol.steps import Program, emit, receive, require_turn, send
+from tacit.protocol.terms import Terms
+from tacit.rng import Entropy
+
+
+def train(
+    features: FeatureTable,
+    labels: LabelTable,
+    terms: Terms,
+    mechanism: SealedTraining,
+    ledger: Ledger,
+    entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: HeldOut | None = None,
+) -> Program[FloatArray]:
+    """Trains Bob's weights, and his share of Alice's.
+
+    Args:
+        features: His columns (there may be none), rows in the agreed order.
+        labels: The labels of the same rows.
+        terms: The agreement in use.
+        mechanism: What residues are made of scores and labels.
+        ledger: Charged where his share is revealed, and not before.
+        entropy: His coins: the key, his share of the batch seed, encryption.
+        resume: Where to go on; None to begin.
+        held_out: His part of the held-out rows, where they are looked at after each epoch.
+
+    Returns:
+        His weights, one per column; an intercept is his last column and is not penalised. His share
+        of Alice's is reported (``ShareKept``).
+    """
+    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
+    state = resume or (yield from _greet(features, terms))
+    scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
+    ring = scales.ring(state.magnitude_bits, max(state.columns, terms.longest_batch))
+    keys = Keys(terms, ring, state.key)
+    if resume is None:
+        state = yield from _open(state, keys, entropy)
+    plan = terms.plan(state.seed, features.rows)
+
+    rate, penalty = terms.rate, terms.penalty
+    weights, share, losses = state.weights, state.share, state.losses
+    for batch in plan.since(state.iteration):
+        number, size = batch.iteration, len(batch.rows)
+        yield from emit(Boundary(state.at(number, weights, losses, share)))
+        rows = features.values.take(batch.rows, axis=0)
+        found = yield from ask_scores(keys, share, size, number, entropy, after=size)
+        if wraps := scales.suspected(found):
+            yield from emit(WrapsSuspected(number, wraps))
+        scores = scales.scores(found, number) + rows @ weights
+        residues = mechanism.residue(scores, labels.values[batch.rows])
+        step = scales.steps(residues, rate.at(number), number)
+        masked = yield from _ask_step(keys, step, state.columns, number, entropy)
+        share = ring.centred(share + masked)
+        own = gradient(rows, residues) + penalty.gradient(weights, features.free)
+        weights = weights - rate.at(number) * own
+        yield from emit(Progress(number + 1, plan.iterations, batch.rows, scores))
+        if held_out is not None and plan.ends_epoch(batch):
+            theirs = yield from _ask_held_out(keys, held_out, share, number, entropy)
+            scores = scales.scores(theirs, number + 1) + held_out.features.values @ weights
+            found_there = evaluate(scores, held_out.labels.values)
+            yield from emit(HeldOutSeen(number, found_there))
+            losses = np.append(losses, found_there.loss)
+    yield from emit(ShareKept("bob", share, scales))
+    if terms.agreement.reveal:
+        told = Released.unprotected(share)
+        ledger.charge(told.event, np.arange(ledger.rows))
+        yield from send(RevealedShare(told))
+    return weights
+
+
+def _greet(features: FeatureTable, terms: Terms) -> Program[TrainingState]:
+    """What Alice says of her table, in a state that has neither key nor seed yet."""
+    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
+    weights, share = np.zeros(len(features.columns)), np.zeros(hello.columns, dtype=np.int64)
+    return TrainingState(
+        0, weights, columns=hello.columns, magnitude_bits=hello.magnitude_bits, share=share
+    )
+
+
+def _open(state: TrainingState, keys: Keys, entropy: Entropy) -> Program[TrainingState]:
+    """The key, unless each is used once, and the seed of the batches."""
+    if not keys.single_use:
+        yield from keys.offer(entropy)
+    seed = yield from agree_seed(entropy)
+    return replace(state, seed=seed, key=keys.to_bytes())
+
+
+def _ask_step(
+    keys: Keys, step: IntArray, columns: int, number: int, entropy: Entropy
+) -> Program[IntArray]:
+    """``X_A^T r' + xi``: Bob cannot take xi off, and adds it to his share as it is."""
+    coins = entropy.fork(f"step {number}")
+    key = yield from keys.offer(coins)
+    yield from send(SealedResidues(number, key.encrypt(step, columns, coins)))
+    if not keys.single_use:
+        # For the share that he sends next.
+        key.stock(len(step), columns, coins)
+    message = yield from receive(SealedGradient)
+    require_turn("SealedGradient", message.iteration, number)
+    return keys.ring.residues(key.decrypt(sized(message.answer, columns), len(step)))
+
+
+def _ask_held_out(
+    keys: Keys, held_out: HeldOut, share: IntArray, number: int, entropy: Entropy
+) -> Program[IntArray]:
+    coins = entropy.fork(f"held out {number}")
+    found = np.empty(held_out.features.rows, dtype=np.int64)
+    for piece, rows in chunks(held_out.features.rows, SEALED_CHUNK_ROWS):
+        found[rows] = yield from ask_scores(keys, share, rows.stop - rows.start, piece, coins)
+    return found

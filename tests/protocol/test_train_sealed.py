@@ -1,0 +1,691 @@
+"""Training with shared weights: the centralised model, nothing in clear, a Bob who never reacts.
+
+The weights that two shares make are compared with SGD in the open on the *rounded* features, from
+which only the rounding of residues separates them; ``tests/simulation/test_sealed.py`` compares
+with centralised training on the true ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field, replace
+from typing import Any, get_type_hints
+
+import numpy as np
+import pytest
+
+from tacit.config import Agreement
+from tacit.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
+from tacit.crypto.bfv.keys import BfvScheme
+from tacit.crypto.clear import ClearScheme
+from tacit.crypto.paillier import PaillierScheme
+from tacit.data.tables import FeatureTable, LabelTable
+from tacit.errors import ConfigError, CryptoError, RemoteProtocolError
+from tacit.numerics.logistic import Penalty, gradient, residue
+from tacit.numerics.metrics import evaluate
+from tacit.numerics.schedule import LearningRate
+from tacit.privacy.ledger import Ledger
+from tacit.privacy.registry import mechanism as mechanism_of
+from tacit.privacy.sealed import ASSUMPTION, Sealed
+from tacit.protocol.alice import predict_sealed as alice_predict
+from tacit.protocol.alice import train_sealed as alice_train
+from tacit.protocol.alice.registry import TRAININGS as ALICES
+from tacit.protocol.bob import predict_sealed as bob_predict
+from tacit.protocol.bob.registry import TRAININGS as BOBS
+from tacit.protocol.codec import MESSAGES, decode, encode, field_codecs
+from tacit.protocol.events import (
+    Boundary,
+    Event,
+    HeldOutSeen,
+    Observation,
+    Progress,
+    ShareKept,
+    ShareRevealed,
+    WrapsSuspected,
+)
+from tacit.protocol.held_out import HeldOut
+from tacit.protocol.messages import (
+    BatchCommitment,
+    BatchShare,
+    Hello,
+    KeyOffer,
+    Message,
+    RevealedShare,
+    SealedGradient,
+    SealedResidues,
+    SealedScores,
+    SealedWeights,
+)
+from tacit.protocol.scales import Scales
+from tacit.protocol.state import TrainingState
+from tacit.protocol.steps import Program, Receive, Send
+from tacit.protocol.terms import Terms
+from tacit.runtime.pair import run_pair
+from tests.protocol.parties import (
+    ALICE,
+    BOB,
+    ByHand,
+    Tables,
+    Talk,
+    agreement,
+    alice_program,
+    bob_program,
+    talk,
+)
+
+SMALL_KEY = PaillierScheme(key_bits=(512,))
+SCHEMES: dict[str, Scheme] = {"clear": ClearScheme(), "bfv": BfvScheme(), "paillier": SMALL_KEY}
+
+
+def sealed(scheme: Scheme | None = None, **changes: Any) -> Agreement:
+    chosen = scheme or ClearScheme()
+    return agreement(mechanism="sealed", scheme=chosen.name, key_bits=chosen.key_bits[0], **changes)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A talk with both shares put together."""
+
+    talk: Talk
+    scales: Scales
+    shares: dict[str, Any]
+
+    @property
+    def weights(self) -> np.ndarray:
+        alice = self.scales.weights(self.shares["alice"], self.shares["bob"])
+        return np.concatenate([alice, self.talk.bob])
+
+
+def opened(found: Talk) -> Opened:
+    kept = {event.role: event for event in found.seen(ShareKept)}
+    return Opened(found, kept["alice"].scales, {role: kept[role].share for role in kept})
+
+
+def trained(tables: Tables, agreed: Agreement, scheme: Scheme | None = None) -> Opened:
+    return opened(talk(tables, agreed, scheme or ClearScheme()))
+
+
+def rounded(tables: Tables, scales: Scales) -> np.ndarray:
+    grid = scales.feature_grid
+    return np.hstack([grid.decode(grid.rounded(tables.alice.values)), tables.bob.values])
+
+
+def oracle(tables: Tables, agreed: Agreement, run: Opened) -> tuple[np.ndarray, float]:
+    """SGD in the open on each batch's rounded features, and how far residues' rounding can move it.
+
+    Each residue, times the step over the rows, is off by at most ``2^-(fr+1) c``; a step does not
+    expand distances while ``rate L <= 2`` (asserted), so that the errors of all steps add up.
+    """
+    rate = LearningRate(agreed.learning_rate, agreed.schedule, agreed.decay)
+    penalty, weights = Penalty(agreed.l1, agreed.l2), np.zeros(tables.joined.shape[1])
+    for number, batch in enumerate(run.talk.batches):
+        whole = run.scales.rounded(tables.alice.values[batch], ALICE.fork(f"rounding {number}"))
+        rows = np.hstack([whole * 2.0**-run.scales.feature_bits, tables.bob.values[batch]])
+        left = residue(rows @ weights, tables.labels.values[batch])
+        slope = gradient(rows, left) + penalty.gradient(weights, tables.free)
+        weights = weights - rate.at(number) * slope
+    steepest = np.square(np.abs(tables.joined) + 0.02).sum(axis=1).max() / 4 + agreed.l2
+    assert agreed.learning_rate * steepest <= 2
+    each = 2.0 ** -(run.scales.residue_bits + 1) * np.abs(tables.alice.values).max() + 1e-15
+    rows_seen = sum(len(batch) for batch in run.talk.batches)
+    return weights, float(1.01 * rows_seen * each * np.sqrt(len(tables.alice.columns)) + 1e-12)
+
+
+SPLITS = {
+    "all-at-alice": Tables.make(alice=4),
+    "halves": Tables.make(alice=2, bob=2),
+    "intercept-only-at-bob": Tables.make(alice=4, intercept=True),
+    "halves-and-intercept": Tables.make(alice=2, bob=2, intercept=True),
+    "one-row": Tables.make(rows=1, alice=3),
+}
+TERMS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "coarse-grid": {"feature_bits": 6},
+    "l2": {"l2": 0.1},
+    "strong-l2": {"l2": 1.0, "epochs": 3},
+    "inverse": {"schedule": "inverse", "decay": 0.3, "epochs": 3},
+    "inverse-and-l2": {"schedule": "inverse-sqrt", "decay": 0.7, "epochs": 3, "l2": 0.3},
+    "one-row-a-batch": {"batch_size": 1, "epochs": 1},
+    "batch-beyond-the-rows": {"batch_size": 1000, "epochs": 3},
+    "no-short-batch": {"batch_size": 6},
+    "fresh-keys": {"fresh_keys": True},
+}
+
+
+@pytest.mark.parametrize("terms", TERMS)
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_shared_model_is_the_centralised_one_to_fixed_point_precision(split, terms):
+    tables, agreed = SPLITS[split], sealed(**TERMS[terms])
+    run = trained(tables, agreed)
+    expected, tolerance = oracle(tables, agreed, run)
+    assert np.abs(run.weights - expected).max() <= tolerance
+    assert np.abs(expected).max() > 20 * tolerance
+
+
+@pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
+@pytest.mark.parametrize("terms", ["plain", "l2", "fresh-keys"])
+@pytest.mark.parametrize("name", ["bfv", "paillier"])
+def test_the_schemes_give_the_shares_of_the_clear_one_bit_for_bit(name, split, terms):
+    values = {**TERMS[terms], "epochs": 1}
+    run = trained(SPLITS[split], sealed(SCHEMES[name], **values), SCHEMES[name])
+    plain = trained(SPLITS[split], sealed(**values))
+    assert run.weights.tolist() == plain.weights.tolist()
+    assert run.shares["alice"].tolist() == plain.shares["alice"].tolist()
+
+
+def wide_tables() -> Tables:
+    """Values beyond 200, as give-me-some-credit has: the larger modulus is taken."""
+    base = Tables.make(rows=18, alice=3, bob=1)
+    values = base.alice.values.copy()
+    values[3, 1] = 230.0
+    return replace(base, alice=FeatureTable.of(values))
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_large_values_take_the_larger_modulus(name):
+    agreed = sealed(SCHEMES[name], learning_rate=1e-4, epochs=1)
+    run = trained(wide_tables(), agreed, SCHEMES[name])
+    assert run.scales.modulus_bits == 59
+    expected, tolerance = oracle(wide_tables(), agreed, run)
+    assert np.abs(run.weights - expected).max() <= tolerance
+
+
+# --- what Alice receives ----------------------------------------------------------------------
+
+
+def complement(tables: Tables) -> Tables:
+    flipped = LabelTable.of(1 - tables.labels.values, ids=tables.labels.ids)
+    return replace(tables, labels=flipped)
+
+
+TO_ALICE = {Hello, KeyOffer, BatchCommitment, BatchShare, SealedWeights, SealedResidues}
+
+
+@pytest.mark.parametrize("changes", [{}, {"fresh_keys": True}, {"dither": 0.1}])
+def test_every_message_to_alice_is_public_or_a_ciphertext(changes):
+    found = talk(SPLITS["halves"], sealed(**changes))
+    kinds = {type(message) for message in found.said_by("bob")}
+    assert kinds == TO_ALICE
+    assert kinds <= set(MESSAGES)
+    hidden = {SealedWeights, SealedResidues}
+    for kind in kinds:
+        types = {get_type_hints(kind)[name] for name, _ in field_codecs(kind)}
+        assert (EncryptedVector in types) == (kind in hidden)
+        assert not any("Released" in str(each) for each in types)
+
+
+def without_ciphertext(message: Message) -> Message:
+    """The message as Alice reads it who cannot decrypt: the bytes under Bob's key are left out."""
+    if isinstance(message, SealedWeights):
+        return replace(message, weights=EncryptedVector(b"", message.weights.length))
+    if isinstance(message, SealedResidues):
+        return replace(message, residues=EncryptedVector(b"", message.residues.length))
+    return message
+
+
+@pytest.mark.parametrize("name", ["clear", "paillier"])
+def test_complementary_labels_change_nothing_that_alice_can_read(name):
+    """The same coins on both sides; bfv's key is the operating system's, so its bytes differ."""
+    tables, scheme = SPLITS["halves-and-intercept"], SCHEMES[name]
+    agreed = sealed(scheme, epochs=1)
+    one, other = (talk(each, agreed, scheme) for each in (tables, complement(tables)))
+    seen = [
+        [encode(without_ciphertext(message)) for message in run.said_by("bob")]
+        for run in (one, other)
+    ]
+    assert seen[0] == seen[1]
+    # And the lengths of the whole frames, and all that Alice does beside her answers, are the same.
+    assert [len(frame) for _, frame in one.frames] == [len(frame) for _, frame in other.frames]
+    assert opened(one).shares["alice"].tolist() == opened(other).shares["alice"].tolist()
+    # The labels did matter: to Bob.
+    assert opened(one).weights.tolist() != opened(other).weights.tolist()
+
+
+@pytest.mark.parametrize("name", ["bfv"])
+def test_under_bfv_kinds_and_lengths_do_not_depend_on_labels(name):
+    tables, scheme = SPLITS["halves"], SCHEMES[name]
+    agreed = sealed(scheme, epochs=1)
+    one, other = (talk(each, agreed, scheme) for each in (tables, complement(tables)))
+    assert [(who, frame[5], len(frame)) for who, frame in one.frames] == [
+        (who, frame[5], len(frame)) for who, frame in other.frames
+    ]
+
+
+def test_alice_observes_nothing_and_returns_no_weights():
+    found = talk(SPLITS["halves"], sealed())
+    assert found.seen(Observation) == []
+    assert found.alice.tolist() == []
+
+
+def test_alices_share_does_not_depend_on_labels_at_all():
+    shares = [
+        trained(each, sealed()).shares["alice"].tolist()
+        for each in (SPLITS["halves"], complement(SPLITS["halves"]))
+    ]
+    assert shares[0] == shares[1]
+
+
+def test_a_share_alone_looks_uniform():
+    """Of 4 columns over many coins: the mean of the top byte, 6 sigma, false alarm below 1e-8."""
+    tables, agreed = SPLITS["all-at-alice"], sealed(epochs=1)
+    top = []
+    for seed in range(100):
+        found: list[Event] = []
+        alice = ALICES["sealed"](tables.alice, Terms(agreed, ClearScheme()), ALICE.fork(str(seed)))
+        run_pair(alice, bob_program(tables, agreed), observe=found.append)
+        shares = {event.role: event for event in found if isinstance(event, ShareKept)}
+        top += (shares["bob"].share >> 42).tolist()
+    assert abs(np.mean(top) + 0.5) < 6 * (256 / np.sqrt(12)) / np.sqrt(len(top))
+    assert np.std(top) > 60
+
+
+def test_alices_program_takes_no_labels():
+    hints = get_type_hints(alice_train.train)
+    assert set(inspect.signature(alice_train.train).parameters) == {
+        "features",
+        "terms",
+        "entropy",
+        "resume",
+        "held_out",
+    }
+    assert LabelTable not in hints.values()
+    assert not any("label" in name.lower() for name in vars(alice_train))
+
+
+def test_the_conversation_is_the_chart():
+    found = talk(SPLITS["halves"], sealed(epochs=1, batch_size=9))
+    turn = [
+        ("bob", SealedWeights),
+        ("alice", SealedScores),
+        ("bob", SealedResidues),
+        ("alice", SealedGradient),
+    ]
+    opening = [
+        ("alice", Hello),
+        ("bob", Hello),
+        ("bob", KeyOffer),
+        ("bob", BatchCommitment),
+        ("alice", BatchShare),
+        ("bob", BatchShare),
+    ]
+    said = [(who, type(decode(frame))) for who, frame in found.frames]
+    # Who of two speaks first is the driver's affair; each side's own order is the chart's.
+    for role in ("alice", "bob"):
+        assert [kind for who, kind in said if who == role] == [
+            kind for who, kind in [*opening, *turn, *turn] if who == role
+        ]
+
+
+def test_with_fresh_keys_every_vector_has_a_key_of_its_own():
+    scheme = SMALL_KEY
+    found = talk(SPLITS["halves"], sealed(scheme, epochs=1, fresh_keys=True), scheme)
+    said = found.said_by("bob")
+    offers = [message for message in said if isinstance(message, KeyOffer)]
+    assert len({offer.public_key for offer in offers}) == len(offers) == 2 * 5
+    kinds = [type(message) for message in said if not isinstance(message, Hello)]
+    after = [kinds[at + 1] for at, kind in enumerate(kinds) if kind is KeyOffer]
+    assert after == [SealedWeights, SealedResidues] * 5
+
+
+# --- the ledger -------------------------------------------------------------------------------
+
+
+def test_the_ledger_is_zero_and_says_what_it_rests_on():
+    stated = talk(SPLITS["halves"], sealed()).ledger.statement()
+    assert stated.assumption == "IND-CPA, honest-but-curious" == ASSUMPTION
+    assert stated.label_epsilon_total == stated.label_epsilon_per_release == 0.0
+    assert stated.residue_epsilon_total == stated.claimed_epsilon_per_release == 0.0
+    assert stated.releases_per_row == 0
+
+
+def test_a_revealed_share_costs_infinity_and_gives_alice_her_weights():
+    tables, agreed = SPLITS["halves"], sealed(reveal=True)
+    found = talk(tables, agreed)
+    run = opened(found)
+    assert found.alice.tolist() == run.weights[:2].tolist()
+    assert [event.weights.tolist() for event in found.seen(ShareRevealed)] == [found.alice.tolist()]
+    assert isinstance(found.said_by("bob")[-1], RevealedShare)
+    stated = found.ledger.statement()
+    assert stated.label_epsilon_total == float("inf")
+    assert "malicious Alice" in stated.assumption
+
+
+def test_bobs_residues_come_from_the_mechanism():
+    class Half(Sealed):
+        def residue(self, scores: Any, labels: Any) -> Any:
+            return 0.5 * super().residue(scores, labels)
+
+    tables, agreed = SPLITS["halves"], sealed(epochs=1, batch_size=18)
+    half = opened(talk(tables, agreed, mechanism=Half()))
+    whole = trained(tables, agreed)
+    assert np.allclose(2 * half.weights, whole.weights, atol=1e-4)
+
+
+# --- a malicious Alice: Bob does not react ------------------------------------------------------
+
+
+def garbled(program: Program[Any], craft: Any) -> Program[Any]:
+    """Alice's program with her answers replaced by others of the right structure."""
+    message: Message | bytes | None = None
+    while True:
+        try:
+            step = program.send(message)
+        except StopIteration as end:
+            return end.value
+        if isinstance(step, Send) and isinstance(step.message, SealedScores | SealedGradient):
+            step = Send(replace(step.message, answer=craft(step.message.answer)))
+        message = yield step
+
+
+def zeros(answer: EncryptedAnswer) -> EncryptedAnswer:
+    return EncryptedAnswer(bytes(len(answer.data)), answer.length)
+
+
+def noise(answer: EncryptedAnswer) -> EncryptedAnswer:
+    """Random coefficients below every prime: the top bytes are small."""
+    drawn = bytearray(ALICE.fork("garbage").token(len(answer.data)))
+    drawn[7::8] = bytes(len(drawn[7::8]))
+    return EncryptedAnswer(bytes(drawn), answer.length)
+
+
+def ones(answer: EncryptedAnswer) -> EncryptedAnswer:
+    """Paillier: elements that are 1, encryptions of zero without randomness."""
+    width = 128
+    one = (1).to_bytes(width, "big")
+    return EncryptedAnswer(one * (len(answer.data) // width), answer.length)
+
+
+CRAFTED = {
+    "bfv-zeros": ("bfv", zeros),
+    "bfv-noise": ("bfv", noise),
+    "clear-zeros": ("clear", zeros),
+    "clear-noise": ("clear", noise),
+    "paillier-ones": ("paillier", ones),
+}
+
+
+@pytest.mark.parametrize("how", CRAFTED)
+@pytest.mark.parametrize("changes", [{}, {"l2": 0.1}, {"fresh_keys": True}])
+def test_crafted_answers_change_neither_kind_nor_length_nor_number_of_bobs_frames(how, changes):
+    name, craft = CRAFTED[how]
+    tables, scheme = SPLITS["halves-and-intercept"], SCHEMES[name]
+    agreed = sealed(scheme, epochs=1, **changes)
+    frames: dict[str, list[bytes]] = {}
+    for who in ("honest", "crafted"):
+        alice = alice_program(tables, agreed, scheme)
+        said: list[tuple[str, bytes]] = []
+        run_pair(
+            garbled(alice, craft) if who == "crafted" else alice,
+            bob_program(tables, agreed, scheme),
+            tap=lambda *heard: said.append(heard),  # noqa: B023 - it is called before the next turn
+        )
+        frames[who] = [frame for sender, frame in said if sender == "bob"]
+    shapes = [[(frame[5], len(frame)) for frame in frames[who]] for who in frames]
+    assert shapes[0] == shapes[1]
+
+
+def test_wraps_are_counted_for_bob_and_change_nothing_that_is_seen():
+    tables = SPLITS["halves"]
+    agreed = sealed(epochs=1)
+    found: list[Event] = []
+    frames: list[bytes] = []
+
+    def far(answer: EncryptedAnswer) -> EncryptedAnswer:
+        return EncryptedAnswer((1 << 49).to_bytes(8, "little") * answer.length, answer.length)
+
+    run_pair(
+        garbled(alice_program(tables, agreed), far),
+        bob_program(tables, agreed),
+        observe=found.append,
+        tap=lambda sender, frame: frames.append(frame) if sender == "bob" else None,
+    )
+    assert sum(event.scores for event in found if isinstance(event, WrapsSuspected)) == 18
+    honest = talk(tables, agreed)
+    assert [len(frame) for frame in frames] == [len(frame) for frame in honest.sent_by("bob")]
+    assert honest.seen(WrapsSuspected) == []
+
+
+def test_an_answer_of_another_length_is_refused_by_its_structure():
+    tables, agreed = SPLITS["halves"], sealed()
+    with pytest.raises(RemoteProtocolError, match="5 entries where 4 are due"):
+        run_pair(
+            garbled(alice_program(tables, agreed), lambda a: EncryptedAnswer(a.data, 5)),
+            bob_program(tables, agreed),
+        )
+    with pytest.raises(CryptoError):
+        run_pair(
+            garbled(alice_program(tables, agreed), lambda a: EncryptedAnswer(b"", a.length)),
+            bob_program(tables, agreed),
+        )
+
+
+def bob_by_hand() -> tuple[ByHand[Any], list[Message]]:
+    """Bob's program at its first SealedWeights, and what an honest Alice had said until then."""
+    tables, agreed = SPLITS["halves"], sealed()
+    said = talk(tables, agreed).said_by("alice")
+    bob = ByHand("bob", bob_program(tables, agreed))
+    bob.feed(said[0])
+    bob.feed(said[1])
+    return bob, said
+
+
+def test_a_message_of_another_turn_is_refused():
+    bob, said = bob_by_hand()
+    assert isinstance(said[2], SealedScores)
+    with pytest.raises(RemoteProtocolError, match="iteration 7 where 0 was due"):
+        bob.feed(replace(said[2], iteration=7))
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_alice_refuses_vectors_of_another_length(length):
+    tables, agreed = SPLITS["halves"], sealed()
+    bobs = talk(tables, agreed).said_by("bob")
+    alice = ByHand("alice", alice_program(tables, agreed))
+    for message in bobs[:4]:
+        alice.feed(message)
+    assert isinstance(bobs[4], SealedWeights)
+    wrong = SealedWeights(0, EncryptedVector(bytes(8 * length), length))
+    with pytest.raises(RemoteProtocolError, match="2 columns"):
+        alice.feed(wrong)
+
+
+# --- going on ---------------------------------------------------------------------------------
+
+GOING_ON: dict[str, tuple[str, dict[str, Any]]] = {
+    "clear": ("clear", {"l2": 0.05, "dither": 0.01}),
+    "bfv": ("bfv", {"epochs": 1}),
+    "paillier": ("paillier", {"epochs": 1}),
+    "fresh-keys": ("paillier", {"epochs": 1, "fresh_keys": True}),
+}
+
+
+@dataclass
+class Halves:
+    states: dict[str, list[TrainingState]] = field(default_factory=lambda: {"alice": [], "bob": []})
+    shares: dict[str, list[int]] = field(default_factory=dict)
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Boundary):
+            # Alice keeps no weights beside her share.
+            self.states["bob" if len(event.state.weights) else "alice"].append(event.state)
+        if isinstance(event, ShareKept):
+            self.shares[event.role] = event.share.tolist()
+
+
+def resumed(
+    name: str, changes: dict[str, Any], at: tuple[TrainingState, TrainingState] | None = None
+) -> Halves:
+    tables, scheme = SPLITS["halves-and-intercept"], SCHEMES[name]
+    agreed = sealed(scheme, **changes)
+    terms, method, seen = Terms(agreed, scheme), mechanism_of(agreed), Halves()
+    alices, bobs = at or (None, None)
+    run_pair(
+        ALICES["sealed"](tables.alice, terms, ALICE, resume=alices),
+        BOBS["sealed"](
+            tables.bob,
+            tables.labels,
+            terms,
+            method,
+            Ledger(tables.labels.rows, ""),
+            BOB,
+            resume=bobs,
+        ),
+        observe=seen,
+    )
+    return seen
+
+
+@pytest.mark.parametrize("name", GOING_ON)
+def test_from_every_boundary_the_shares_are_the_same_to_the_last_bit(name):
+    scheme, changes = GOING_ON[name]
+    whole = resumed(scheme, changes)
+    for at in zip(whole.states["alice"], whole.states["bob"], strict=True):
+        alices, bobs = (TrainingState.of_bytes(state.to_bytes()) for state in at)
+        assert alices.iteration == bobs.iteration
+        assert resumed(scheme, changes, (alices, bobs)).shares == whole.shares
+
+
+def test_a_state_shows_no_share():
+    state = TrainingState(1, np.empty(0), share=np.array([123456789]))
+    assert "123456789" not in repr(state)
+    assert TrainingState.of_bytes(state.to_bytes()).share.tolist() == [123456789]
+
+
+# --- held-out rows and prediction ---------------------------------------------------------------
+
+
+def more_rows() -> Tables:
+    return Tables.make(rows=7, alice=4, bob=2, intercept=True, seed=8)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_only_bob_learns_the_scores_of_a_prediction_from_shares(name):
+    scheme, tables = SCHEMES[name], Tables.make(rows=18, alice=4, bob=2, intercept=True)
+    agreed = sealed(scheme, epochs=1, l2=0.1)
+    run = trained(tables, agreed, scheme)
+    new, terms = more_rows(), Terms(agreed, scheme)
+    frames: list[tuple[str, Message]] = []
+    nothing, scores = run_pair(
+        alice_predict.predict(new.alice, run.shares["alice"], terms, run.scales, ALICE),
+        bob_predict.predict(new.bob, run.talk.bob, run.shares["bob"], terms, run.scales, BOB),
+        tap=lambda sender, frame: frames.append((sender, decode(frame))),
+    )
+    assert nothing is None
+    expected = rounded(new, run.scales) @ run.weights
+    assert np.abs(scores - expected).max() < 1e-9
+    kinds = {type(message) for sender, message in frames if sender == "bob"}
+    assert kinds == {Hello, KeyOffer, SealedWeights}
+
+
+def test_prediction_with_other_scales_is_refused():
+    tables, agreed = SPLITS["halves"], sealed()
+    run, terms = trained(tables, agreed), Terms(sealed(), ClearScheme())
+    other = replace(run.scales, feature_bits=run.scales.feature_bits - 1)
+    with pytest.raises(RemoteProtocolError, match="feature_bits"):
+        run_pair(
+            alice_predict.predict(tables.alice, run.shares["alice"], terms, run.scales, ALICE),
+            bob_predict.predict(tables.bob, run.talk.bob, run.shares["bob"], terms, other, BOB),
+        )
+
+
+def test_bob_looks_at_held_out_rows_and_says_nothing_of_them():
+    tables, new = Tables.make(rows=18, alice=4, bob=2, intercept=True), more_rows()
+    agreed = sealed(epochs=3, evaluate="epoch")
+    terms, method = Terms(agreed, ClearScheme()), mechanism_of(agreed)
+    ledger = Ledger(18, method.assumption)
+    found: list[Event] = []
+    frames: list[Message] = []
+    _, bob = run_pair(
+        ALICES["sealed"](tables.alice, terms, ALICE, held_out=new.alice),
+        BOBS["sealed"](
+            tables.bob,
+            tables.labels,
+            terms,
+            method,
+            ledger,
+            BOB,
+            held_out=HeldOut(new.bob, new.labels),
+        ),
+        observe=found.append,
+        tap=lambda sender, frame: frames.append(decode(frame)) if sender == "bob" else None,
+    )
+    seen = [event for event in found if isinstance(event, HeldOutSeen)]
+    assert [event.iteration for event in seen] == [4, 9, 14]
+    shares = {event.role: event for event in found if isinstance(event, ShareKept)}
+    scales = shares["bob"].scales
+    weights = scales.weights(shares["alice"].share, shares["bob"].share)
+    scores = rounded(new, scales) @ np.concatenate([weights, bob])
+    assert seen[-1].metrics.loss == pytest.approx(evaluate(scores, new.labels.values).loss)
+    assert {type(message) for message in frames} == TO_ALICE
+    assert ledger.statement().label_epsilon_total == 0
+
+
+# --- what does not fit --------------------------------------------------------------------------
+
+
+def test_what_the_scales_promise_is_what_fits():
+    scales = Scales.of(sealed(batch_size=16, learning_rate=0.1, epochs=10), 455, 4)
+    assert scales.modulus_bits == 50
+    assert scales.feature_bits >= 10
+    assert 0.1 / 16 * 2**scales.residue_bits >= 2**10
+    assert scales.score_bound >= 2**8
+    assert scales.score_bits + np.log2(scales.score_bound) <= scales.modulus_bits - 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "size"), [({"l2": 3.9, "epochs": 40}, 2), ({}, 30), ({"learning_rate": 1e-9}, 6)]
+)
+def test_what_does_not_fit_is_refused_with_a_way_out(changes, size):
+    with pytest.raises(ConfigError, match="leave fewer than 8 digits") as raised:
+        Scales.of(sealed(**changes), 18, size)
+    assert "--clip" in raised.value.hint
+
+
+def test_steps_are_some_integers_whatever_the_residues_are():
+    scales = Scales.of(sealed(), 18, 2)
+    strange = np.array([np.nan, np.inf, -np.inf, 1e300])
+    found = scales.steps(strange, 0.25, 0)
+    assert np.abs(found).max() < 1 << 49
+
+
+def test_receive_is_the_only_thing_bob_waits_for():
+    """Bob's program yields nothing that depends on a value: a listing of its steps' types."""
+    tables, agreed = SPLITS["halves"], sealed(epochs=1)
+    bob = bob_program(tables, agreed)
+    assert isinstance(bob.send(None), Send | Receive)
+
+
+# --- Alice's columns: what an honest Bob's scores tell him -------------------------------------
+
+
+def gram_error(dither: float) -> float:
+    """How far from ``X X^T`` what Bob computes from his own scores is, relative to its size.
+
+    With all rows in each batch, ``z_(t+1) - z_t = (rate/n) X X^T r_t``. Bob knows the left side and
+    r_t. Over as many epochs as Alice has columns these products span her column space U, and then
+    ``U^T G R = (U^T G U) (U^T R)`` gives the Gram matrix ``G = X X^T`` by least squares: her
+    columns but for a rotation.
+    """
+    tables = Tables.make(rows=40, alice=3, seed=11)
+    agreed = sealed(batch_size=40, epochs=60, learning_rate=1.0, dither=dither)
+    run = trained(tables, agreed)
+    order, steps = run.talk.batches, run.talk.seen(Progress)
+    scores = np.empty((60, 40))
+    for at, step in enumerate(steps):
+        scores[at, order[at]] = step.scores
+    left = np.array([residue(each, tables.labels.values) for each in scores[:-1]]).T
+    products = np.diff(scores, axis=0).T * 40 / agreed.learning_rate
+    basis = np.linalg.svd(products, full_matrices=False)[0][:, :3]
+    inner = np.linalg.lstsq((basis.T @ left).T, (basis.T @ products).T, rcond=None)[0].T
+    found = basis @ inner @ basis.T
+    truth = tables.alice.values @ tables.alice.values.T
+    return float(np.linalg.norm(found - truth) / np.linalg.norm(truth))
+
+
+def test_epochs_beyond_her_columns_give_bob_alices_columns_up_to_a_rotation():
+    """The limit that ``docs/sealed.md`` states, and ``tacit check`` warns Alice of."""
+    assert gram_error(dither=0.0) < 0.05
+
+
+def test_dither_blurs_it_and_does_not_close_it():
+    assert gram_error(dither=0.0) < gram_error(dither=0.01)

@@ -1,0 +1,140 @@
+"""``sealed`` through the front door: the centralised model, an audit without signals, forecasts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.api import audit, check, estimate, train
+from tacit.errors import ConfigError
+from tacit.runtime.transcript import Transcript
+from tacit.view.alice_view import AliceView
+from tacit.view.signals import Signal
+
+
+def record(**options: Any) -> dict[str, Any]:
+    return train(**{"mechanism": "sealed", "scheme": "clear", "seed": 1, **options}).to_dict()
+
+
+def require_centralised(found: dict[str, Any], weights: float, *, accuracy: float = 0.0) -> None:
+    assert found["max_weight_difference"] < weights
+    assert abs(found["test"]["accuracy"] - found["centralised"]["accuracy"]) <= accuracy
+    assert abs(found["test"]["auc"] - found["centralised"]["auc"]) < 5e-5
+    assert found["sealed"]["suspected_wraps"] == 0
+    assert found["ledger"]["label_epsilon_total"] == 0
+    assert found["ledger"]["assumption"] == "IND-CPA, honest-but-curious"
+
+
+@pytest.mark.parametrize("columns", ["all", "half"])
+@pytest.mark.parametrize("dataset", ["breast-cancer", "sklearn-digits"])
+def test_the_small_datasets_equal_centralised_training(dataset, columns):
+    """The paper's batch sizes, our learning rates and ten epochs."""
+    require_centralised(record(dataset=dataset, alice_columns=columns), weights=5e-4)
+
+
+def test_bfv_gives_the_clear_scheme_s_model():
+    options: dict[str, Any] = {"dataset": "breast-cancer", "epochs": 1, "alice_columns": "half"}
+    hidden, plain = (
+        train(mechanism="sealed", scheme=s, seed=1, **options) for s in ("bfv", "clear")
+    )
+    for party in ("alice", "bob"):
+        assert hidden.weights[party].tolist() == plain.weights[party].tolist()
+    require_centralised(hidden.to_dict(), weights=5e-4)
+
+
+def test_l2_and_an_intercept_are_those_of_centralised_training():
+    found = record(dataset="breast-cancer", l2=0.01, intercept=True, alice_columns="half")
+    require_centralised(found, weights=5e-4)
+
+
+def test_dither_moves_weights_and_hardly_the_accuracy():
+    found = record(dataset="breast-cancer", dither=0.05)
+    assert 1e-4 < found["max_weight_difference"] < 0.05
+    assert abs(found["test"]["accuracy"] - found["centralised"]["accuracy"]) < 0.02
+
+
+def test_a_scheme_that_hides_nothing_is_noted():
+    assert any("clear hides nothing" in note for note in record(dataset="breast-cancer")["notes"])
+    hidden = record(dataset="breast-cancer", scheme="bfv", epochs=1, batch_size=200)
+    assert not any("hides nothing" in note for note in hidden["notes"])
+
+
+def test_l1_is_refused_by_name():
+    with pytest.raises(ConfigError, match="sealed has no L1 penalty") as raised:
+        record(dataset="breast-cancer", l1=0.1)
+    assert raised.value.where == "--l1"
+
+
+def test_a_revealed_share_is_priced_and_gives_alice_a_model(tmp_path):
+    found = audit(
+        dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1, epochs=1, reveal=True
+    ).to_dict()
+    assert found["ledger"]["label_epsilon_total"] == "inf"
+    assert {control["name"] for control in found["controls"]} == {"prior", "model-only"}
+    assert "RevealedShare" in {message["message"] for message in found["messages"]}
+
+
+def test_an_audit_finds_no_signal_and_lists_every_message():
+    found = audit(dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1).to_dict()
+    assert found["attacks"] == []
+    assert found["canary"]["attacks"] == []
+    assert {skipped["name"] for skipped in found["skipped"]} >= {"exact-solve", "model-only"}
+    assert all(skipped["reason"] for skipped in found["skipped"])
+    listed = {message["message"]: message for message in found["messages"]}
+    for name in ("SealedWeights", "SealedResidues"):
+        assert listed[name]["encrypted"]
+        assert (listed[name]["scheme"], listed[name]["key_bits"]) == ("bfv", 128)
+        assert listed[name]["count"] == 29
+    assert not listed["KeyOffer"]["encrypted"]
+    assert "not a proof of safety" in found["verdict"]
+
+
+def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
+    file = tmp_path / "run.tacit"
+    train(
+        dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1, epochs=1, record=file
+    )
+    again = audit(transcript=file, canary=False).to_dict()
+    assert again["attacks"] == []
+    loaded = Transcript.load(file)
+    outcome = train(dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1)
+    view = AliceView.of(loaded, outcome.outcomes[0].data.alice_train)
+    assert view.signals == {Signal.FEATURES}
+    assert len(view.observations.weights) == 0
+
+
+def test_a_check_warns_alice_of_many_epochs_and_bob_of_what_it_rests_on():
+    found = check(columns=6, rows=300, mechanism="sealed", epochs=6, batch_size=32).to_dict()
+    assert found["verdict"] == "no attack of ours applies"
+    assert found["facts"]["label_epsilon_total"] == 0
+    warnings = " ".join(found["warnings"])
+    assert "for Alice: with 6 epochs and 6 columns" in warnings
+    assert "funcCPA" in warnings
+    fresh = check(columns=6, rows=300, mechanism="sealed", epochs=1, batch_size=32, fresh_keys=True)
+    assert not any("funcCPA" in each for each in fresh.warnings)
+
+
+@pytest.mark.parametrize("scheme", ["clear", "bfv"])
+def test_a_forecast_counts_the_bytes_that_cross(scheme):
+    options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "sealed", "epochs": 1}
+    options["scheme"] = scheme
+    forecast = estimate(**options)
+    found = train(**options, seed=1).to_dict()
+    assert forecast.iterations == found["iterations"]
+    assert forecast.bytes_to_alice == pytest.approx(found["bytes_to_alice"], rel=0.05)
+    assert forecast.bytes_to_bob == pytest.approx(found["bytes_to_bob"], rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", ["all", "half"])
+@pytest.mark.parametrize(
+    ("dataset", "weights"), [("census-income", 0.2), ("give-me-some-credit", 0.05)]
+)
+def test_the_large_datasets_equal_centralised_training(dataset_dir, dataset, weights, columns):
+    """Rates beyond 2/L on rare levels and far values let roundings grow, as for ``none``."""
+    found = record(dataset=dataset, alice_columns=columns, data_dir=str(dataset_dir(dataset)))
+    assert found["max_weight_difference"] < weights
+    assert abs(found["test"]["accuracy"] - found["centralised"]["accuracy"]) < 5e-4
+    assert abs(found["test"]["auc"] - found["centralised"]["auc"]) < 5e-4
