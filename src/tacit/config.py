@@ -31,6 +31,8 @@ PositiveInt = Annotated[int, Field(ge=1)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(lambda v: v + 0.0)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 MOST_DIFFERENCES = 20
+# The one that hides labels and changes nothing about the model.
+DEFAULT_MECHANISM = "sealed"
 Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
@@ -143,6 +145,7 @@ class Settings(Protection):
     max_levels: PositiveInt | None = None
     alice_columns: str | int | tuple[str, ...] = "all"
     intercept: bool | None = None
+    mechanism: str = DEFAULT_MECHANISM
     l_rr: PositiveInt | None = None
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6

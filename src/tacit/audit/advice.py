@@ -9,6 +9,7 @@ and brought what it tells below ``TOLERATED``; the words say what else remains.
 from __future__ import annotations
 
 import math
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -23,8 +24,46 @@ from tacit.privacy.registry import mechanism
 from tacit.rng import KeyedEntropy
 
 TOLERATED = 0.6
+WANTED_EPSILON = 1.0
 _ROWS = 2000
 _STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to use for a need."""
+
+    need: str
+    use: str
+    why: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The recommendation for JSON."""
+        return asdict(self)
+
+
+def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
+    """What to use where labels matter, by what else is needed."""
+    per_release = float(f"{2 * WANTED_EPSILON / agreed.epochs:.3g}")
+    return (
+        Recommendation(
+            "the model of centralised training",
+            "--mechanism sealed",
+            "nothing reaches Alice in clear; rests on the encryption, costs about twice none",
+        ),
+        Recommendation(
+            "a guarantee that does not rest on encryption",
+            f"--mechanism label-rr --epsilon {WANTED_EPSILON:g}",
+            f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
+            "--over sealed adds the encryption's guarantee",
+        ),
+        Recommendation(
+            "no encryption at all",
+            f"--mechanism add --epsilon {per_release:g}",
+            f"epsilon {WANTED_EPSILON:g} for a label over {agreed.epochs} epochs; fewer epochs "
+            "allow less noise; label-rr learns more at the same total",
+        ),
+    )
 
 
 def change(attack: str, rehearsal: Rehearsal) -> str:

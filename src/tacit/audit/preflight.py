@@ -84,6 +84,7 @@ class Preflight:
     facts: dict[str, Any]
     warnings: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    recommendations: tuple[advice.Recommendation, ...] = ()
 
     @property
     def worst(self) -> Verdict:
@@ -101,6 +102,7 @@ class Preflight:
             "facts": self.facts,
             "warnings": list(self.warnings),
             "notes": list(self.notes),
+            "recommendations": [each.to_dict() for each in self.recommendations],
         }
 
 
@@ -127,7 +129,13 @@ def preflight(
     for attack in rehearsal_attacks():
         announce(attack.name)
         verdicts.append(_verdict(attack, rehearsal))
-    return Preflight(tuple(verdicts), _facts(rehearsal), _warnings(rehearsal), unused(settings))
+    return Preflight(
+        tuple(verdicts),
+        _facts(rehearsal),
+        _warnings(rehearsal),
+        unused(settings),
+        advice.recommendations(rehearsal.terms.agreement),
+    )
 
 
 def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:

@@ -18,7 +18,6 @@ from tacit.cli.output import require_writable, write_text
 from tacit.cli.party import init, party
 from tacit.errors import ConfigError
 from tacit.experiments import claims, encryption, labels, learning, matrix, recovery, trainings
-from tacit.privacy.registry import MECHANISMS
 from tacit.report import reproduction, tables
 from tacit.report.figures import ratios_svg
 from tacit.report.record import Record, to_json
@@ -64,7 +63,6 @@ def train(*, json: Json = False, settings: dict[str, Any]) -> None:
 
     tacit train --data loans.csv --id customer --label default --mechanism none --alice-columns half
     """
-    _require_mechanism(settings)
     if not json:
         _announce_estimate(settings)
     with progress_bar() as meter:
@@ -97,7 +95,6 @@ def check(
 
     tacit check --data alice.csv --id customer --mechanism none --batch-size 64
     """
-    _require_mechanism(settings)
     wanted = {key: value for key, value in settings.items() if key != "record"}
     with progress_bar() as meter:
         found = api.check(columns=columns, rows=rows, announce=meter.announce, **wanted)
@@ -142,8 +139,6 @@ def audit(
 
     tacit audit --transcript run.transcript
     """
-    if transcript is None:
-        _require_mechanism(settings)
     require_writable(html, markdown)
     with progress_bar() as meter:
         record = api.audit(
@@ -167,15 +162,15 @@ def demo(
     ] = Path("tacit-demo.html"),
     json: Json = False,
 ) -> None:
-    """Train on breast-cancer with real encryption, without protection and as the paper does it.
+    """Train on breast-cancer: without protection, as the paper does it, and sealed.
 
-    Both parties run in this process. Alice holds all 30 columns, Bob the labels; the attacks show
-    what she can tell of them from the messages.
+    Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
+    labels; the attacks show what she can tell of them from the messages.
     """
     require_writable(html)
     runs = []
     with progress_bar() as meter:
-        for mechanism in ("none", "hybrid"):
+        for mechanism in ("none", "hybrid", "sealed"):
             found = api.audit(
                 dataset="breast-cancer",
                 mechanism=mechanism,
@@ -316,15 +311,6 @@ def _command() -> str:
 def _announce_estimate(settings: dict[str, Any]) -> None:
     wanted = {key: value for key, value in settings.items() if key != "record"}
     console(error=True).print(tables.forecast(api.estimate(**wanted).to_dict()))
-
-
-def _require_mechanism(settings: dict[str, Any]) -> None:
-    if "mechanism" not in settings:
-        raise ConfigError(
-            "no mechanism is named",
-            where="--mechanism",
-            hint="use --mechanism " + " or ".join(MECHANISMS),
-        )
 
 
 def _show(record: Record, as_json: bool, *parts: Any) -> None:  # noqa: ANN401 - renderers

@@ -60,7 +60,9 @@ SHARED: dict[str, Any] = {
     "l1": _option(float, "L1 penalty.", _MODEL),
     "l2": _option(float, "L2 penalty.", _MODEL),
     "mechanism": _option(
-        str, "What protects the labels: none, add, mult, hybrid, sealed or label-rr.", _PROTECTION
+        str,
+        "What protects the labels: sealed (the default), label-rr, none, add, mult or hybrid.",
+        _PROTECTION,
     ),
     "epsilon": _option(float, "The privacy parameter the paper names (hybrid: 1).", _PROTECTION),
     "noise": _option(

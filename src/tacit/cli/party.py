@@ -13,6 +13,7 @@ import typer
 
 from tacit.cli.console import console, progress_bar
 from tacit.cli.output import require_writable
+from tacit.config import DEFAULT_MECHANISM
 from tacit.errors import ConfigError
 from tacit.privacy.registry import entry
 from tacit.report.party import party as party_table
@@ -23,7 +24,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 def init(
     folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path(),
-    mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = "none",
+    mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = DEFAULT_MECHANISM,
     serves: Annotated[str, typer.Option(help="Which side opens a port: alice or bob.")] = "bob",
     address: Annotated[
         str, typer.Option(help="Where the other side reaches it, as host:port.")

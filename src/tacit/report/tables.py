@@ -111,8 +111,7 @@ def demo(record: Record) -> RenderableType:
         table.add_column(heading, justify="right")
     table.add_column("by")
     for run in record["runs"]:
-        shuffled = max(run["canary"]["attacks"], key=lambda attack: attack["accuracy"])
-        true = max(run["attacks"], key=lambda attack: attack["accuracy"])
+        shuffled, true = _best(run["canary"]), _best(run)
         table.add_row(
             run["mechanism"],
             percent(run["test"]["accuracy"]),
@@ -129,6 +128,12 @@ def demo(record: Record) -> RenderableType:
         style="dim",
     )
     return Group(table, notes)
+
+
+def _best(run: Record) -> Record:
+    """The best attack; where none applies, what Alice can do without any."""
+    found: Record = max(run["attacks"] or run["controls"], key=lambda each: each["accuracy"])
+    return found
 
 
 def _membership(record: Record) -> list[Text]:
@@ -169,9 +174,9 @@ def preflight(record: Record) -> RenderableType:
     table.add_column("verdict")
     table.add_column("why")
     table.add_column("smallest change that helps")
-    for row in record["verdicts"]:
+    for names, row in _alike(record["verdicts"]):
         level = Text(row["verdict"], style=_LEVELS[row["verdict"]])
-        table.add_row(row["attack"], level, row["why"], row["change"])
+        table.add_row("\n".join(names), level, row["why"], row["change"])
     grid = Table.grid(padding=(0, 2))
     for name, value in _preflight_facts(record["facts"]):
         grid.add_row(Text(f"  {name}", style="dim"), value)
@@ -182,7 +187,24 @@ def preflight(record: Record) -> RenderableType:
         "leaks": "This configuration leaks: the rehearsal recovered labels.",
         "at risk": "This configuration is at risk: the rehearsal told more than coins would.",
     }.get(record["verdict"], "No attack of ours told anything. That is not a proof of safety.")
-    return Group(table, grid, *warnings, Text(closing, style="bold"))
+    advice = [] if record["verdict"] == "no attack of ours applies" else [_advice(record)]
+    return Group(table, grid, *warnings, Text(closing, style="bold"), *advice)
+
+
+def _alike(rows: list[Record]) -> list[tuple[list[str], Record]]:
+    """Rows that say the same together, under all of their names."""
+    groups: dict[tuple[str, str, str], tuple[list[str], Record]] = {}
+    for row in rows:
+        key = row["verdict"], row["why"], row["change"]
+        groups.setdefault(key, ([], row))[0].append(row["attack"])
+    return list(groups.values())
+
+
+def _advice(record: Record) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for each in record["recommendations"]:
+        grid.add_row(Text(f"  for {each['need']}", style="dim"), f"{each['use']}: {each['why']}")
+    return grid
 
 
 def _preflight_facts(facts: Record) -> list[tuple[str, str]]:
