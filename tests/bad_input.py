@@ -138,7 +138,6 @@ CASES = (
         lambda: b"age,balance\n31,2\n44,3\n50,5\n",
     ),
     Case("an unknown dataset", "train --dataset breast-cancr --mechanism none"),
-    Case("no mechanism", "train --dataset breast-cancer"),
     Case("an unknown mechanism", "train --dataset breast-cancer --mechanism nne"),
     Case("add without its epsilon", f"{PROTECTED} add"),
     Case("mult without its epsilon", f"{PROTECTED} mult --variant mean-one"),

@@ -41,7 +41,7 @@ from tacit.runtime.pair import run_pair
 from tacit.transport.certs import make_certificates
 
 ROUND_TRIP, MEGABITS = 0.020, 50.0
-MECHANISMS = ("none", "add", "hybrid")
+MECHANISMS = ("none", "add", "hybrid", "sealed")
 _CHUNK = 1 << 16
 
 
