@@ -119,11 +119,14 @@ def test_help_shows_every_option_of_the_protection(name):
         "--subset-size",
         "--l-rr",
         "--bob-update",
+        "--reveal",
+        "--dither",
+        "--fresh-keys",
         "--budget",
         "--delta",
     ):
         assert f"{option} " in done.stdout
-    for word in ("none, add, mult, hybrid or label-rr", "printed, one-sided or mean-one"):
+    for word in ("sealed (the default)", "printed, one-sided or mean-one"):
         assert word in " ".join(done.stdout.split())
 
 

@@ -17,7 +17,7 @@ Only a score that does not fit wraps: ``|z| < c_T 2^(k - 1 - 2 fx - fr)`` is the
 
 The digits: ``(rate / |B|) 2^fr`` is at least ``2^10``, and fx as large as leaves room for scores of
 ``2^max(8, b + 2)``, b the bits of the largest feature. The smaller modulus serves where it gives
-features ``ENOUGH`` digits, the larger one, which costs half as much again, where it does not.
+features ``LEAST`` digits, the larger one, which costs half as much again, where it does not.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from tacit.numerics.schedule import LearningRate
 from tacit.rng import Entropy
 
 MODULI = (50, 59)
-ENOUGH = 9
 RESIDUE_DIGITS = 10
 LEAST = 8
 _ROOM, _ROOM_ABOVE_FEATURES = 8, 2
@@ -72,11 +71,10 @@ class Scales:
         longest = min(agreed.batch_size + agreed.minimum_batch - 1, rows)
         spread = _bits(longest / rate.at(agreed.epochs * per_epoch - 1))
         room = max(_ROOM, magnitude_bits + _ROOM_ABOVE_FEATURES) + _bits(1 / max(decay[-1], 1e-300))
-        wanted = min(ENOUGH, agreed.feature_bits)
-        for bits, least in zip(MODULI, (wanted, min(LEAST, wanted)), strict=True):
+        for bits in MODULI:
             free = bits - 1 - room
             digits = min((free - spread - RESIDUE_DIGITS) // 2, agreed.feature_bits)
-            if digits >= least:
+            if digits >= min(LEAST, agreed.feature_bits):
                 whole = min(free - 2 * digits, spread + agreed.residue_bits)
                 return cls(bits, digits, whole, decay)
         raise ConfigError(
