@@ -337,10 +337,14 @@ def test_demo_recovers_every_label_with_real_keys(tmp_path):
     done = command("demo --json", cwd=tmp_path)
     assert done.returncode == 0
     runs = json.loads(done.stdout)["runs"]
-    assert [run["mechanism"] for run in runs] == ["none", "hybrid"]
+    assert [run["mechanism"] for run in runs] == ["none", "hybrid", "sealed"]
     for each in runs:
         assert (each["scheme"], each["key_bits"], each["encrypted"]) == ("bfv", 128, True)
-        assert max(attack["accuracy"] for attack in each["attacks"]) == 1.0
+        told = [attack["accuracy"] for attack in (*each["attacks"], *each["controls"])]
+        assert (max(told) == 1.0) == (each["mechanism"] != "sealed")
+        assert each["test"]["accuracy"] == each["centralised"]["accuracy"]
+    assert runs[2]["attacks"] == []
+    assert len(runs[2]["skipped"]) == len(runs[0]["skipped"]) + len(runs[0]["attacks"]) + 1
     assert [path.name for path in tmp_path.iterdir()] == ["tacit-demo.html"]
 
 

@@ -64,9 +64,8 @@ def test_a_key_given_in_both_spellings_is_refused():
         Settings.of({**RUN, "batch_size": 7, "batch-size": 7})
 
 
-def test_the_mechanism_is_required():
-    with pytest.raises(ConfigError, match="setting mechanism: field required"):
-        Settings.of({"dataset": "breast-cancer"})
+def test_labels_are_sealed_where_nothing_is_said():
+    assert Settings.of({"dataset": "breast-cancer"}).mechanism == "sealed"
 
 
 # --- values --------------------------------------------------------------------------------------

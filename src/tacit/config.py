@@ -30,7 +30,7 @@ PositiveInt = Annotated[int, Field(ge=1)]
 # Adding zero turns -0.0 into 0.0: equal settings have equal texts.
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(lambda v: v + 0.0)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-MOST_DIFFERENCES = 20
+MOST_DIFFERENCES = 40
 # The one that hides labels and changes nothing about the model.
 DEFAULT_MECHANISM = "sealed"
 Schedule = Literal["constant", "inverse", "inverse-sqrt"]

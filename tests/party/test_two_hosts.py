@@ -101,18 +101,24 @@ def test_a_few_faults_change_nothing(hosts, tmp_path):
     assert done
 
 
-HUNDRED: list[tuple[str, int]] = [("none", 30), ("add", 30), ("mult", 20), ("hybrid", 20)]
+HUNDRED: list[tuple[str, int]] = [
+    ("none", 20),
+    ("add", 20),
+    ("mult", 20),
+    ("hybrid", 20),
+    ("sealed", 20),
+]
 
 
 @pytest.mark.slow
 def test_a_hundred_faults_change_nothing(hosts, tmp_path):
-    """Over four trainings: SIGKILL of either side or both, and pulled cables."""
+    """Over five trainings: SIGKILL of either side or both, and pulled cables."""
     total = 0
     for name, faults in HUNDRED:
         folder = tmp_path / name
         folder.mkdir()
         settings: dict[str, Any] = {**MECHANISMS[name], "epochs": 300}
-        if name in ("none", "hybrid"):
+        if name in ("none", "hybrid", "sealed"):
             settings["epochs"] = 25
         furnish(folder, rows=500, **settings)
         done = break_things(hosts, folder, faults, seed=total, within=(1.0, 4.0))

@@ -140,7 +140,7 @@ def test_a_missing_setting_is_named_with_its_option(made, missing):
     # The value that the hint names is accepted.
     words = raised.value.hint.removesuffix(", for example").split()
     assert words[:2] == ["use", option]
-    kind = {"variant": str, "subset_size": int}.get(missing, float)
+    kind = {"variant": str, "over": str, "subset_size": int}.get(missing, float)
     assert mechanism(agreement(**{**MADE[made], missing: kind(words[2])}))
 
 

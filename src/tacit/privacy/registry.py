@@ -41,7 +41,7 @@ class Entry:
 
 _NOISY = {"noise": "discrete", "bob_update": "released"}
 _FACTOR = {"variant": "printed", "b1": 0.1, "b2": 10.0}
-_EXAMPLES = {"epsilon": 1, "variant": "mean-one", "b1": 0.1, "b2": 10}
+_EXAMPLES = {"over": "none", "epsilon": 1, "variant": "mean-one", "b1": 0.1, "b2": 10}
 
 
 def _make_add(agreed: Agreement) -> Mechanism:

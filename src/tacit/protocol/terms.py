@@ -86,6 +86,13 @@ class Terms:
         agreed = self.agreement
         return BatchPlan(seed, rows, agreed.batch_size, agreed.epochs, agreed.minimum_batch)
 
+    def too_few(self, columns: int) -> int:
+        """A hidden batch's response must ask for more rows than this.
+
+        More than Alice has columns, as the paper requires, and no fewer than the agreed minimum.
+        """
+        return max(columns, self.agreement.minimum_batch - 1)
+
     def per_epoch(self, rows: int) -> int:
         """How many iterations make an epoch."""
         return batch_count(rows, self.agreement.batch_size, self.agreement.minimum_batch)

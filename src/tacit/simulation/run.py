@@ -139,8 +139,8 @@ class _Run:
         method = mechanism(self.terms.agreement)
         if not isinstance(method, Hybrid):
             return None
-        columns = len(self.data.alice_train.columns)
-        return HiddenBatches.of(method.design, columns, log.batches, log.redraws)
+        fewest = self.terms.too_few(len(self.data.alice_train.columns))
+        return HiddenBatches.of(method.design, fewest, log.batches, log.redraws)
 
 
 class _Log:

@@ -65,13 +65,13 @@ def train(
         state, key = resume, kept_key(terms, resume, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
-    per_epoch = terms.per_epoch(features.rows)
+    per_epoch, fewest = terms.per_epoch(features.rows), terms.too_few(state.columns)
     iterations = terms.agreement.epochs * per_epoch
     weights, losses = state.weights, state.losses
     for iteration in range(state.iteration, iterations):
         yield from emit(Boundary(state.at(iteration, weights, losses)))
         coins = entropy.fork(f"batch {iteration}")
-        batch = draw_batch(mechanism.design, state.columns, features.rows, coins)
+        batch = draw_batch(mechanism.design, fewest, features.rows, coins)
         if batch.redraws:
             yield from emit(Redrawn(iteration, batch.redraws))
         yield from _offer(iteration, batch, mechanism, ledger)
@@ -107,7 +107,7 @@ def _open(
 ) -> Program[tuple[TrainingState, SecretKey]]:
     """Everything before the first iteration."""
     hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    mechanism.design.require(hello.columns, features.rows)
+    mechanism.design.require(terms.too_few(hello.columns), features.rows)
     key = yield from offer_key(terms, hello, entropy)
     weights = np.zeros(len(features.columns))
     state = TrainingState(0, weights, b"", key.to_bytes(), hello.columns, hello.magnitude_bits)
