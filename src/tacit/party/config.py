@@ -103,12 +103,14 @@ class PartyConfig:
     Args:
         role: Who this side is.
         folder: Where its file lies: paths are relative to it.
-        sections: The file's sections, checked.
+        sections: The file's sections, to be checked.
+        where: The file, for messages.
     """
 
     def __init__(self, role: Role, folder: Path, sections: dict[str, Any], where: str) -> None:
         self.role: Role = role
         self.folder = folder
+        self.where = where
         self.data = _section(DataSection, sections, "data", where)
         self.link = _section(LinkSection, sections, "link", where)
         self.state = _section(StateSection, sections, "state", where)
@@ -151,7 +153,8 @@ class PartyConfig:
         common = {
             name: value for name, value in self.agreed.items() if name in Settings.model_fields
         }
-        return Settings.of({**common, **self.privacy.model_dump()}).resolved()
+        where = f"{self.where}, [agreement]"
+        return Settings.of({**common, **self.privacy.model_dump()}, where=where).resolved()
 
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
@@ -208,7 +211,47 @@ def _agreed(section: dict[str, Any], where: str) -> dict[str, Any]:
     if "mechanism" not in found:
         raise ConfigError("no mechanism is named", where=f"{where}, mechanism")
     _refuse_for_simulations(found, where)
-    return {**_DEFAULTS, **found}
+    agreed = {**_DEFAULTS, **found}
+    if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
+        agreed["held_out"] = None  # TOML has no word for none
+    _check_values(agreed, where)
+    return agreed
+
+
+# What an agreement has beside the section: later it is the scheme's, or a setting's default.
+_LATER: dict[str, Any] = {
+    "key_bits": 0,
+    "schedule": "constant",
+    "decay": 0.0,
+    "l1": 0.0,
+    "l2": 0.0,
+    "feature_bits": 16,
+    "residue_bits": 20,
+}
+
+
+def _check_values(agreed: dict[str, Any], where: str) -> None:
+    """Refuses wrong types and ranges now, before a table is read by them."""
+    columns = agreed.get("alice_columns", 1)
+    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
+        raise ConfigError(
+            f"setting alice-columns: it is the number of her prepared columns, not {columns!r}",
+            where=where,
+        )
+    known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
+    checked = Agreement.of({**_LATER, **known}, where=where)
+    if checked.patience is not None and checked.evaluate != "epoch":
+        raise ConfigError(
+            "patience needs a look at the held-out rows after every epoch",
+            where=f"{where}, patience",
+            hint='write evaluate = "epoch", or leave patience out',
+        )
+    if checked.evaluate == "epoch" and checked.held_out is None:
+        raise ConfigError(
+            "held-out rows are to be looked at after each epoch, and there are none",
+            where=f"{where}, evaluate",
+            hint='raise held-out, or write evaluate = "end"',
+        )
 
 
 def _refuse_for_simulations(found: dict[str, Any], where: str) -> None:

@@ -58,7 +58,9 @@ class Log:
 
 
 def _in_words(facts: dict[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
+    # What a note or a warning is about needs no name.
+    names = {name: "" if name == "about" else f"{name.replace('_', ' ')} " for name in facts}
+    return ", ".join(f"{names[name]}{value}" for name, value in facts.items())
 
 
 class Figures:
