@@ -275,6 +275,13 @@ def test_early_stopping_is_bobs_and_the_ledger_says_what_it_costs(folder):
     assert len(bob["metrics"]["curve"]) < 30
 
 
+def test_the_curve_over_epochs_is_whole_after_a_stop(folder):
+    set_up(folder, **MECHANISMS["add"], evaluate="epoch")
+    run_both(folder, watch=pulled_at("bob", 48))
+    _, bob = run_both(folder).records
+    assert [point["iteration"] for point in bob["metrics"]["curve"]] == [12, 24]
+
+
 # --- what is written -----------------------------------------------------------------------------
 
 

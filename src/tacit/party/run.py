@@ -207,6 +207,8 @@ class Party:
             self.tables.labels,
             self._log,
         )
+        if body is not None:
+            figures.curve = list(body.get("curve", ()))
         recording = self._recording(record, body, coins)
 
         def freeze(at: TrainingState) -> bytes:
@@ -214,6 +216,7 @@ class Party:
                 "state": at.to_bytes().hex(),
                 "ledger": None if ledger is None else ledger.to_json(),
                 "recorded": None if recording is None else recording.position(),
+                "curve": figures.curve,
             }
             return json.dumps(values).encode()
 
