@@ -202,6 +202,15 @@ def test_the_chapters_are_the_ones_that_are_run():
     ]
 
 
+def test_the_readme_shows_commands_of_the_runbook():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", readme, flags=re.DOTALL)
+    run = {line for _, lines in steps() for each in lines.values() for line in each}
+    run |= {line.partition(" --record")[0] for line in run}
+    for line in block.strip().split("\n"):
+        assert line.partition("#")[0].strip() in run
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_the_ready_files_are_what_init_writes_but_for_what_the_runbook_says(role):
     ready = PartyConfig.read(EXAMPLE / f"{role}.toml")

@@ -7,6 +7,7 @@ one side's own business and never leaves it. Paths are relative to the file's fo
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -14,15 +15,16 @@ from pydantic import Field, model_validator
 
 from tacit.config import Agreement, Positive, PositiveInt, Settings, _Checked
 from tacit.errors import ConfigError, nearest
+from tacit.privacy.registry import MECHANISMS
 from tacit.protocol.messages import Role
 
 SECTIONS = ("agreement", "data", "link", "state", "output", "privacy")
 _LOCAL_ONLY = {
-    "seed": "a seed would let whoever knows it know every mask and every noise",
-    "seeds": "a seed would let whoever knows it know every mask and every noise",
-    "permute_labels": "canary runs are for simulations",
-    "budget": "it stands in [privacy], on Bob's side",
-    "delta": "it stands in [privacy], on Bob's side",
+    "seed": "is refused in a real training: who knows it knows all masks and noise",
+    "seeds": "is refused in a real training: who knows them knows all masks and noise",
+    "permute_labels": "is refused in a real training: canary runs are for simulations",
+    "budget": "is not agreed on: it stands in [privacy], in Bob's file",
+    "delta": "is not agreed on: it stands in [privacy], in Bob's file",
 }
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it.
 _DERIVED = ("l_rr", "alice_columns")
@@ -68,7 +70,7 @@ class LinkSection(_Checked):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.listen is None) == (self.connect is None):
-            raise ValueError("give either listen or connect: one side opens a port, one dials")
+            raise ValueError("give either listen or connect: this side opens a port, or it dials")
         return self
 
 
@@ -142,7 +144,7 @@ class PartyConfig:
                     where=str(path),
                     hint=nearest(name, SECTIONS),
                 )
-        return cls(role, path.resolve().parent, values, str(path))
+        return cls(role, path.parent, values, str(path))
 
     def path(self, name: str) -> Path:
         """A path of the file, relative to its folder."""
@@ -165,7 +167,9 @@ class PartyConfig:
     def _check_role(self, where: str) -> None:
         if self.role == "bob" and self.data.label is None:
             raise ConfigError(
-                "Bob's table needs the name of its label column", where=f"{where}, [data] label"
+                "Bob's table needs the name of its label column",
+                where=f"{where}, [data] label",
+                hint='write label = "default", say; or is this Alice\'s file?',
             )
         if self.role == "alice" and self.data.label is not None:
             raise ConfigError(
@@ -175,7 +179,9 @@ class PartyConfig:
             )
         if self.role == "alice" and self.privacy.budget is not None:
             raise ConfigError(
-                "the budget is Bob's: it is he who stops", where=f"{where}, [privacy] budget"
+                "the budget is Bob's: it is he who stops",
+                where=f"{where}, [privacy] budget",
+                hint="leave it out here; Bob writes it in his file",
             )
 
 
@@ -193,6 +199,15 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
 
 
+def _either(names: Iterable[str]) -> str:
+    """Texts of which one is to be chosen.
+
+    >>> _either(["a", "b"])
+    '"a" or "b"'
+    """
+    return " or ".join(f'"{name}"' for name in names)
+
+
 def _section(kind: type[S], sections: dict[str, Any], name: str, where: str) -> S:
     return kind.of(sections.get(name, {}), where=f"{where}, [{name}]")
 
@@ -204,12 +219,16 @@ def _agreed(section: dict[str, Any], where: str) -> dict[str, Any]:
     for key, value in section.items():
         plain = key.replace("_", "-")
         if (reason := _LOCAL_ONLY.get(plain.replace("-", "_"))) is not None:
-            raise ConfigError(f"{plain} is refused in a real training: {reason}", where=where)
+            raise ConfigError(f"{plain} {reason}", where=where)
         if plain not in spelled:
             raise ConfigError(f"unknown setting {key}", where=where, hint=nearest(plain, spelled))
         found[spelled[plain]] = value
     if "mechanism" not in found:
-        raise ConfigError("no mechanism is named", where=f"{where}, mechanism")
+        raise ConfigError(
+            "no mechanism is named",
+            where=f"{where} mechanism",
+            hint="write the same on both sides: mechanism = " + _either(MECHANISMS),
+        )
     _refuse_for_simulations(found, where)
     agreed = {**_DEFAULTS, **found}
     if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
@@ -243,13 +262,13 @@ def _check_values(agreed: dict[str, Any], where: str) -> None:
     if checked.patience is not None and checked.evaluate != "epoch":
         raise ConfigError(
             "patience needs a look at the held-out rows after every epoch",
-            where=f"{where}, patience",
+            where=f"{where} patience",
             hint='write evaluate = "epoch", or leave patience out',
         )
     if checked.evaluate == "epoch" and checked.held_out is None:
         raise ConfigError(
             "held-out rows are to be looked at after each epoch, and there are none",
-            where=f"{where}, evaluate",
+            where=f"{where} evaluate",
             hint='raise held-out, or write evaluate = "end"',
         )
 
@@ -258,18 +277,18 @@ def _refuse_for_simulations(found: dict[str, Any], where: str) -> None:
     if found.get("scheme") == "clear":
         raise ConfigError(
             "clear hides nothing and is for simulations",
-            where=f"{where}, scheme",
+            where=f"{where} scheme",
             hint="use bfv or paillier",
         )
     if found.get("noise") == "continuous":
         raise ConfigError(
             "continuous noise leaks through its last bits and is for simulations",
-            where=f"{where}, noise",
+            where=f"{where} noise",
             hint="use discrete, or leave it out",
         )
     if found["mechanism"] == "hybrid" and "alice_columns" not in found:
         raise ConfigError(
             "hybrid's sizes depend on how many columns Alice has, which both sides must know",
-            where=f"{where}, alice-columns",
+            where=f"{where} alice-columns",
             hint="write alice-columns = 30, say: the number of her prepared columns",
         )

@@ -153,7 +153,9 @@ def write_templates(folder: Path, trial: Trial) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise OutputError(
-            f"the folder cannot be made: {problem.strerror}", where=str(folder)
+            f"the folder cannot be made: {problem.strerror}",
+            where=str(folder),
+            hint="name another folder with --folder",
         ) from None
     for role, path in zip(roles, paths, strict=True):
         write_private(path, template(role, trial))
