@@ -99,7 +99,8 @@ def party(
     output = settings.output
     wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
     require_writable(*wanted, record)
-    with _stoppable(), _going_on(), progress_bar() as meter:
+    with _stoppable(), _going_on(dry_run), progress_bar() as meter:
+        meter.announce(f"waiting for {settings.link.peer}")
 
         def announce(what: str) -> None:
             meter.say(f"{settings.role}: {what}")
@@ -114,12 +115,13 @@ def party(
 
 
 @contextmanager
-def _going_on() -> Iterator[None]:
+def _going_on(dry_run: bool) -> Iterator[None]:
     """Says after a stop what comes next."""
     try:
         yield
     except KeyboardInterrupt:
-        print("stopped; run the same command again on both sides to go on", file=sys.stderr)
+        if not dry_run:
+            print("stopped; run the same command again on both sides to go on", file=sys.stderr)
         raise
     except PeerStopped as problem:
         raise PeerStopped(

@@ -58,8 +58,10 @@ class Log:
 
 
 def _in_words(facts: dict[str, Any]) -> str:
-    # What a note or a warning is about needs no name.
-    names = {name: "" if name == "about" else f"{name.replace('_', ' ')} " for name in facts}
+    # What a note is about, or why something is given up, needs no name.
+    names = {
+        name: "" if name in ("about", "reason") else f"{name.replace('_', ' ')} " for name in facts
+    }
     return ", ".join(f"{names[name]}{value}" for name, value in facts.items())
 
 
