@@ -17,6 +17,8 @@ from pathlib import Path
 
 from tacit.__main__ import run
 from tacit.api import train
+from tacit.party.templates import Trial, template
+from tacit.protocol.messages import Role
 
 HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"
@@ -90,6 +92,14 @@ def own(what: str, content: Callable[[], bytes], file: str = "people.csv", extra
 
 def toml(what: str, text: str) -> Case:
     return Case(what, "train --config run.toml", "run.toml", text.encode)
+
+
+def party(what: str, old: str, new: str, role: Role = "bob", mechanism: str = "add") -> Case:
+    """A file as tacit init writes it, with something in it changed."""
+    text = template(role, Trial(mechanism))
+    assert old in text, old
+    changed = text.replace(old, new, 1).encode
+    return Case(what, f"party {role}.toml", f"{role}.toml", changed)
 
 
 CASES = (
@@ -211,6 +221,45 @@ CASES = (
     Case("a name given twice", "certs --name alice --name alice"),
     Case("certificates for no time", "certs --days 0"),
     Case("a certificate that exists", "certs --out .", "alice.key", lambda: b"precious"),
+    Case("certificates where a file is", "certs --out certs", "certs", lambda: b"a file"),
+    Case("settings that exist", "init --mechanism add", "bob.toml", lambda: b"precious"),
+    Case("settings where a file is", "init --folder here", "here", lambda: b"a file"),
+    Case("settings for an unknown mechanism", "init --mechanism ad"),
+    Case("a side that is none", "init --serves carol"),
+    Case("an address without a port", "init --address bob.example"),
+    Case("an address without a host", "init --address 9443"),
+    Case("a port that is none", "init --address bob.example:99999"),
+    Case("a party without a file", "party"),
+    Case("a party's file that is not there", "party bob.toml --dry-run"),
+    Case("a party's file that is not TOML", "party bob.toml", "bob.toml", lambda: b'role = "bob\n'),
+    Case("a party's file of nobody", "party p.toml", "p.toml", lambda: b'role = "carol"\n'),
+    party("a mistyped section of a party's file", "[privacy]", "[privcy]"),
+    party("a mistyped key of a party's file", "batch-size", "batchsize"),
+    party("a key in the wrong section", 'log = "', 'budget = "'),
+    party("a word for a number in a party's file", "epochs = 10", 'epochs = "ten"'),
+    party("a share that is none", "held-out = 0.2", "held-out = 20"),
+    party("a section without a key that it needs", 'peer = "', '# peer = "'),
+    party("a file that says no mechanism", 'mechanism = "', '# mechanism = "'),
+    party("both ways to the peer", "[link]", '[link]\nconnect = "alice.example:9443"'),
+    party("no way to the peer", "listen", "# listen"),
+    party("no label column at Bob", 'label = "', '# label = "'),
+    party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
+    party("a budget at Alice", "[output]", "[privacy]\nbudget = 4\n[output]", role="alice"),
+    party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),
+    party("a seed between two machines", "epochs = 10", "epochs = 10\nseed = 1"),
+    party("no encryption between two machines", 'scheme = "bfv"', 'scheme = "clear"'),
+    party("continuous noise between two machines", "epsilon =", 'noise = "continuous"\nepsilon ='),
+    party("hybrid without Alice's columns", "alice-columns", "# alice-columns", mechanism="hybrid"),
+    party("patience without a look at the rows", "# patience", "patience"),
+    party("a model in a folder that is not there", 'model = "', 'model = "no/where/'),
+    party("a log in a folder that is not there", 'log = "', 'log = "no/where/'),
+    party("a party without its certificate", "", ""),
+    Case(
+        "a transcript in a folder that is not there",
+        "party bob.toml --record no/where",
+        "bob.toml",
+        template("bob", Trial("add")).encode,
+    ),
 )
 
 
@@ -247,11 +296,12 @@ def render() -> str:
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
         "| 11 | the training diverged |\n| 20 | data |\n"
         "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
+        "| 34 | the peer gave up |\n"
         "| 40 | the connection failed or broke |\n| 41 | the peer was silent |\n"
         "| 42 | a certificate, a name or TLS was refused |\n| 43 | the peer was not there |\n"
         "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
-        "| 70 | a transcript |\n"
+        "| 70 | a transcript |\n| 71 | a party's state: journal, lock or key |\n"
         "| 74 | a result could not be written |\n| 130 | interrupted |\n",
     ]
     for number, case in enumerate(CASES, 1):

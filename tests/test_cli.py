@@ -42,6 +42,7 @@ def test_wrong_input_gets_a_clear_error(case: Case):
     assert err.startswith("error: ")
     assert "Traceback" not in err
     assert "bug in tacit" not in err
+    assert max(len(line) for line in err.splitlines()) <= 107  # "error: " stands before the text
     assert out == ""
 
 
@@ -96,13 +97,55 @@ def test_every_setting_is_an_option_and_the_other_way_round():
     assert set(SHARED) == set(Settings.model_fields) | {"config", "record"}
 
 
-@pytest.mark.parametrize("name", ["", "train", "audit", "demo"])
+@pytest.mark.parametrize("name", ["", "train", "audit", "demo", "init", "certs", "party"])
 def test_help_shows_examples_and_exits_well(name, capsys):
     assert run([*name.split(), "--help"]) == 0
     text = capsys.readouterr().out
     assert "Usage: tacit" in text
-    if name in ("train", "audit"):
-        assert "Examples" in text
+    if name in ("train", "audit", "init", "certs", "party"):
+        assert "Example" in text
+    if name == "party":
+        assert all(option in text for option in ("--dry-run", "--fresh", "--record", "--json"))
+    if name == "":
+        assert all(f" {command} " in text for command in ("init", "certs", "party"))
+
+
+def test_files_to_begin_with_are_named_in_json_and_nothing_else(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(shlex.split("init --folder trial --mechanism add --json")) == 0
+    assert run(shlex.split("certs --out trial/certs --json")) == 0
+    found = capsys.readouterr()
+    assert found.err == ""
+    written, made = (json.loads(part) for part in found.out.replace("}\n{", "}\0{").split("\0"))
+    assert written == {"files": ["trial/alice.toml", "trial/bob.toml"]}
+    assert [party["name"] for party in made["parties"]] == ["alice", "bob"]
+    for path in (*written["files"], made["authority"], *(p["key"] for p in made["parties"])):
+        assert Path(path).is_file()
+
+
+@pytest.mark.parametrize("mechanism", ["none", "add", "mult", "hybrid"])
+def test_init_says_what_comes_next_and_what_protects_nothing(
+    mechanism, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "--mechanism", mechanism]) == 0
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "tacit party FILE --dry-run" in text
+    assert ("no protection" in text) == (mechanism in ("none", "hybrid"))
+
+
+def test_a_party_whose_peer_does_not_come_says_so_and_keeps_its_json_clean(tmp_path):
+    from tests.party.sides import write_config, write_tables
+
+    assert run(["certs", "--out", str(tmp_path / "certs"), "--json"]) == 0
+    write_tables(tmp_path)
+    write_config(tmp_path, "bob", link={"connect-seconds": 0.2})
+    done = command(f"party {tmp_path / 'bob.toml'} --dry-run --json")
+    assert done.returncode == 43
+    assert done.stdout == ""
+    assert "alice has not called within 0.2 s" in " ".join(done.stderr.split())
+    assert "listening on port" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["train", "audit"])

@@ -2,11 +2,11 @@
 
 ::
 
-    0    done                              30-33  the conversation went wrong
+    0    done                              30-34  the conversation went wrong
     1    a bug in tacit                    40-44  the connection failed
     2    wrong usage of the command        50     keys, ciphertexts or ranges
     10   a setting                         60     a guarantee would be broken
-    11   the training diverged             70     a transcript
+    11   the training diverged             70-71  a transcript, a party's state
     20   data                              74     a result could not be written
     21   a dataset that cannot be had      130    interrupted
 """

@@ -7,6 +7,7 @@ both sides.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -125,13 +126,17 @@ def write_private(path: Path, text: str) -> None:
     """
     fresh = path.with_name(path.name + ".new")
     try:
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # A left-over would keep its mode, and a link would lead elsewhere.
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         fresh.replace(path)
     except OSError as problem:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
         raise OutputError(
             f"the file cannot be written: {problem.strerror}",
             where=str(path),

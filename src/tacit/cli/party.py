@@ -14,7 +14,7 @@ import typer
 from tacit.cli.console import console, progress_bar
 from tacit.cli.output import require_writable
 from tacit.config import DEFAULT_MECHANISM
-from tacit.errors import ConfigError
+from tacit.errors import ConfigError, PeerStopped
 from tacit.privacy.registry import entry
 from tacit.report.party import party as party_table
 from tacit.report.record import to_json
@@ -38,13 +38,13 @@ def init(
     tacit init --folder trial --mechanism add --address bob.example:9443
     """
     # Imported here: no other command needs it.
-    from tacit.party.templates import Trial, write_templates
+    from tacit.party.templates import UNPROTECTED, Trial, write_templates
+    from tacit.transport.address import check_address
 
     entry(mechanism)
     if serves not in ("alice", "bob"):
         raise ConfigError(f"{serves} is no side", where="--serves", hint="use alice or bob")
-    if not address.rpartition(":")[2].isdigit():
-        raise ConfigError(f"{address} has no port", where="--address", hint="use host:port")
+    check_address(address, where="--address")
     side: Any = serves
     written = write_templates(folder, Trial(mechanism, side, address))
     record = {"files": [str(path) for path in written]}
@@ -55,10 +55,15 @@ def init(
     for path in written:
         screen.print(f"wrote {path}", markup=False)
     screen.print(
-        "Next: name each side's table, make certificates (tacit certs), send the other side its "
-        "file and its certificates, and run tacit party on both.",
+        "Next: name each side's table in its file, make certificates (tacit certs), send each side "
+        "its own file and certificates, and run tacit party FILE --dry-run on both.",
         markup=False,
     )
+    if mechanism in UNPROTECTED:
+        screen.print(
+            f"Note: {mechanism} gives labels no protection; tacit check says what Alice can tell.",
+            markup=False,
+        )
 
 
 def party(
@@ -92,10 +97,11 @@ def party(
     from tacit.party.way import way_to_peer
 
     settings = PartyConfig.read(config)
-    require_writable(settings.path(settings.output.model))
-    if record is not None:
-        require_writable(record)
-    with _stoppable(), progress_bar() as meter:
+    output = settings.output
+    wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
+    require_writable(*wanted, record)
+    with _stoppable(), _going_on(dry_run), progress_bar() as meter:
+        meter.announce(f"waiting for {settings.link.peer}")
 
         def announce(what: str) -> None:
             meter.say(f"{settings.role}: {what}")
@@ -107,6 +113,24 @@ def party(
         typer.echo(to_json(found))
     else:
         console().print(party_table(found))
+
+
+@contextmanager
+def _going_on(dry_run: bool) -> Iterator[None]:
+    """Says after a stop what comes next."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not dry_run:
+            print("stopped; run the same command again on both sides to go on", file=sys.stderr)
+        raise
+    except PeerStopped as problem:
+        raise PeerStopped(
+            problem.message,
+            where=problem.where,
+            hint="see to what it says, then run both sides again: a training goes on where it "
+            "stopped",
+        ) from None
 
 
 @contextmanager

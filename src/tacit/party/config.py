@@ -7,6 +7,7 @@ one side's own business and never leaves it. Paths are relative to the file's fo
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -14,15 +15,16 @@ from pydantic import Field, model_validator
 
 from tacit.config import Agreement, Positive, PositiveInt, Settings, _Checked
 from tacit.errors import ConfigError, nearest
+from tacit.privacy.registry import MECHANISMS
 from tacit.protocol.messages import Role
 
 SECTIONS = ("agreement", "data", "link", "state", "output", "privacy")
 _LOCAL_ONLY = {
-    "seed": "a seed would let whoever knows it know every mask and every noise",
-    "seeds": "a seed would let whoever knows it know every mask and every noise",
-    "permute_labels": "canary runs are for simulations",
-    "budget": "it stands in [privacy], on Bob's side",
-    "delta": "it stands in [privacy], on Bob's side",
+    "seed": "is refused in a real training: who knows it knows all masks and noise",
+    "seeds": "is refused in a real training: who knows them knows all masks and noise",
+    "permute_labels": "is refused in a real training: canary runs are for simulations",
+    "budget": "is not agreed on: it stands in [privacy], in Bob's file",
+    "delta": "is not agreed on: it stands in [privacy], in Bob's file",
 }
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it.
 _DERIVED = ("l_rr", "alice_columns")
@@ -69,7 +71,7 @@ class LinkSection(_Checked):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.listen is None) == (self.connect is None):
-            raise ValueError("give either listen or connect: one side opens a port, one dials")
+            raise ValueError("give either listen or connect: this side opens a port, or it dials")
         return self
 
 
@@ -105,12 +107,14 @@ class PartyConfig:
     Args:
         role: Who this side is.
         folder: Where its file lies: paths are relative to it.
-        sections: The file's sections, checked.
+        sections: The file's sections, to be checked.
+        where: The file, for messages.
     """
 
     def __init__(self, role: Role, folder: Path, sections: dict[str, Any], where: str) -> None:
         self.role: Role = role
         self.folder = folder
+        self.where = where
         self.data = _section(DataSection, sections, "data", where)
         self.link = _section(LinkSection, sections, "link", where)
         self.state = _section(StateSection, sections, "state", where)
@@ -142,7 +146,7 @@ class PartyConfig:
                     where=str(path),
                     hint=nearest(name, SECTIONS),
                 )
-        return cls(role, path.resolve().parent, values, str(path))
+        return cls(role, path.parent, values, str(path))
 
     def path(self, name: str) -> Path:
         """A path of the file, relative to its folder."""
@@ -154,7 +158,8 @@ class PartyConfig:
             name: value for name, value in self.agreed.items() if name in Settings.model_fields
         }
         limits = self.privacy.model_dump(include={"budget", "delta"})
-        return Settings.of({**common, **limits}).resolved()
+        where = f"{self.where}, [agreement]"
+        return Settings.of({**common, **limits}, where=where).resolved()
 
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
@@ -165,7 +170,9 @@ class PartyConfig:
     def _check_role(self, where: str) -> None:
         if self.role == "bob" and self.data.label is None:
             raise ConfigError(
-                "Bob's table needs the name of its label column", where=f"{where}, [data] label"
+                "Bob's table needs the name of its label column",
+                where=f"{where}, [data] label",
+                hint='write label = "default", say; or is this Alice\'s file?',
             )
         if self.role == "alice" and self.data.label is not None:
             raise ConfigError(
@@ -175,7 +182,9 @@ class PartyConfig:
             )
         if self.role == "alice" and self.privacy.budget is not None:
             raise ConfigError(
-                "the budget is Bob's: it is he who stops", where=f"{where}, [privacy] budget"
+                "the budget is Bob's: it is he who stops",
+                where=f"{where}, [privacy] budget",
+                hint="leave it out here; Bob writes it in his file",
             )
 
 
@@ -193,6 +202,15 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
 
 
+def _either(names: Iterable[str]) -> str:
+    """Texts of which one is to be chosen.
+
+    >>> _either(["a", "b"])
+    '"a" or "b"'
+    """
+    return " or ".join(f'"{name}"' for name in names)
+
+
 def _section(kind: type[S], sections: dict[str, Any], name: str, where: str) -> S:
     return kind.of(sections.get(name, {}), where=f"{where}, [{name}]")
 
@@ -204,32 +222,76 @@ def _agreed(section: dict[str, Any], where: str) -> dict[str, Any]:
     for key, value in section.items():
         plain = key.replace("_", "-")
         if (reason := _LOCAL_ONLY.get(plain.replace("-", "_"))) is not None:
-            raise ConfigError(f"{plain} is refused in a real training: {reason}", where=where)
+            raise ConfigError(f"{plain} {reason}", where=where)
         if plain not in spelled:
             raise ConfigError(f"unknown setting {key}", where=where, hint=nearest(plain, spelled))
         found[spelled[plain]] = value
     if "mechanism" not in found:
-        raise ConfigError("no mechanism is named", where=f"{where}, mechanism")
+        raise ConfigError(
+            "no mechanism is named",
+            where=f"{where} mechanism",
+            hint="write the same on both sides: mechanism = " + _either(MECHANISMS),
+        )
     _refuse_for_simulations(found, where)
-    return {**_DEFAULTS, **found}
+    agreed = {**_DEFAULTS, **found}
+    if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
+        agreed["held_out"] = None  # TOML has no word for none
+    _check_values(agreed, where)
+    return agreed
+
+
+# What an agreement has beside the section: later it is the scheme's, or a setting's default.
+_LATER: dict[str, Any] = {
+    "key_bits": 0,
+    "schedule": "constant",
+    "decay": 0.0,
+    "l1": 0.0,
+    "l2": 0.0,
+    "feature_bits": 16,
+    "residue_bits": 20,
+}
+
+
+def _check_values(agreed: dict[str, Any], where: str) -> None:
+    """Refuses wrong types and ranges now, before a table is read by them."""
+    columns = agreed.get("alice_columns", 1)
+    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
+        raise ConfigError(
+            f"setting alice-columns: it is the number of her prepared columns, not {columns!r}",
+            where=where,
+        )
+    known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
+    checked = Agreement.of({**_LATER, **known}, where=where)
+    if checked.patience is not None and checked.evaluate != "epoch":
+        raise ConfigError(
+            "patience needs a look at the held-out rows after every epoch",
+            where=f"{where} patience",
+            hint='write evaluate = "epoch", or leave patience out',
+        )
+    if checked.evaluate == "epoch" and checked.held_out is None:
+        raise ConfigError(
+            "held-out rows are to be looked at after each epoch, and there are none",
+            where=f"{where} evaluate",
+            hint='raise held-out, or write evaluate = "end"',
+        )
 
 
 def _refuse_for_simulations(found: dict[str, Any], where: str) -> None:
     if found.get("scheme") == "clear":
         raise ConfigError(
             "clear hides nothing and is for simulations",
-            where=f"{where}, scheme",
+            where=f"{where} scheme",
             hint="use bfv or paillier",
         )
     if found.get("noise") == "continuous":
         raise ConfigError(
             "continuous noise leaks through its last bits and is for simulations",
-            where=f"{where}, noise",
+            where=f"{where} noise",
             hint="use discrete, or leave it out",
         )
     if found["mechanism"] == "hybrid" and "alice_columns" not in found:
         raise ConfigError(
             "hybrid's sizes depend on how many columns Alice has, which both sides must know",
-            where=f"{where}, alice-columns",
+            where=f"{where} alice-columns",
             hint="write alice-columns = 30, say: the number of her prepared columns",
         )

@@ -58,7 +58,11 @@ class Log:
 
 
 def _in_words(facts: dict[str, Any]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in facts.items())
+    # What a note is about, or why something is given up, needs no name.
+    names = {
+        name: "" if name in ("about", "reason") else f"{name.replace('_', ' ')} " for name in facts
+    }
+    return ", ".join(f"{names[name]}{value}" for name, value in facts.items())
 
 
 class Figures:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -21,7 +22,9 @@ from tacit.config import Agreement
 from tacit.data.tables import LabelTable
 from tacit.errors import (
     AgreementError,
+    ConfigError,
     PeerStopped,
+    PrivacyError,
     RemoteProtocolError,
     StateError,
     TacitError,
@@ -38,7 +41,7 @@ from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism
 from tacit.protocol.bob.labels import released_labels
-from tacit.protocol.events import Event
+from tacit.protocol.events import Event, GradientSeen, Progress, ResiduesSeen
 from tacit.protocol.handshake import PROTOCOL_VERSION
 from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program
@@ -50,7 +53,7 @@ from tacit.runtime.journal import NONCE_BYTES, Meta, Past, unchanged
 from tacit.runtime.link import DRY_RUN, Link, Patience
 from tacit.runtime.party import Rhythm, run_party, unheard
 from tacit.runtime.transcript import TranscriptFile
-from tacit.simulation.agree import agree
+from tacit.simulation.agree import agree, unused
 from tacit.simulation.estimate import forecast
 from tacit.version import __version__
 
@@ -94,9 +97,9 @@ class Party:
             config.path(output.log) if output.log else None, config.role, watch.announce
         )
         self.tables = load_tables(config)
-        for note in self.tables.notes:
-            self._log("note", about=note)
         self.terms = _terms(config, self.tables)
+        for note in (*self.tables.notes, *unused(config.settings())):
+            self._log("note", about=note)
         way = config.link
         self._patience = Patience(
             way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
@@ -208,6 +211,8 @@ class Party:
             self.tables.labels,
             self._log,
         )
+        if body is not None:
+            figures.curve = list(body.get("curve", ()))
         recording = self._recording(record, body, coins)
 
         def freeze(at: TrainingState) -> bytes:
@@ -215,6 +220,7 @@ class Party:
                 "state": at.to_bytes().hex(),
                 "ledger": None if ledger is None else ledger.to_json(),
                 "recorded": None if recording is None else recording.position(),
+                "curve": figures.curve,
             }
             return json.dumps(values).encode()
 
@@ -222,6 +228,9 @@ class Party:
             figures.observe(event)
             figures.write(link.traffic)
             self._watch.observe(event)
+            if isinstance(event, GradientSeen | ResiduesSeen):
+                # Alice's program says which iteration she has done, and not out of how many.
+                observe(Progress(event.iteration + 1, self._iterations))
 
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
@@ -236,6 +245,8 @@ class Party:
                 tap=recording or unheard,
                 observe=observe,
             )
+            if role == "alice" and figures.figures["iterations"] < self._iterations:
+                figures.stopped = "the peer ended the training"
             share = self._share(result, ledger, link, figures)
             share.save(self.config.path(self.config.output.model))
             if recording is not None:
@@ -250,6 +261,11 @@ class Party:
             "ledger": share.ledger,
             "run": figures.to_dict(link.traffic),
         }
+
+    @property
+    def _iterations(self) -> int:
+        """How many there are, unless the training ends early."""
+        return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
 
     def _program(
         self,
@@ -406,6 +422,25 @@ def _terms(config: PartyConfig, tables: PartyTables) -> Terms:
             where="[agreement] alice-columns",
             hint=f"write alice-columns = {mine} on both sides",
         )
-    found = agree(settings, columns, tables.train.rows)
+    try:
+        found = agree(settings, columns, tables.train.rows)
+    except (ConfigError, PrivacyError) as problem:
+        raise _in_the_file(problem, config.where) from None
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     return Terms(Agreement.of({**found.agreement.model_dump(), **beside}), found.scheme)
+
+
+def _in_the_file(problem: ConfigError | PrivacyError, file: str) -> ConfigError | PrivacyError:
+    """The same error in the words of a party's file: keys, where a simulation has options."""
+
+    def key(found: re.Match[str]) -> str:
+        name, value = found[1], found[2]
+        return f"{name} = {value}" if value[0].isdigit() else f'{name} = "{value}"'
+
+    hint = re.sub(
+        r"--([a-z0-9-]+) ([0-9.]+|printed|one-sided|mean-one|released)", key, problem.hint
+    )
+    hint = re.sub(r"--([a-z0-9-]+)", r"\1", hint)
+    place = re.sub(r"^--(budget|delta)$", r"[privacy] \1", problem.where)
+    place = re.sub(r"^--([a-z0-9-]+)$", r"[agreement] \1", place)
+    return type(problem)(problem.message, where=f"{file}, {place}" if place else file, hint=hint)

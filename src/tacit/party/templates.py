@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ batch-size = 64
 minimum-batch = 8          # no batch may have fewer rows: it protects Alice's columns
 learning-rate = 0.05
 # l2 = 0.001
-held-out = 0.2             # share of the rows on which Bob measures the model
+held-out = 0.2             # share of the rows on which Bob measures the model; 0 for none
 split-salt = "{salt}"        # another text holds out other rows
 evaluate = "end"           # or "epoch": Bob looks at the held-out rows after every epoch
 # patience = 3             # with "epoch": stop when the held-out loss has not fallen for so long;
@@ -48,15 +49,15 @@ dead-seconds = 20          # a link on which nothing moves for so long is given 
 
 [state]
 folder = "{role}-state"      # to go on after a stop; encrypted
-key = "{role}.state.key"     # its key, made when absent: keep it, and keep it elsewhere
-every-iterations = 100
-every-seconds = 30
+key = "{role}.state.key"     # its key, made when absent; keep it on another disk, if you can
+every-iterations = 100     # a checkpoint after so many iterations
+every-seconds = 30         # or so many seconds, what comes first
 sync = true                # wait for the disk before anything is sent
 
 [output]
 model = "{role}.model.json"
 log = "{role}.log"           # one JSON object a line, no secrets
-metrics = "{role}.metrics.json"
+metrics = "{role}.metrics.json"  # how far, how fast; no secrets
 {limits}"""
 
 _LABEL = 'label = "label"            # the column of 0/1 labels\nintercept = true\n'
@@ -75,6 +76,10 @@ _PROTECTION = {
     "hybrid": "alice-columns = 30         # how many prepared columns Alice has\n",
     "label-rr": "epsilon = 1.0              # in total\n",
 }
+# Mechanisms after which a label is an open book; the ledger says infinite.
+UNPROTECTED = ("none", "hybrid")
+_WARNING = "#                            {mechanism} gives labels NO protection\n"
+_COMMENT_AT = 27
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +108,10 @@ def template(role: Role, trial: Trial) -> str:
         if role == trial.serves
         else f'connect = "{trial.address}"  # the other side opens the port'
     )
+    warned = _WARNING.format(mechanism=trial.mechanism) if trial.mechanism in UNPROTECTED else ""
     agreement = _AGREEMENT.format(
         mechanism=trial.mechanism,
-        protection=_PROTECTION.get(trial.mechanism, ""),
+        protection=warned + _PROTECTION.get(trial.mechanism, ""),
         salt=trial.salt,
     )
     own = _OWN.format(
@@ -115,27 +121,42 @@ def template(role: Role, trial: Trial) -> str:
         label=_LABEL if role == "bob" else "",
         limits=_LIMITS if role == "bob" else "",
     )
-    return f'# tacit party {role}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n{agreement}{own}'
+    head = f'# tacit party {role}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
+    return _aligned(head + agreement + own)
+
+
+def _aligned(text: str) -> str:
+    """The same text with the comments behind its values under each other."""
+    return re.sub(
+        r"^(\S.*?\S) {2,}#(?= \S)",
+        lambda found: f"{found[1]:<{_COMMENT_AT - 2}}  #",
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 def write_templates(folder: Path, trial: Trial) -> list[Path]:
     """Writes both files.
 
     Raises:
-        OutputError: One is there already, or cannot be written.
+        OutputError: One is there already, or cannot be written; then neither is.
     """
     roles: tuple[Role, Role] = ("alice", "bob")
     paths = [folder / f"{role}.toml" for role in roles]
     for path in paths:
         if path.exists():
             raise OutputError(
-                "there is such a file already", where=str(path), hint="name another folder"
+                "there is such a file already, and it may hold your settings",
+                where=str(path),
+                hint="name another folder with --folder, or move the file away",
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise OutputError(
-            f"the folder cannot be made: {problem.strerror}", where=str(folder)
+            f"the folder cannot be made: {problem.strerror}",
+            where=str(folder),
+            hint="name another folder with --folder",
         ) from None
     for role, path in zip(roles, paths, strict=True):
         write_private(path, template(role, trial))

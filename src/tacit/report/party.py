@@ -22,7 +22,10 @@ def party(record: Record) -> RenderableType:
         parts.append(_ledger(record["ledger"]))
     if not record.get("peer_confirmed", True):
         parts.append(
-            Text("the peer has not confirmed the last message: run again if it lacks it", "yellow")
+            Text(
+                "the peer has not confirmed the last message; if it lacks it, run both sides again",
+                "yellow",
+            )
         )
     return Group(*parts)
 
@@ -47,9 +50,11 @@ def _facts(record: Record) -> Table:
 
 def _estimate(estimate: Record) -> str:
     traffic = data_size(estimate["bytes_to_alice"] + estimate["bytes_to_bob"])
+    seconds = estimate["seconds"]
+    computing = "under 0.1 s" if seconds < 0.1 else f"about {seconds:,.1f} s"
     return (
-        f"{estimate['iterations']:,} iterations, {estimate['seconds']:.1f} s of computing on both "
-        f"sides, {traffic}; and the time on the wire"
+        f"{estimate['iterations']:,} iterations, {computing} of computing, {traffic} of traffic; "
+        "the network's time comes on top"
     )
 
 

@@ -1,0 +1,38 @@
+"""Writes alice.csv and bob.csv: the two tables of the runbook.
+
+scikit-learn's breast-cancer data, cut in two. Alice gets the first 20 columns, Bob the other 10 and
+the labels. Both name their rows by the same ids and have them in an order of their own, as two
+companies would.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from sklearn.datasets import load_breast_cancer
+
+ALICES = 20
+
+
+def main() -> None:
+    """Writes both files to the folder in which one stands."""
+    data = load_breast_cancer()
+    names = [str(name).replace(" ", "_") for name in data.feature_names]
+    rows = [(f"patient-{number:03d}", *values) for number, values in enumerate(data.data.tolist())]
+    labels = data.target.tolist()
+    hers = [row[: 1 + ALICES] for row in rows]
+    his = [(row[0], *row[1 + ALICES :], label) for row, label in zip(rows, labels, strict=True)]
+    write(Path("alice.csv"), ["id", *names[:ALICES]], sorted(hers, key=lambda row: row[1]))
+    write(Path("bob.csv"), ["id", *names[ALICES:], "label"], his[::-1])
+
+
+def write(path: Path, header: list[str], rows: list[tuple[object, ...]]) -> None:
+    """Writes one table and says so."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([header, *rows])
+    print(f"wrote {path}: {len(rows)} rows, {len(header) - 1} columns beside the id")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,319 @@
+"""The runbook's commands run as they are written, in two terminals; its other files parse."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tacit import errors
+from tacit.model import ModelShare
+from tacit.party.config import PartyConfig
+from tacit.party.templates import Trial, template
+from tacit.runtime.transcript import Transcript
+from tests.party.test_party import in_one_process
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "two-machines"
+RUNBOOK = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+ROLES = ("alice", "bob")
+PATIENCE = 60
+
+
+@dataclass
+class Terminal:
+    """One person's terminal: commands one after the other, each a real process."""
+
+    role: str
+    folder: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    said: str = ""
+
+    def start(self, line: str) -> subprocess.Popen[str]:
+        first, *rest = shlex.split(line)
+        programs = {"tacit": [sys.executable, "-m", "tacit"], "python": [sys.executable]}
+        process = subprocess.Popen(
+            [*programs[first], *rest],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.started.append(process)
+        return process
+
+    def leave(self) -> None:
+        """Ends what is still running, where a test failed."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+
+    def end(self, process: subprocess.Popen[str]) -> int:
+        out, _ = process.communicate(timeout=PATIENCE)
+        self.said = out
+        assert "Traceback" not in out
+        assert "bug in tacit" not in out
+        assert max((len(each) for each in out.splitlines()), default=0) <= 100, out
+        return process.returncode
+
+
+def steps() -> list[tuple[str, dict[str, list[str]]]]:
+    """Each chapter's commands by terminal."""
+    found = []
+    for chapter in re.split(r"^## ", RUNBOOK, flags=re.MULTILINE)[1:]:
+        blocks = re.findall(r"```sh (alice|bob)\n(.*?)```", chapter, flags=re.DOTALL)
+        if blocks:
+            lines = {
+                role: [
+                    line for who, text in blocks if who == role for line in text.strip().split("\n")
+                ]
+                for role in ROLES
+            }
+            found.append((chapter.partition("\n")[0], lines))
+    return found
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def both(terminals: list[Terminal], lines: dict[str, list[str]]) -> list[tuple[int, str]]:
+    """A chapter whose commands run side by side; each side's exit code and last words."""
+    running = []
+    for number in range(max(len(each) for each in lines.values())):
+        running = [
+            (terminal, terminal.start(lines[terminal.role][number]))
+            for terminal in terminals
+            if number < len(lines[terminal.role])
+        ]
+        ended = [(terminal.end(process), terminal.said) for terminal, process in running]
+    return ended
+
+
+def still_waiting(alice: Terminal, process: subprocess.Popen[str]) -> subprocess.Popen[str] | None:
+    """Her process, where she was not told of Bob's stop and waits for him to come back."""
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        return process
+    assert alice.end(process) == errors.PeerStopped.exit_code, alice.said
+    return None
+
+
+def wait_for(path: Path, text: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not (path.exists() and text in path.read_text()):
+        assert time.monotonic() < until, f"{path.name} never said {text!r}"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of the example on a port of its own; nothing else is changed."""
+    folder = tmp_path / "two-machines"
+    shutil.copytree(EXAMPLE, folder)
+    port = str(free_port())
+    for role in ROLES:
+        path = folder / f"{role}.toml"
+        text = path.read_text()
+        assert "127.0.0.1:9443" in text
+        path.write_text(text.replace("127.0.0.1:9443", f"127.0.0.1:{port}"))
+    return folder
+
+
+@pytest.fixture
+def terminals(folder: Path) -> Iterator[list[Terminal]]:
+    found = [Terminal(role, folder) for role in ROLES]
+    yield found
+    for each in found:
+        each.leave()
+
+
+def test_the_runbook_runs_as_it_is_written(folder, terminals):
+    prepare, dry_run, train, go_on, anew = [lines for _, lines in steps()]
+
+    for code, said in both(terminals, prepare):
+        assert code == 0, said
+    assert {path.name for path in (folder / "blank").iterdir()} == {"alice.toml", "bob.toml"}
+
+    for code, said in both(terminals, dry_run):
+        assert code == 0, said
+        assert "the two sides fit; nothing was trained" in said
+    assert not (folder / "bob-state").exists()
+
+    alice, bob = terminals
+    hers, his = alice.start(train["alice"][0]), bob.start(train["bob"][0])
+    wait_for(folder / "bob.log", "held-out rows looked at")
+    his.send_signal(signal.SIGTERM)
+    assert bob.end(his) == 130, bob.said
+    assert "run the same command again on both sides to go on" in bob.said
+    assert not (folder / "bob.model.json").exists()
+    waits = still_waiting(alice, hers)
+    if waits is None:
+        assert "the peer gave up: it was interrupted" in alice.said
+        assert "run both sides again" in alice.said
+        ended = both(terminals, go_on)
+    else:
+        ended = [(bob.end(bob.start(go_on["bob"][0])), bob.said), (alice.end(waits), alice.said)]
+        assert "the link broke; connecting again" in alice.said
+    for code, said in ended:
+        assert code == 0, said
+    assert "session goes on" in bob.said
+    first = shares(folder)
+    assert first[0].session == first[1].session
+    # To the last bit what there would have been without the stop; how good that is, noise decides.
+    hers_alone, his_alone, ledger = in_one_process(folder)
+    assert [each.weights.tolist() for each in first] == [hers_alone, his_alone]
+    assert first[1].ledger == ledger
+    assert 0 <= first[1].metrics["held_out"]["auc"] <= 1
+    assert first[1].ledger["label_epsilon_total"] == 5.0
+    assert len(first[1].metrics["curve"]) >= 1
+    one, two = (Transcript.load(folder / f"{role}.transcript") for role in ROLES)
+    assert sorted(one.records) == sorted(two.records)
+
+    for code, said in both(terminals, anew):
+        assert code == 0, said
+        assert "session begun" in said
+    second = shares(folder)
+    assert second[0].session == second[1].session != first[0].session
+
+
+def shares(folder: Path) -> list[ModelShare]:
+    return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
+
+
+def test_the_chapters_are_the_ones_that_are_run():
+    assert [title for title, _ in steps()] == [
+        "1. Prepare",
+        "3. Dry run",
+        "4. Train",
+        "5. Go on",
+        "6. Begin anew",
+    ]
+
+
+def test_the_readme_shows_commands_of_the_runbook():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```sh\n(.*?)```", readme, flags=re.DOTALL)
+    run = {line for _, lines in steps() for each in lines.values() for line in each}
+    run |= {line.partition(" --record")[0] for line in run}
+    for line in block.strip().split("\n"):
+        assert line.partition("#")[0].strip() in run
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_ready_files_are_what_init_writes_but_for_what_the_runbook_says(role):
+    ready = PartyConfig.read(EXAMPLE / f"{role}.toml")
+    assert ready.role == role
+    written = template(ready.role, Trial("add")).splitlines()
+    changed = [
+        re.split(r" = ", line)[0]
+        for line in (EXAMPLE / f"{role}.toml").read_text().splitlines()
+        if line not in written
+    ]
+    way = "connect" if role == "alice" else "listen"
+    assert changed == ["epochs", "batch-size", "learning-rate", "evaluate", way, "every-iterations"]
+
+
+def test_both_ready_files_agree():
+    one, two = (PartyConfig.read(EXAMPLE / f"{role}.toml") for role in ROLES)
+    assert one.agreed == two.agreed
+
+
+# --- what cannot be run here ---------------------------------------------------------------------
+
+UNIT = EXAMPLE / "tacit-party.service"
+
+
+def unit() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(
+        strict=False, interpolation=None, comment_prefixes=("#",), delimiters=("=",)
+    )
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(UNIT, encoding="utf-8")
+    return parser
+
+
+def exit_codes() -> dict[int, str]:
+    kinds = [errors.TacitError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return {kind.exit_code: kind.__name__ for kind in kinds}
+
+
+def test_the_unit_goes_on_after_what_may_pass_and_only_then():
+    service = unit()["Service"]
+    assert service["Restart"] == "on-failure"
+    assert service["KillSignal"] == "SIGTERM"
+    assert service["SuccessExitStatus"] == "130"
+    lasting = {int(code) for code in service["RestartPreventExitStatus"].split()}
+    passing = {1, 34, 40, 41, 43, 74}
+    assert lasting == {2, *exit_codes()} - passing
+
+
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
+    """The program and its account are not there: these two are put in, nothing else."""
+    verify = shutil.which("systemd-analyze")
+    if verify is None:
+        pytest.skip("no systemd-analyze here: the unit was only parsed")
+    text = UNIT.read_text()
+    assert "/opt/tacit/bin/tacit" in text
+    copy = tmp_path / UNIT.name
+    copy.write_text(text.replace("/opt/tacit/bin/tacit", sys.executable))
+    done = subprocess.run(
+        [verify, "verify", "--man=no", str(copy)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if "Failed to" in done.stderr and UNIT.name not in done.stderr:
+        pytest.skip(f"systemd-analyze does not work here: {done.stderr.strip()[:100]}")
+    assert done.returncode == 0, done.stderr
+    assert UNIT.name not in done.stderr, done.stderr
+
+
+def test_the_container_file_is_sound_as_far_as_reading_tells():
+    text = (EXAMPLE / "Containerfile").read_text(encoding="utf-8")
+    joined = re.sub(r"\\\n", " ", text)
+    lines = [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
+    words = [line.split(maxsplit=1)[0] for line in lines]
+    known = "FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE STOPSIGNAL ENTRYPOINT CMD".split()
+    assert set(words) <= set(known)
+    assert [line for line in lines if line.startswith("FROM")] == [
+        "FROM python:3.12-slim AS build",
+        "FROM python:3.12-slim",
+    ]
+    assert words.index("USER") < words.index("ENTRYPOINT")
+    assert "USER 10001:10001" in lines
+    for word in ("ENTRYPOINT", "CMD"):
+        assert isinstance(json.loads(lines[words.index(word)].split(maxsplit=1)[1]), list)
+    assert not re.search(r"https?://|docker\.io|quay\.io", text)
+    for line in lines:
+        if line.startswith("COPY ") and "--from" not in line:
+            for source in line.split()[1:-1]:
+                assert (ROOT / source).exists(), source
+
+
+def test_no_address_of_a_registry_and_no_example_that_could_be_somebodys():
+    for path in EXAMPLE.iterdir():
+        text = path.read_text(encoding="utf-8")
+        for address in re.findall(r"\b\d{1,3}(?:\.\d{1,3}){3}\b", text):
+            assert address in {"127.0.0.1", "192.0.2.17"} | {".".join("0000")}, address
+        for host in re.findall(r"\b[a-z]+\.(?:com|org|net|io)\b", text):
+            raise AssertionError(host)
