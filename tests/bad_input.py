@@ -239,7 +239,6 @@ CASES = (
     party("a word for a number in a party's file", "epochs = 10", 'epochs = "ten"'),
     party("a share that is none", "held-out = 0.2", "held-out = 20"),
     party("a section without a key that it needs", 'peer = "', '# peer = "'),
-    party("a file that says no mechanism", 'mechanism = "', '# mechanism = "'),
     party("both ways to the peer", "[link]", '[link]\nconnect = "alice.example:9443"'),
     party("no way to the peer", "listen", "# listen"),
     party("no label column at Bob", 'label = "', '# label = "'),

@@ -156,7 +156,6 @@ def test_a_value_of_the_wrong_kind_or_range_is_refused_by_name(tmp_path, section
         ("key ", "key"),
         ("folder", "folder"),
         ("model", "model"),
-        ("mechanism", "mechanism"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path, line, named):

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,9 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
         Party(config, Wire().endpoint(serves=True), Watch()).run()
     assert absent.value.exit_code == 43
     wire = Wire()
-    wire.endpoint(serves=False).connect(1)
+    nonce, nobody = b"a" * 16, bytes(16)
+    opening = struct.pack("<BBB16s16sQ", 1, 1, 1, nonce, nobody, 0)
+    wire.endpoint(serves=False).connect(1).send(opening)
     with pytest.raises(PeerSilent) as silent:
         Party(config, wire.endpoint(serves=True), Watch()).run()
     assert silent.value.exit_code == 41

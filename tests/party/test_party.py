@@ -101,7 +101,9 @@ def test_both_transcripts_hold_the_same_frames(folder):
 
 
 @pytest.mark.parametrize("every", [7, 11, 26])
-def test_a_wire_that_keeps_breaking_changes_nothing(folder, every):
+def test_a_wire_that_keeps_breaking_changes_nothing(folder, every, monkeypatch):
+    """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
+    monkeypatch.setattr("tacit.party.run.LINGER_SECONDS", 3.0)
     set_up(folder, **MECHANISMS["mult"])
     wire = Wire(lambda number: number % every == 0)
     run_both(folder, wire, act=record(folder)).records  # noqa: B018

@@ -91,7 +91,7 @@ def test_both_sides_hold_out_the_same_rows_for_any_ids(ids, shuffle, share):
 
 
 @given(names)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 def test_both_sides_come_to_the_same_rows_in_the_same_order(ids):
     """Through the files: ids of any letters, digits and signs survive CSV on both sides."""
     with tempfile.TemporaryDirectory() as place:
@@ -101,7 +101,8 @@ def test_both_sides_come_to_the_same_rows_in_the_same_order(ids):
         try:
             hers = load(folder, pl.DataFrame(table), "alice")
             his = load(folder, pl.DataFrame({**table, "sick": labels}).reverse())
-        except (ShapeError, LabelValueError):  # nothing left, or one class: said, not hidden
+        except (ShapeError, LabelValueError, RowIdError):
+            # Nothing left, one class, or an id that CSV takes for missing (null): said, not hidden.
             return
         assert hers.train.ids == his.train.ids
         assert (hers.held_out is None) == (his.held_out is None)

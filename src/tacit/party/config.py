@@ -13,9 +13,8 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from tacit.config import Agreement, Positive, PositiveInt, Settings, _Checked
+from tacit.config import DEFAULT_MECHANISM, Agreement, Positive, PositiveInt, Settings, _Checked
 from tacit.errors import ConfigError, nearest
-from tacit.privacy.registry import MECHANISMS
 from tacit.protocol.messages import Role
 
 SECTIONS = ("agreement", "data", "link", "state", "output", "privacy")
@@ -29,6 +28,7 @@ _LOCAL_ONLY = {
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it.
 _DERIVED = ("l_rr", "alice_columns")
 _DEFAULTS = {
+    "mechanism": DEFAULT_MECHANISM,
     "epochs": 10,
     "batch_size": 64,
     "minimum_batch": 8,
@@ -226,12 +226,6 @@ def _agreed(section: dict[str, Any], where: str) -> dict[str, Any]:
         if plain not in spelled:
             raise ConfigError(f"unknown setting {key}", where=where, hint=nearest(plain, spelled))
         found[spelled[plain]] = value
-    if "mechanism" not in found:
-        raise ConfigError(
-            "no mechanism is named",
-            where=f"{where} mechanism",
-            hint="write the same on both sides: mechanism = " + _either(MECHANISMS),
-        )
     _refuse_for_simulations(found, where)
     agreed = {**_DEFAULTS, **found}
     if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
@@ -289,7 +283,7 @@ def _refuse_for_simulations(found: dict[str, Any], where: str) -> None:
             where=f"{where} noise",
             hint="use discrete, or leave it out",
         )
-    if found["mechanism"] == "hybrid" and "alice_columns" not in found:
+    if found.get("mechanism") == "hybrid" and "alice_columns" not in found:
         raise ConfigError(
             "hybrid's sizes depend on how many columns Alice has, which both sides must know",
             where=f"{where} alice-columns",

@@ -41,7 +41,7 @@ from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism
 from tacit.protocol.bob.labels import released_labels
-from tacit.protocol.events import Event, GradientSeen, Progress, ResiduesSeen
+from tacit.protocol.events import Boundary, Event, Progress
 from tacit.protocol.handshake import PROTOCOL_VERSION
 from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program
@@ -228,9 +228,9 @@ class Party:
             figures.observe(event)
             figures.write(link.traffic)
             self._watch.observe(event)
-            if isinstance(event, GradientSeen | ResiduesSeen):
-                # Alice's program says which iteration she has done, and not out of how many.
-                observe(Progress(event.iteration + 1, self._iterations))
+            if role == "alice" and isinstance(event, Boundary):
+                # Her program says where she stands, and not out of how many.
+                observe(Progress(event.state.iteration, self._iterations))
 
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
@@ -245,8 +245,8 @@ class Party:
                 tap=recording or unheard,
                 observe=observe,
             )
-            if role == "alice" and figures.figures["iterations"] < self._iterations:
-                figures.stopped = "the peer ended the training"
+            if role == "alice":
+                self._count_last(figures)
             share = self._share(result, ledger, link, figures)
             share.save(self.config.path(self.config.output.model))
             if recording is not None:
@@ -261,6 +261,13 @@ class Party:
             "ledger": share.ledger,
             "run": figures.to_dict(link.traffic),
         }
+
+    def _count_last(self, figures: Figures) -> None:
+        """Alice's last iteration ends without a word; where it came early, Bob ended it."""
+        done = figures.figures["iterations"] + 1
+        figures.figures["iterations"] = min(done, self._iterations)
+        if done < self._iterations:
+            figures.stopped = "the peer ended the training"
 
     @property
     def _iterations(self) -> int:

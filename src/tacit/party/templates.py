@@ -63,6 +63,7 @@ metrics = "{role}.metrics.json"  # how far, how fast; no secrets
 _LABEL = 'label = "label"            # the column of 0/1 labels\nintercept = true\n'
 _LIMITS = """
 [privacy]
+# flips = "bob.flips.json"  # label-rr: keep this file; flipping labels anew spends again
 # budget = 4               # stop before a label's epsilon, summed over releases, exceeds this
 delta = 1e-6
 """

@@ -26,17 +26,19 @@ from tacit.errors import (
     ConnectionLost,
     MalformedFrame,
     PeerAbsent,
+    PeerSilent,
     PeerStopped,
     RemoteProtocolError,
     StateError,
     TacitError,
+    TransportError,
 )
 from tacit.runtime.channel import Channel, Endpoint
 from tacit.runtime.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
 
 VERSION = 1
 TRAINING, DRY_RUN = 1, 2
-ENVELOPE_BYTES = 64
+LAST_WORDS_SECONDS = 0.2
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
 _OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
 _HEAD = struct.Struct("<BQQ")
@@ -151,8 +153,25 @@ class Link:
         try:
             self._channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
         except ConnectionLost:
+            self._hear_last_words(self._channel)
             self._broken()
             self._live()
+
+    def _hear_last_words(self, channel: Channel) -> None:
+        """Why the peer gave up, where that arrived before the link broke.
+
+        Frames that are found are left: the peer sends them again, since they are not confirmed.
+
+        Raises:
+            PeerStopped: It said so.
+        """
+        try:
+            while True:
+                envelope = channel.receive(LAST_WORDS_SECONDS)
+                if envelope[:1] == bytes([_FAIL]):
+                    raise _stopped(envelope)
+        except TransportError:
+            return
 
     def receive(self) -> bytes:
         """The peer's next frame.
@@ -236,8 +255,8 @@ class Link:
                 )
             channel = self._endpoint.connect(left)
             try:
-                self._open(channel)
-            except ConnectionLost:
+                self._open(channel, min(left, self._patience.opening))
+            except (ConnectionLost, PeerSilent):
                 channel.close()
                 # A peer that is itself starting up may drop a link; it is not asked in a rush.
                 time.sleep(0.1)
@@ -251,14 +270,14 @@ class Link:
                 self._announce("connected")
         return self._channel
 
-    def _open(self, channel: Channel) -> None:
+    def _open(self, channel: Channel, timeout: float) -> None:
         """Exchanges openings and sends what the peer lacks."""
         if self._journal is not None:
             self._journal.settle()
         channel.send(
             _OPENING.pack(_OPEN, VERSION, self._purpose, self._mine, self._peer, self._received)
         )
-        theirs = channel.receive(self._patience.opening)
+        theirs = channel.receive(timeout)
         if theirs[:1] == bytes([_FAIL]):
             raise _stopped(theirs)
         self._accept(theirs)

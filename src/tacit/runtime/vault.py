@@ -85,7 +85,9 @@ class Vault:
         boxes = _Boxes(key, salt)
         fresh = path.with_name(path.name + ".new")
         with unwritable(path), contextlib.ExitStack() as failed:
-            descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            # A left-over would keep its own mode.
+            fresh.unlink(missing_ok=True)
+            descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             stream = os.fdopen(descriptor, "r+b", buffering=0)
             failed.callback(stream.close)
             head = MAGIC + bytes([VERSION]) + salt
