@@ -65,6 +65,26 @@ def test_cut_anywhere_the_whole_records_remain_and_writing_goes_on(tmp_path):
         assert reread(path) == [*records, b"again"]
 
 
+def test_no_nonce_is_used_twice(tmp_path):
+    """A cut record and the one that takes its place are sealed under different keys.
+
+    Whoever has a copy of the file from before and one from after could else add the two boxes up.
+    """
+    path = tmp_path / "journal"
+    written(path, [b"first", b"second"])
+    before = path.read_bytes()
+    path.write_bytes(before[:-3])
+    vault, _ = Vault.open(path, KEY)
+    vault.append(b"SECOND")
+    vault.close()
+    after = path.read_bytes()
+    salts = [data[len(MAGIC) + 1 : len(MAGIC) + 33] for data in (before, after)]
+    assert salts[0] != salts[1]
+    streams = [data[-22:-16] for data in (before, after)]
+    mixed = bytes(one ^ two for one, two in zip(*streams, strict=True))
+    assert mixed != bytes(one ^ two for one, two in zip(b"second", b"SECOND", strict=True))
+
+
 def test_a_last_record_of_garbage_was_never_acted_upon(tmp_path):
     """After a power cut a file may have its new length, but not its new content."""
     path = tmp_path / "journal"

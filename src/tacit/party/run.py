@@ -11,7 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from tacit.data.tables import LabelTable
 from tacit.errors import (
     AgreementError,
     ConfigError,
+    OutputError,
     PeerStopped,
     PrivacyError,
     RemoteProtocolError,
@@ -394,7 +395,9 @@ class _Telling:
         if kind is None:
             return
         code, reason = _tellable(problem)
-        self._log("giving up", reason=getattr(problem, "message", "interrupted"))
+        # A log that cannot be written must not keep the reason from the peer.
+        with suppress(OutputError):
+            self._log("giving up", reason=getattr(problem, "message", "interrupted"))
         if not isinstance(problem, PeerStopped):
             self._link.fail(code, reason)
         self._link.close()

@@ -7,7 +7,8 @@ r"""A file of encrypted records that only grows, for what a party must not lose 
 
 The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), a record's nonce
 is its number: records can be neither swapped nor taken from another file. A file that was cut in
-the middle of its last record is read up to there: what is not whole was never acted upon.
+the middle of its last record is read up to there: what is not whole was never acted upon. Whoever
+goes on with a file writes it anew under another salt, so that no nonce is ever used twice.
 
 **Guarantee.** Without the key a file tells how many records it holds and how long they are.
 
@@ -102,22 +103,23 @@ class Vault:
     def open(cls, path: Path, key: bytes) -> tuple[Vault, list[bytes]]:
         """An existing file, to go on with, and its records; a cut last one is taken off.
 
+        The records go into a new file under a new salt: a record that was cut was sealed with the
+        nonce that the next one would get, and two boxes of one nonce give each other away to
+        whoever has a copy of both.
+
         Raises:
             StateError: The file is no journal, of another version, altered, or another key's.
+            OutputError: The new file cannot be written.
         """
         try:
-            stream = path.open("r+b", buffering=0)
+            with path.open("rb", buffering=0) as stream:
+                boxes = _Boxes(key, _salt_of(stream.read(_HEAD), path))
+                records = list(_whole_records(stream, boxes, path))
         except OSError as problem:
             raise StateError(
                 f"the journal cannot be read: {problem.strerror}", where=str(path)
             ) from None
-        with contextlib.ExitStack() as failed:
-            failed.callback(stream.close)
-            boxes = _Boxes(key, _salt_of(stream.read(_HEAD), path))
-            records = list(_whole_records(stream, boxes, path))
-            stream.truncate()
-            failed.pop_all()
-        return cls(path, stream, boxes), records
+        return cls.create(path, key, records), records
 
     def append(self, record: bytes) -> None:
         """Adds a record; it survives the end of this process, and after ``sync`` of the machine.
@@ -186,14 +188,12 @@ def _salt_of(head: bytes, path: Path) -> bytes:
 
 
 def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[bytes]:
-    """The records up to the first that is not whole; the stream stands at its start then."""
+    """The records up to the first that is not whole."""
     size = path.stat().st_size
     while True:
-        start = stream.tell()
         head = stream.read(_COUNT.size)
         count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else _LONGEST + 1
-        if count > _LONGEST or start + _COUNT.size + count > size:
-            stream.seek(start)
+        if count > _LONGEST or stream.tell() + count > size:
             return
         try:
             yield boxes.open(_read_all(stream, count))
@@ -211,7 +211,6 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
                     hint="use the key that was used when the training began",
                 ) from None
             # The machine stopped while the last record was on its way to the disk.
-            stream.seek(start)
             return
 
 
