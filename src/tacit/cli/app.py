@@ -242,6 +242,9 @@ def reproduce(
     ],
     quick: Annotated[bool, typer.Option("--quick", help="Fewer samples, a small grid.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Decides splits and samples.")] = 0,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="attacks: this dataset alone; repeat it for more.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="attacks: write utility against leakage as an SVG file.")
     ] = None,
@@ -261,6 +264,10 @@ def reproduce(
         raise ConfigError(
             f"{target} has no plot", where="--plot", hint="leave it out, or reproduce attacks"
         )
+    if dataset and target is not Target.ATTACKS:
+        raise ConfigError(
+            f"{target} has datasets of its own", where="--dataset", hint="leave it out"
+        )
     require_writable(plot)
     with progress_bar() as meter:
         if target is Target.CLAIMS:
@@ -268,7 +275,11 @@ def reproduce(
             record = claims.run(samples=samples, seed=seed, announce=meter.announce)
         elif target is Target.ATTACKS:
             record = matrix.run(
-                quick=quick, seed=seed, announce=meter.announce, progress=meter.progress
+                quick=quick,
+                seed=seed,
+                only=dataset or (),
+                announce=meter.announce,
+                progress=meter.progress,
             )
             if plot is not None:
                 # Imported here: drawing takes a second to load.

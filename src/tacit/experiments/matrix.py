@@ -2,12 +2,13 @@
 
 Utility is the held-out AUC of a training on the true labels. Leakage is what the best attack gets
 right in a canary run, whose labels were shuffled before training: one half to the commoner label's
-share is what anybody gets, 1 is everything. Both are means over seeds.
+share is what anybody gets, 1 is everything; where no attack applies it is the commoner label's
+share. Both are means over seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from tacit.audit.runner import Findings, examine
 from tacit.config import DATASET_DEFAULTS, Settings
 from tacit.data.raw import RawData
-from tacit.errors import DatasetUnavailable, TranscriptError
+from tacit.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
 from tacit.simulation.outcome import Outcome
 from tacit.simulation.run import simulate
 from tacit.simulation.source import load_raw
@@ -60,6 +61,7 @@ def cells(quick: bool) -> list[Cell]:
         ]
     found += [Cell("label-rr", {"mechanism": "label-rr", "epsilon": eps}) for eps in epsilons]
     found.append(Cell("hybrid", {"mechanism": "hybrid", "epsilon": 1.0}))
+    found.append(Cell("sealed", {"mechanism": "sealed"}))
     return found
 
 
@@ -67,6 +69,7 @@ def run(
     *,
     quick: bool = False,
     seed: int = 0,
+    only: Sequence[str] = (),
     announce: Callable[[str], None] = lambda what: None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Record:
@@ -75,10 +78,16 @@ def run(
     Args:
         quick: breast-cancer alone, two epsilons, one seed.
         seed: The first seed.
+        only: These datasets; all where empty.
         announce: Called with what runs now.
         progress: Called with how many cells are done, and of how many.
     """
-    datasets = ["breast-cancer"] if quick else list(DATASET_DEFAULTS)
+    for name in only:
+        if name not in DATASET_DEFAULTS:
+            raise ConfigError(
+                f"unknown dataset {name}", where="--dataset", hint=nearest(name, DATASET_DEFAULTS)
+            )
+    datasets = list(only) or (["breast-cancer"] if quick else list(DATASET_DEFAULTS))
     seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
     rows: list[Record] = []
     missing: list[str] = []
@@ -104,7 +113,13 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
         trained.append(simulate(settings, raw))
         attacked.append(_attacked(settings.model_copy(update={"permute_labels": True}), raw))
     attacks = _mean_by_name(attacked)
-    best = max(attacks, key=lambda each: each["accuracy"], default=None)
+    commoner = fmean(found.controls[0].accuracy for found in attacked)
+    # Where no attack applies Alice is left with what she can do without any.
+    nothing = {
+        "name": None,
+        **dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"), commoner),
+    }
+    best: Record = max(attacks, key=lambda each: each["accuracy"], default=nothing)
     return {
         "dataset": dataset,
         "curve": cell.curve,
@@ -112,12 +127,12 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
         "test_accuracy": fmean(each.test.accuracy for each in trained),
         "test_auc": fmean(each.test.auc for each in trained),
         "label_epsilon_total": trained[0].ledger.to_dict()["label_epsilon_total"],
-        "commoner_label": fmean(found.controls[0].accuracy for found in attacked),
+        "commoner_label": commoner,
         "attacks": attacks,
-        "best_attack": None if best is None else best["name"],
-        "leakage": None if best is None else best["accuracy"],
-        "leakage_low": None if best is None else best["accuracy_low"],
-        "leakage_high": None if best is None else best["accuracy_high"],
+        "best_attack": best["name"],
+        "leakage": best["accuracy"],
+        "leakage_low": best["accuracy_low"],
+        "leakage_high": best["accuracy_high"],
     }
 
 

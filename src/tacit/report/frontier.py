@@ -22,8 +22,9 @@ _LOOKS = {
     "mult mean-one": ("#e69f00", "D"),
     "hybrid": ("#cc79a7", "P"),
     "label-rr": ("#56b4e9", "*"),
+    "sealed": ("#009e73", "X"),
 }
-_OTHER = ("#009e73", "X")
+_OTHER = ("#f0e442", "h")
 
 
 def frontier_svg(record: Record) -> str:

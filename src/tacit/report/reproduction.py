@@ -102,7 +102,7 @@ def attacks(record: Record) -> RenderableType:
                 _number(row["label_epsilon_total"]),
                 percent(row["leakage"]),
                 f"{low} – {high}",
-                row["best_attack"] or "",
+                row["best_attack"] or "no attack applies",
             )
         parts.append(table)
     note = (
