@@ -190,7 +190,8 @@ def _joint_metrics(
     bob_weights: FloatArray,
 ) -> Metrics:
     """Scores rows by joint prediction, as two parties would."""
-    _, scores = run_pair(
-        alice_predict.predict(alice, alice_weights), bob_predict.predict(bob, bob_weights)
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, scores = run_pair(
+            alice_predict.predict(alice, alice_weights), bob_predict.predict(bob, bob_weights)
+        )
     return evaluate(scores, labels.values)
