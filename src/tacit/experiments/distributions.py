@@ -1,9 +1,9 @@
 """What Alice sees under each mechanism: one picture each, drawn from the exact laws.
 
 ``python -m tacit.experiments.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
-``hybrid.svg`` and ``label-rr.svg``; those in ``docs/mechanisms`` are what it writes. Only the
-picture of ``none`` draws anything (a split and shuffled labels, by a fixed seed): what a gradient
-determines depends on data.
+``hybrid.svg``, ``sealed.svg`` and ``label-rr.svg``; those in ``docs/mechanisms`` are what it
+writes. Only the pictures of ``none`` (a split and shuffled labels) and ``sealed`` (trainings)
+draw anything, by fixed seeds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -28,6 +28,7 @@ from scipy.stats import binom
 from tacit.arrays import FloatArray
 from tacit.attacks.linear import DETERMINED
 from tacit.config import DATASET_DEFAULTS, Settings, Variant
+from tacit.data.tables import LabelTable
 from tacit.errors import OutputError
 from tacit.numerics.batches import batches
 from tacit.privacy.additive import Additive
@@ -38,7 +39,9 @@ from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.multiplicative import VARIANTS
 from tacit.privacy.prices import price
 from tacit.privacy.unprotected import Unprotected
+from tacit.protocol.events import Event, ShareKept
 from tacit.simulation.coins import Coins
+from tacit.simulation.run import simulate
 from tacit.simulation.source import arrange, load_raw
 
 ADD_SCORE, ADD_EPSILONS = 0.7, (1.0, 10.0)
@@ -52,6 +55,7 @@ SHAPES = {
     "give-me-some-credit": (10, 120_000),
 }
 NONE_SEED = 0
+SEALED_SEEDS = 30
 NONE_SIZES = (4, 8, 12, 16, 20, 24, 28, 30, 31, 32, 36, 44, 52, 64, 76, 90, 110, 130, 150)
 
 RR_TOTALS = tuple(float(each) for each in np.geomspace(0.1, 10.0, 13))
@@ -329,6 +333,55 @@ def draw_hybrid() -> Figure:
     return figure
 
 
+def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
+    """Alice's shares of all weights after some trainings, in parts of the modulus, and the weights.
+
+    Args:
+        flipped: Train on the opposite of every label, with the same coins.
+    """
+    settings = Settings.of(
+        {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "epochs": 1}
+    ).resolved()
+    raw = load_raw(settings)
+    if flipped:
+        opposite = LabelTable(raw.labels.ids, 1 - raw.labels.values)
+        raw = replace(raw, labels=opposite)
+    held: list[FloatArray] = []
+    meant: list[FloatArray] = []
+    for seed in range(SEALED_SEEDS):
+
+        def note(event: Event) -> None:
+            if isinstance(event, ShareKept) and event.role == "alice":
+                held.append(event.share / 2.0**event.scales.modulus_bits)
+
+        found = simulate(settings.model_copy(update={"seed": seed}), raw, observe=note)
+        meant.append(found.alice_weights)
+    return np.concatenate(held), np.concatenate(meant)
+
+
+def draw_sealed() -> Figure:
+    """What Alice holds at the end, with the labels and with their opposites, and what is meant."""
+    figure, (held, meant) = _panels(1, 2, 9.4, 3.8)
+    figure.suptitle(f"sealed: breast-cancer, one epoch, {SEALED_SEEDS} trainings")
+    for flipped, colour, name in ((False, _ONE, "labels y"), (True, _ZERO, "labels 1 − y")):
+        share, weights = shares(flipped)
+        style: dict[str, Any] = {
+            "histtype": "step",
+            "lw": 1.8 if flipped else 3.2,
+            "color": colour,
+            "label": name,
+        }
+        held.hist(share, bins=20, range=(-0.5, 0.5), ls=":" if flipped else "-", **style)
+        meant.hist(weights, bins=40, **style)
+    expected = SEALED_SEEDS * SHAPES["breast-cancer"][0] / 20
+    held.axhline(expected, color=_GREY, lw=1, ls="--", label="uniform")
+    held.set(xlabel="Alice's share u, in parts of the modulus", ylabel="weights", ylim=(0, None))
+    held.legend(loc="lower center")
+    meant.set(xlabel="the weight u + v, which nobody holds", ylabel="weights")
+    meant.legend(loc="upper right")
+    return figure
+
+
 def told_by_flips(epsilon: float) -> float:
     """How often a flipped label is the true one: the best guess after any number of epochs.
 
@@ -375,6 +428,7 @@ FIGURES: Mapping[str, Callable[[], Figure]] = MappingProxyType(
         "add": draw_add,
         "mult": draw_mult,
         "hybrid": draw_hybrid,
+        "sealed": draw_sealed,
         "label-rr": draw_label_rr,
     }
 )

@@ -14,7 +14,7 @@ from tacit.errors import StateError
 from tacit.party.config import PartyConfig
 from tacit.rng import SystemEntropy
 from tacit.runtime.journal import Journal
-from tacit.runtime.vault import KEY_BYTES, unwritable
+from tacit.runtime.vault import KEY_BYTES, sync_folder, unwritable
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,14 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
         os.close(lock)
 
 
+def boot() -> str:
+    """A name of this start of the machine; empty where the system has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
 def _take(lock: int, folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,6 +77,7 @@ def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
             os.write(descriptor, SystemEntropy().token(KEY_BYTES).hex().encode() + b"\n")
             os.fsync(descriptor)
             os.close(descriptor)
+            sync_folder(path.parent)
     try:
         text = path.read_text(encoding="ascii").strip()
         key = bytes.fromhex(text)

@@ -34,7 +34,7 @@ from tacit.model import ModelShare
 from tacit.numerics.fixedpoint import magnitude_bits
 from tacit.numerics.metrics import evaluate
 from tacit.party.config import PartyConfig
-from tacit.party.keep import Kept, state_folder
+from tacit.party.keep import Kept, boot, state_folder
 from tacit.party.log import Figures, Log
 from tacit.party.programs import Result, alice_program, bob_program, dry_run
 from tacit.party.tables import PartyTables, load_tables
@@ -185,6 +185,9 @@ class Party:
             "role": self.config.role,
             "terms": self.terms.agreement.canonical(),
             "protocol": PROTOCOL_VERSION,
+            "version of tacit": __version__,
+            # Without sync a stop of the machine can lose what was sent already.
+            "start of the machine (sync = false)": "" if self.config.state.sync else boot(),
             "table": self.tables.train.digest(),
             "held-out table": self.tables.held_out.digest() if self.tables.held_out else "",
             "labels": "" if labels is None else labels.digest(),

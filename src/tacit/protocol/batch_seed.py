@@ -13,7 +13,8 @@ Bob is bound to his share before he sees hers, and she gives hers before she see
 **Guarantee.** If one of the two draws her or his share at random, the seed is one of 2^256 at
 random, whatever the other does, but for ending the run.
 
-**Assumes.** SHA-256 binds, and hides a share of 32 random bytes.
+**Assumes.** SHA-256 behaves like a random function: it binds, hides a share of 32 random bytes, and
+mixes two shares.
 """
 
 from __future__ import annotations

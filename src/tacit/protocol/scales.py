@@ -112,7 +112,8 @@ class Scales:
         {0.0, 1.0}
         """
         scaled = rows * 2.0**self.feature_bits
-        scaled += entropy.uniform(rows.shape)
+        # A hair below 1 at most: a whole number must not be carried to the next by rounding.
+        scaled += entropy.uniform(rows.shape) * (1.0 - 2.0**-32)
         return np.floor(scaled, out=scaled)
 
     @property

@@ -21,11 +21,12 @@ answer, for the same reason.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,22 +90,24 @@ class FlipBook:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Holds the partial file, which only one program can make, from reading to writing."""
+        """Holds a lock beside the book, which one program can have, from reading to writing."""
+        lock = self.path.with_name(self.path.name + ".lock")
         try:
-            os.close(os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            raise OutputError(
-                "another program is writing this flip book, or one was cut off while it did",
-                where=str(self._partial),
-                hint="wait for it; if none runs, remove this file",
-            ) from None
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as problem:
             raise self._unwritable(problem) from None
         try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise OutputError(
+                    "another program is writing this flip book",
+                    where=str(lock),
+                    hint="wait for it",
+                ) from None
             yield
         finally:
-            with suppress(OSError):
-                self._partial.unlink(missing_ok=True)
+            os.close(descriptor)
 
     def _read(self) -> dict[str, int]:
         try:

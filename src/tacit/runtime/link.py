@@ -77,6 +77,7 @@ class Traffic:
 
 
 PATIENT = Patience()
+ANEW = "begin anew on both sides with --fresh: what is released then is released a second time"
 
 
 def _silent(what: str) -> None:
@@ -306,7 +307,7 @@ class Link:
         if known not in (UNKNOWN, self._mine):
             raise StateError(
                 "the peer is in the middle of a session that this side does not know",
-                hint="restore this side's state folder, or begin anew on both sides with --fresh",
+                hint=f"restore this side's state folder, or {ANEW}",
             )
         if self._peer == UNKNOWN:
             self._peer = peer
@@ -315,7 +316,7 @@ class Link:
         elif peer != self._peer:
             raise StateError(
                 "this side is in the middle of a session that the peer does not know",
-                hint="restore the peer's state folder, or begin anew on both sides with --fresh",
+                hint=f"restore the peer's state folder, or {ANEW}",
             )
 
     def _peer_has(self, received: int) -> None:
@@ -323,15 +324,14 @@ class Link:
             raise StateError(
                 f"the peer has {received} frames of this side, which knows of {self._sent}: "
                 "its state is an old copy",
-                hint="an old copy would release anew what was released; "
-                "begin anew on both sides with --fresh",
+                hint=ANEW,
             )
         self._confirmed(received)
-        if self._unconfirmed and min(self._unconfirmed) != received + 1:
+        if min(self._unconfirmed, default=self._sent + 1) != received + 1:
             raise StateError(
                 f"the peer lacks frame {received + 1}, which this side no longer has: "
                 "the peer's state is an old copy",
-                hint="begin anew on both sides with --fresh",
+                hint=ANEW,
             )
 
     def _confirmed(self, number: int) -> None:

@@ -95,7 +95,7 @@ class Vault:
             _write_all(stream, head + b"".join(boxes.seal(record) for record in records))
             os.fsync(stream.fileno())
             fresh.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
             failed.pop_all()
         return cls(path, stream, boxes)
 
@@ -167,7 +167,8 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
         view = view[stream.write(view) :]
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder as lasting as its files."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -192,18 +193,17 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
     size = path.stat().st_size
     while True:
         head = stream.read(_COUNT.size)
-        count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else _LONGEST + 1
-        if count > _LONGEST or stream.tell() + count > size:
+        count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else 0
+        if count > _LONGEST:
+            raise _altered(boxes.number, path)
+        if not count or stream.tell() + count > size:
+            # Cut off, or zeros that a file system left where nothing had been written yet.
             return
         try:
             yield boxes.open(_read_all(stream, count))
         except InvalidTag:
             if stream.tell() < size:
-                raise StateError(
-                    f"record {boxes.number} of the journal was altered, or the key is another one",
-                    where=str(path),
-                    hint="use the key that was used when the training began",
-                ) from None
+                raise _altered(boxes.number, path) from None
             if boxes.number == 0:
                 raise StateError(
                     "the journal cannot be opened with this key",
@@ -212,6 +212,14 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
                 ) from None
             # The machine stopped while the last record was on its way to the disk.
             return
+
+
+def _altered(number: int, path: Path) -> StateError:
+    return StateError(
+        f"record {number} of the journal was altered, or the key is another one",
+        where=str(path),
+        hint="use the key that was used when the training began",
+    )
 
 
 def _read_all(stream: BinaryIO, count: int) -> bytes:

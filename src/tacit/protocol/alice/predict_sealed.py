@@ -36,9 +36,9 @@ def predict(
         scales: Its scales.
         entropy: Her coins.
     """
-    size = magnitude_bits(features.largest)
+    size, dither = magnitude_bits(features.largest), terms.agreement.dither or 0.0
     yield from shake_hands(greeting("alice", sealed_terms(terms, scales), features, size))
     keys = Keys(terms, scales.ring(size, len(share)))
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(features.values[rows])
-        yield from answer_scores(keys, scales, whole, share, number, entropy)
+        yield from answer_scores(keys, scales, whole, share, number, entropy, dither)

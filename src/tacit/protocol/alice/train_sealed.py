@@ -82,7 +82,7 @@ def train(
         share = ring.centred(share - given)
         if held_out is not None and plan.ends_epoch(batch):
             coins = entropy.fork(f"held out {number}")
-            yield from _score_held_out(keys, scales, held_out, share, size, coins)
+            yield from _score_held_out(keys, scales, held_out, share, size, coins, dither)
     yield from emit(ShareKept("alice", share, scales))
     return (yield from _revealed(scales, share)) if terms.agreement.reveal else np.empty(0)
 
@@ -125,12 +125,13 @@ def _score_held_out(
     share: IntArray,
     size: int,
     entropy: Entropy,
+    dither: float,
 ) -> Program[None]:
     """The scores of held-out rows; values beyond the range that the key is for are cut to it."""
     bound = 2.0**size
     for number, rows in chunks(held_out.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(np.clip(held_out.values[rows], -bound, bound))
-        yield from answer_scores(keys, scales, whole, share, number, entropy)
+        yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
 
 
 def _revealed(scales: Scales, share: IntArray) -> Program[FloatArray]:
