@@ -46,7 +46,7 @@ network:  ## Debian's iproute2, with which tests make two hosts, where it can be
 	  echo "no ip: tests will not make two hosts; on Debian: apt-get install iproute2"
 
 test: check browser network  ## all checks and tests; what CI runs
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile
 
 test-all: check browser network  ## the long proofs too
 	$(BIN)/pytest

@@ -76,7 +76,8 @@ def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
     found = json.loads(book.path.read_text())
     assert sorted(found) == ["digest", "epsilon", "format", "ids", "labels", "version"]
     assert found["labels"] == "".join(map(str, released.values.tolist()))
-    assert [path.name for path in book.path.parent.iterdir()] == ["flips.json"]
+    names = sorted(path.name for path in book.path.parent.iterdir())
+    assert names == ["flips.json", "flips.json.lock"]
 
 
 def test_another_epsilon_is_refused_and_the_sum_is_named(book, labels):
@@ -105,7 +106,7 @@ def test_an_altered_book_is_refused_and_left_as_it_is(book, labels, spoil):
     with pytest.raises(FileError, match="altered"):
         book.release(labels, coins(2))
     assert book.path.read_bytes() == spoilt
-    assert len(list(book.path.parent.iterdir())) == 1
+    assert len(list(book.path.parent.iterdir())) == 2
 
 
 def test_another_version_is_refused_by_its_number(book, labels):
@@ -117,13 +118,14 @@ def test_another_version_is_refused_by_its_number(book, labels):
 
 
 def test_two_programs_at_once_do_not_both_answer(book, labels):
-    partial = book.path.with_name("flips.json.partial")
-    partial.touch()
-    with pytest.raises(OutputError, match="another program"):
+    with book._alone(), pytest.raises(OutputError, match="another program"):
         book.release(labels, coins(1))
-    assert partial.exists()
-    partial.unlink()
     book.release(labels, coins(1))
+
+
+def test_a_book_that_was_cut_off_while_it_was_written_is_written_anew(book, labels):
+    book.path.with_name("flips.json.partial").write_bytes(b"half a boo")
+    assert book.release(labels, coins(1)) == book.release(labels, coins(2))
 
 
 def test_nothing_is_handed_out_that_could_not_be_written(tmp_path, labels):

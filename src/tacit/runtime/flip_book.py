@@ -163,7 +163,10 @@ class FlipBook:
         }
         text = _canonical({**values, "digest": _digest(values)})
         try:
-            with self._partial.open("wb") as stream:
+            # A left-over would keep its own mode.
+            self._partial.unlink(missing_ok=True)
+            opened = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(opened, "wb") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
