@@ -55,6 +55,7 @@ bench: $(READY)  ## speed, as ratios in one run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --no-build-isolation --editable '.[bench]'
 	$(BIN)/python -m tacit.experiments.throughput
+	$(BIN)/python -m tacit.experiments.wire
 	$(BIN)/tacit bench --against phe,heu
 
 format: $(READY)  ## put the code in its form
