@@ -51,6 +51,11 @@ class RecordedRun:
             TranscriptError: It does not say it.
         """
         header, footer = transcript.header, transcript.footer
+        if header.get("kind") == "party":
+            raise TranscriptError(
+                "this is one party's own recording: it names no table of labels to judge by",
+                hint="audit a simulation with the same settings: tacit train --record writes one",
+            )
         try:
             run = cls(
                 settings=Settings.of(header["settings"]),
