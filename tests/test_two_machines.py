@@ -23,7 +23,7 @@ from tacit.model import ModelShare
 from tacit.party.config import PartyConfig
 from tacit.party.templates import Trial, template
 from tacit.runtime.transcript import Transcript
-from tests.party.test_party import in_one_process
+from tests.party.sides import in_one_process
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "two-machines"

@@ -41,7 +41,7 @@ Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 
 
-class _Checked(BaseModel):
+class Checked(BaseModel):
     """A frozen model that refuses unknown keys and wrong types with a ``ConfigError``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -110,7 +110,7 @@ DATASET_DEFAULTS: Mapping[str, DatasetDefaults] = {
 OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10, intercept=True)
 
 
-class Protection(_Checked):
+class Protection(Checked):
     """How labels are protected: a mechanism, and the settings of which each takes some.
 
     One that is not given is None; so is, once agreed on, one that the mechanism does not take.

@@ -17,15 +17,8 @@ from typing import Any
 
 import pytest
 
-from tacit.party.config import PartyConfig
-from tacit.party.programs import alice_program, bob_program
-from tacit.party.run import Party, Watch
-from tacit.rng import KeyedEntropy
-from tacit.runtime.pair import run_pair
-from tacit.runtime.transcript import Transcript
 from tacit.transport.certs import make_certificates
 from tests.party.sides import write_config, write_tables
-from tests.runtime.wires import Wire
 
 PORT = 9443
 ADDRESSES = {"alice": "10.77.0.1", "bob": "10.77.0.2"}
@@ -157,22 +150,3 @@ def both_finish(*sides: Side, timeout: float = 120.0) -> None:
         assert time.monotonic() < deadline, [side.said() for side in sides]
         time.sleep(0.05)
     assert [side.code for side in sides] == [0, 0], [side.said() for side in sides]
-
-
-def in_one_process(folder: Path) -> tuple[list[float], list[float], dict[str, Any]]:
-    """The same training, both programs in one thread, fed the coins that the parties recorded."""
-    sides = {}
-    for role in ("alice", "bob"):
-        config = PartyConfig.read(folder / f"{role}.toml")
-        party = Party(config, Wire().endpoint(serves=True), Watch())
-        header = Transcript.load(folder / f"{role}.transcript").header
-        sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
-    (alice, hers), (bob, his) = sides["alice"], sides["bob"]
-    labels, ledger = bob._paid_labels(None, his)
-    assert labels is not None
-    assert ledger is not None
-    found = run_pair(
-        alice_program(alice.tables, alice.terms, hers),
-        bob_program(bob.tables, labels, bob.terms, ledger, his),
-    )
-    return found[0].weights.tolist(), found[1].weights.tolist(), ledger.statement().to_dict()

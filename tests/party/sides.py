@@ -12,9 +12,15 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_breast_cancer
 
+from tacit.model import ModelShare
 from tacit.party.config import PartyConfig
+from tacit.party.programs import alice_program, bob_program
 from tacit.party.run import Party, Watch
+from tacit.rng import KeyedEntropy
 from tacit.runtime.channel import Endpoint
+from tacit.runtime.driver import Observer, ignore
+from tacit.runtime.pair import run_pair
+from tacit.runtime.transcript import Transcript
 from tests.runtime.wires import Wire
 
 MECHANISMS: dict[str, dict[str, Any]] = {
@@ -129,6 +135,27 @@ def run_both(
 
 
 def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    from tacit.model import ModelShare
-
     return ModelShare.load(folder / f"{role}.model.json").weights
+
+
+def in_one_process(
+    folder: Path, observe: Observer = ignore
+) -> tuple[list[float], list[float], dict[str, Any]]:
+    """The same training, both programs in one thread, fed the coins that the parties recorded."""
+    sides = {}
+    for role in ("alice", "bob"):
+        config = PartyConfig.read(folder / f"{role}.toml")
+        party = Party(config, Wire().endpoint(serves=True), Watch())
+        header = Transcript.load(folder / f"{role}.transcript").header
+        sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
+    (alice, hers), (bob, his) = sides["alice"], sides["bob"]
+    labels, ledger = bob._paid_labels(None, his)
+    assert labels is not None
+    assert ledger is not None
+    found = run_pair(
+        alice_program(alice.tables, alice.terms, hers),
+        bob_program(bob.tables, labels, bob.terms, ledger, his),
+        observe=observe,
+    )
+    weights = found[0].weights.tolist(), found[1].weights.tolist()
+    return *weights, dict(ledger.statement().to_dict())

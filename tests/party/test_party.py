@@ -18,14 +18,19 @@ from tacit.errors import (
     TacitError,
 )
 from tacit.model import ModelShare
+from tacit.numerics.logistic import log_loss
 from tacit.party.config import PartyConfig
-from tacit.party.programs import alice_program, bob_program
 from tacit.party.run import Party, Watch
 from tacit.protocol.events import Boundary, Event, Progress
-from tacit.rng import KeyedEntropy
-from tacit.runtime.pair import run_pair
 from tacit.runtime.transcript import Transcript
-from tests.party.sides import MECHANISMS, run_both, weights, write_config, write_tables
+from tests.party.sides import (
+    MECHANISMS,
+    in_one_process,
+    run_both,
+    weights,
+    write_config,
+    write_tables,
+)
 from tests.runtime.wires import Wire
 
 
@@ -47,30 +52,6 @@ def bob_alone(folder: Path) -> Party:
 
 def record(folder: Path) -> Callable[[Party], Any]:
     return lambda party: party.run(record=folder / f"{party.config.role}.transcript")
-
-
-def in_one_process(folder: Path) -> tuple[list[float], list[float], dict[str, Any]]:
-    """The same training, both programs in one thread, fed the coins that the parties recorded."""
-    sides = {}
-    for role in ("alice", "bob"):
-        party = Party(
-            PartyConfig.read(folder / f"{role}.toml"), Wire().endpoint(serves=True), Watch()
-        )
-        header = Transcript.load(folder / f"{role}.transcript").header
-        sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
-    (alice, hers), (bob, his) = sides["alice"], sides["bob"]
-    labels, ledger = bob._paid_labels(None, his)
-    assert labels is not None
-    assert ledger is not None
-    found = run_pair(
-        alice_program(alice.tables, alice.terms, hers),
-        bob_program(bob.tables, labels, bob.terms, ledger, his),
-    )
-    return (
-        found[0].weights.tolist(),
-        found[1].weights.tolist(),
-        dict(ledger.statement().to_dict()),
-    )
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -292,6 +273,8 @@ def test_the_curve_over_epochs_is_whole_after_a_stop(folder):
     run_both(folder, watch=pulled_at("bob", 48))
     _, bob = run_both(folder).records
     assert [point["iteration"] for point in bob["metrics"]["curve"]] == [12, 24]
+    for point in bob["metrics"]["curve"]:
+        assert {"train_loss", "held_out_loss", "held_out_auc"} < point.keys()
 
 
 # --- what is written -----------------------------------------------------------------------------
@@ -318,6 +301,26 @@ def test_logs_and_figures_hold_no_secret(folder):
     assert figures["bytes_sent"] > 0
     assert figures["waiting_seconds"] >= 0
     assert "loss_recent" not in json.loads((folder / "alice.metrics.json").read_text())
+
+
+@pytest.mark.parametrize("event", [20, 45])
+def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder, act=record(folder), watch=pulled_at("bob", event))
+    _, bob = run_both(folder, act=record(folder)).records
+    assert bob["metrics"]["curve"][0].keys() == {"iteration", "train_loss"}
+    party = bob_alone(folder)
+    assert party.tables.labels is not None
+    labels = party.tables.labels.values
+    losses: list[float] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, Progress):
+            losses.append(log_loss(event.scores, labels[event.rows]))
+
+    in_one_process(folder, note)
+    told = [point["train_loss"] for point in bob["metrics"]["curve"]]
+    assert told == [float(np.mean(losses[:12])), float(np.mean(losses[12:]))]
 
 
 def test_what_lies_in_the_state_folder_is_not_readable(folder):

@@ -15,11 +15,10 @@ from tests.party.hosts import (
     Side,
     both_finish,
     furnish,
-    in_one_process,
     needs_namespaces,
     two_hosts,
 )
-from tests.party.sides import MECHANISMS, weights
+from tests.party.sides import MECHANISMS, in_one_process, weights
 
 pytestmark = needs_namespaces
 

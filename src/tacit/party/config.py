@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from tacit.config import DEFAULT_MECHANISM, Agreement, Positive, PositiveInt, Settings, _Checked
+from tacit.config import DEFAULT_MECHANISM, Agreement, Checked, Positive, PositiveInt, Settings
 from tacit.errors import ConfigError, nearest
 from tacit.protocol.messages import Role
 
@@ -38,11 +38,11 @@ _DEFAULTS = {
     "scheme": "bfv",
 }
 
-S = TypeVar("S", bound=_Checked)
+S = TypeVar("S", bound=Checked)
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class DataSection(_Checked):
+class DataSection(Checked):
     """The party's own table."""
 
     file: str
@@ -55,7 +55,7 @@ class DataSection(_Checked):
     max_levels: PositiveInt | None = None
 
 
-class LinkSection(_Checked):
+class LinkSection(Checked):
     """How the peer is reached, and how it is known."""
 
     listen: str | None = None
@@ -75,7 +75,7 @@ class LinkSection(_Checked):
         return self
 
 
-class StateSection(_Checked):
+class StateSection(Checked):
     """Where the party keeps what it needs to go on after a stop."""
 
     folder: str
@@ -85,7 +85,7 @@ class StateSection(_Checked):
     sync: bool = True
 
 
-class OutputSection(_Checked):
+class OutputSection(Checked):
     """What the party writes."""
 
     model: str
@@ -93,7 +93,7 @@ class OutputSection(_Checked):
     metrics: str | None = None
 
 
-class PrivacySection(_Checked):
+class PrivacySection(Checked):
     """Bob's own limits."""
 
     budget: Positive | None = None

@@ -71,11 +71,15 @@ class Figures:
     Args:
         path: The file; None for none.
         labels: Bob's labels, for the loss; None at Alice.
+        per_epoch: Iterations in an epoch.
         log: Where the end of each epoch is noted.
     """
 
-    def __init__(self, path: Path | None, labels: LabelTable | None, log: Log) -> None:
+    def __init__(
+        self, path: Path | None, labels: LabelTable | None, per_epoch: int, log: Log
+    ) -> None:
         self._path, self._labels, self._log = path, labels, log
+        self._per_epoch = per_epoch
         self._losses: list[float] = []
         self._start = self._written = time.monotonic()
         self.curve: list[dict[str, float | int]] = []
@@ -89,13 +93,9 @@ class Figures:
             self.figures["iterations_total"] = event.total
             self._note_loss(event)
         elif isinstance(event, HeldOutSeen):
-            found = {
-                "iteration": event.iteration + 1,
-                "held_out_loss": event.metrics.loss,
-                "held_out_auc": event.metrics.auc,
-            }
-            self.curve.append(found)
-            self._log("held-out rows looked at", **_rounded(found))
+            found = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
+            self._point(event.iteration + 1).update(found)
+            self._log("held-out rows looked at", iteration=event.iteration + 1, **_rounded(found))
         elif isinstance(event, Stopped):
             self.stopped = event.reason
             self._log("training ended early", iteration=event.iteration, reason=event.reason)
@@ -104,7 +104,24 @@ class Figures:
         if self._labels is None or not len(event.rows):
             return
         self._losses.append(log_loss(event.scores, self._labels.values[event.rows]))
-        self.figures["loss_recent"] = float(np.mean(self._losses[-100:]))
+        self.figures["loss_recent"] = float(np.mean(self._losses))
+        if event.done % self._per_epoch == 0:
+            self._point(event.done)["train_loss"] = self.figures["loss_recent"]
+            self._losses = []
+
+    def _point(self, iteration: int) -> dict[str, float | int]:
+        """The curve's point at the end of an epoch; a new one where there is none."""
+        if not self.curve or self.curve[-1]["iteration"] != iteration:
+            self.curve.append({"iteration": iteration})
+        return self.curve[-1]
+
+    def to_json(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"curve": self.curve, "losses": self._losses}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
 
     def write(self, traffic: Traffic, *, force: bool = False) -> None:
         """Writes the file, where it is time to.

@@ -49,9 +49,10 @@ from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy, SystemEntropy
 from tacit.runtime.channel import Endpoint
+from tacit.runtime.driver import ignore
 from tacit.runtime.flip_book import FlipBook
 from tacit.runtime.journal import NONCE_BYTES, Meta, Past, unchanged
-from tacit.runtime.link import DRY_RUN, Link, Patience
+from tacit.runtime.link import DRY_RUN, Link, Patience, silent
 from tacit.runtime.party import Rhythm, run_party, unheard
 from tacit.runtime.transcript import TranscriptFile
 from tacit.simulation.agree import agree, unused
@@ -62,20 +63,12 @@ LINGER_SECONDS = 60.0
 OPENING_SECONDS = 30.0
 
 
-def _silent(what: str) -> None:
-    """Nobody watches."""
-
-
-def _unseen(event: Event) -> None:
-    """Nobody watches."""
-
-
 @dataclass(frozen=True, slots=True)
 class Watch:
     """Who is told what happens."""
 
-    announce: Callable[[str], None] = _silent
-    observe: Callable[[Event], None] = _unseen
+    announce: Callable[[str], None] = silent
+    observe: Callable[[Event], None] = ignore
 
 
 class Party:
@@ -213,10 +206,11 @@ class Party:
         figures = Figures(
             self.config.path(self.config.output.metrics) if self.config.output.metrics else None,
             self.tables.labels,
+            self.terms.per_epoch(self.tables.train.rows),
             self._log,
         )
         if body is not None:
-            figures.curve = list(body.get("curve", ()))
+            figures.restore(body["figures"])
         recording = self._recording(record, body, coins)
 
         def freeze(at: TrainingState) -> bytes:
@@ -224,7 +218,7 @@ class Party:
                 "state": at.to_bytes().hex(),
                 "ledger": None if ledger is None else ledger.to_json(),
                 "recorded": None if recording is None else recording.position(),
-                "curve": figures.curve,
+                "figures": figures.to_json(),
             }
             return json.dumps(values).encode()
 

@@ -37,6 +37,7 @@ from tacit.data.tables import LabelTable
 from tacit.errors import FileError, OutputError, PrivacyError
 from tacit.privacy.label_response import FlippedLabels
 from tacit.rng import Entropy
+from tacit.runtime.vault import sync_folder
 
 FORMAT, VERSION = "tacit flip book", 1
 
@@ -171,7 +172,7 @@ class FlipBook:
                 stream.flush()
                 os.fsync(stream.fileno())
             self._partial.replace(self.path)
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
         except OSError as problem:
             raise self._unwritable(problem) from None
 
@@ -189,12 +190,3 @@ def _canonical(values: dict[str, Any]) -> bytes:
 
 def _digest(values: dict[str, Any]) -> str:
     return hashlib.sha256(_canonical(values)).hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the new name last: a file's content does not cover it."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

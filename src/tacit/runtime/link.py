@@ -80,7 +80,7 @@ PATIENT = Patience()
 ANEW = "begin anew on both sides with --fresh: what is released then is released a second time"
 
 
-def _silent(what: str) -> None:
+def silent(what: str) -> None:
     """Nobody wants to know."""
 
 
@@ -104,7 +104,7 @@ class Link:
         *,
         purpose: int = TRAINING,
         patience: Patience = PATIENT,
-        announce: Callable[[str], None] = _silent,
+        announce: Callable[[str], None] = silent,
     ) -> None:
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
         self._patience, self._announce = patience, announce

@@ -39,6 +39,9 @@ class Rhythm:
     seconds: float = 30.0
 
 
+USUAL = Rhythm()
+
+
 class _Keeper:
     """Writes checkpoints when they are due."""
 
@@ -107,7 +110,7 @@ def run_party(
     *,
     journal: Journal | None = None,
     freeze: Freeze = TrainingState.to_bytes,
-    rhythm: Rhythm = Rhythm(),  # noqa: B008 - frozen
+    rhythm: Rhythm = USUAL,
     tap: Tap = unheard,
     observe: Observer = ignore,
 ) -> R:
