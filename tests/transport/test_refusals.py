@@ -397,3 +397,12 @@ def headers(path: str, port: int) -> bytes:
         for name, value in fields.items()
     )
     return len(block).to_bytes(3, "big") + b"\x01\x04" + (1).to_bytes(4, "big") + block
+
+
+def test_grpcs_own_chatter_does_not_reach_the_operator():
+    from tacit.transport.corelog import _CHATTER
+
+    said = b"I1116 06:00:57.650605   17260 chttp2_transport.cc:1403] ipv4:127.0.0.1: Got goaway [2]"
+    assert _CHATTER.match(said)
+    assert not _CHATTER.match(said.replace(b"I1116", b"E1116"))
+    assert not _CHATTER.match(b"a library's own words")

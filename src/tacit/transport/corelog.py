@@ -25,6 +25,8 @@ REPORTS_PER_SECOND = 5.0
 LONGEST_LINE = 4096
 _FAILED = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] Handshake failed with error (.*)")
 _WRONG_NAME = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] No match found for server name")
+# What gRPC tells of its own doings, such as a link that the other side has closed.
+_CHATTER = re.compile(rb"I\d{4} [\d:.]+ +\d+ \S+\.cc:\d+\]")
 _PREAMBLE = b"WARNING: All log messages before absl::InitializeLog()"
 _WORDS = (
     ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "it shows no certificate"),
@@ -105,7 +107,7 @@ def _sort(source: int, original: int, on_refused: Callable[[str], None]) -> None
     with os.fdopen(source, "rb") as lines:
         while line := lines.readline(LONGEST_LINE):
             reason = explain(line)
-            if reason is None and not line.startswith(_PREAMBLE):
+            if reason is None and not line.startswith(_PREAMBLE) and not _CHATTER.match(line):
                 os.write(original, line)
             elif reason is not None and allowance.spend():
                 # An observer that fails must not leave the pipe without a reader.
