@@ -125,7 +125,7 @@ def test_the_best_guess_after_some_releases_is_as_good_as_said():
     mechanism = Additive(AdditiveNoise(1.0), 20)
     coins = KeyedEntropy.from_seed(5)
     for releases, count in ((1, 400_000), (10, 40_000)):
-        noise = draw(count * releases, coins.fork(str(releases))).noise(mechanism._divisor)
+        noise = draw(count * releases, coins.fork(str(releases))).noise(mechanism.divisor)
         released = (UNIT - round(0.7 * UNIT) + noise).reshape(count, releases)
         one, zero = (
             mechanism.log_probability(

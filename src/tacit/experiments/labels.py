@@ -27,12 +27,12 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import expit
 
-from tacit.arrays import ByteLabels, FloatArray, IndexArray
+from tacit.arrays import ByteLabels, FloatArray
 from tacit.config import DATASET_DEFAULTS, Settings
-from tacit.data.raw import RawData
 from tacit.data.tables import LabelTable
 from tacit.errors import DatasetUnavailable
 from tacit.experiments.cleartext import train_with_gradients, train_with_noise
+from tacit.experiments.rows import Part, Rows, noiseless
 from tacit.numerics.flipped_labels import (
     corrected_loss,
     corrected_residue,
@@ -41,7 +41,6 @@ from tacit.numerics.flipped_labels import (
 )
 from tacit.numerics.logistic import gradient
 from tacit.numerics.metrics import Metrics, evaluate
-from tacit.numerics.sgd import train_centralised
 from tacit.privacy.additive import Additive
 from tacit.privacy.base import ResidueRelease
 from tacit.privacy.label_response import FlippedLabels
@@ -50,8 +49,7 @@ from tacit.privacy.registry import mechanism
 from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.simulation.agree import agree
-from tacit.simulation.coins import Coins
-from tacit.simulation.source import arrange, load_raw
+from tacit.simulation.source import load_raw
 from tacit.summary import t_interval
 
 TOTALS = (0.1, 1.0, 10.0)
@@ -59,7 +57,6 @@ EPOCHS, RATES = (1, 3, 10), (0.1, 1.0, 10.0)
 QUICK_EPOCHS, QUICK_RATES = (1, 10), (1.0,)
 # Whether the search may choose the epochs, or the dataset's usual ones are taken.
 CONTENDERS = (("add", True), ("add", False), ("label-rr", True))
-VALIDATION_SHARE = 0.2
 # Small tables vary more from seed to seed, and their trainings take less.
 SMALL_ROWS = 5_000
 SMALL_SEEDS, LARGE_SEEDS, QUICK_SEEDS = 20, 5, 4
@@ -71,52 +68,21 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Rows of one purpose."""
-
-    features: FloatArray
-    labels: ByteLabels
-
-    def take(self, rows: IndexArray) -> _Part:
-        return _Part(self.features.take(rows, axis=0), self.labels.take(rows))
-
-
-@dataclass(frozen=True, slots=True)
 class _Data:
-    """A dataset, split by the seed."""
+    """A dataset, split by the seed, and how much is to be done with it."""
 
-    settings: Settings
-    train: _Part
-    test: _Part
-    fit: _Part
-    choose: _Part
+    rows: Rows
     quick: bool
-
-    @classmethod
-    def of(cls, dataset: str, raw: RawData, seed: int, quick: bool) -> _Data:
-        settings = Settings.of({"dataset": dataset, "mechanism": "none", "seed": seed}).resolved()
-        data = arrange(settings, raw, Coins.for_seed(seed).data)
-        train = _Part(data.alice_train.values, data.labels_train.values)
-        order = KeyedEntropy.from_seed(seed).fork("validation").permutation(len(train.labels))
-        cut = round(VALIDATION_SHARE * len(order))
-        return cls(
-            settings,
-            train,
-            _Part(data.alice_test.values, data.labels_test.values),
-            train.take(order[cut:]),
-            train.take(order[:cut]),
-            quick,
-        )
 
     @property
     def seeds(self) -> int:
         if self.quick:
             return QUICK_SEEDS
-        return SMALL_SEEDS if len(self.train.labels) < SMALL_ROWS else LARGE_SEEDS
+        return SMALL_SEEDS if len(self.rows.train.labels) < SMALL_ROWS else LARGE_SEEDS
 
     @property
     def choices(self) -> int:
-        return LARGE_CHOICES if len(self.train.labels) >= SMALL_ROWS else SMALL_CHOICES
+        return LARGE_CHOICES if len(self.rows.train.labels) >= SMALL_ROWS else SMALL_CHOICES
 
 
 def run(
@@ -145,7 +111,7 @@ def run(
         except DatasetUnavailable:
             missing.append(dataset)
             continue
-        data = _Data.of(dataset, raw, seed, quick)
+        data = _Data(Rows.of(dataset, seed, raw), quick)
         references.append({"dataset": dataset, **_noiseless(data)})
         for number, (total, (name, free)) in enumerate(plan):
             announce(f"{dataset}: {name} at a total of {total:g}")
@@ -165,7 +131,7 @@ def run(
 def _row(data: _Data, name: str, total: float, free: bool) -> Record:
     (epochs, rate), validation = _best(data, name, total, free)
     found = [
-        _outcome(data, name, total, epochs, rate, data.train, data.test, 1000 + number)
+        _outcome(data, name, total, epochs, rate, data.rows.train, data.rows.test, 1000 + number)
         for number in range(data.seeds)
     ]
     told = [_told(data, name, total, epochs, 1000 + number) for number in range(data.seeds)]
@@ -193,16 +159,16 @@ def _mean(name: str, values: list[float]) -> Record:
 
 def _best(data: _Data, name: str, total: float, free: bool) -> tuple[tuple[int, float], float]:
     """The epochs and the rate with the highest mean AUC on the validation rows."""
-    usual = data.settings.learning_rate or 0.1
+    usual = data.rows.settings.learning_rate or 0.1
     epochs: tuple[int, ...] = QUICK_EPOCHS if data.quick else EPOCHS
     if not free:
-        epochs = (data.settings.epochs or 10,)
+        epochs = (data.rows.settings.epochs or 10,)
     factors = QUICK_RATES if data.quick else RATES
     candidates = [(each, usual * factor) for each, factor in product(epochs, factors)]
 
     def validation(epochs: int, rate: float) -> float:
         return fmean(
-            _outcome(data, name, total, epochs, rate, data.fit, data.choose, number).auc
+            _outcome(data, name, total, epochs, rate, data.rows.fit, data.rows.choose, number).auc
             for number in range(data.choices)
         )
 
@@ -214,7 +180,7 @@ def _epsilon(name: str, total: float, epochs: int) -> float:
     return total if name == "label-rr" else 2 * total / epochs
 
 
-def _terms(data: _Data, name: str, total: float, epochs: int, rate: float, fit: _Part) -> Terms:
+def _terms(data: _Data, name: str, total: float, epochs: int, rate: float, fit: Part) -> Terms:
     wanted = {
         "mechanism": name,
         "epsilon": _epsilon(name, total, epochs),
@@ -222,7 +188,7 @@ def _terms(data: _Data, name: str, total: float, epochs: int, rate: float, fit: 
         "learning_rate": rate,
         "scheme": "clear",
     }
-    return agree(data.settings.model_copy(update=wanted), *reversed(fit.features.shape))
+    return agree(data.rows.settings.model_copy(update=wanted), *fit.shape)
 
 
 def _outcome(
@@ -231,8 +197,8 @@ def _outcome(
     total: float,
     epochs: int,
     rate: float,
-    fit: _Part,
-    on: _Part,
+    fit: Part,
+    on: Part,
     number: int,
 ) -> Metrics:
     terms = _terms(data, name, total, epochs, rate, fit)
@@ -251,10 +217,10 @@ def _outcome(
 
 def _told(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
     """The share of coin labels that the best guess gets right."""
-    rows = min(TOLD_ROWS, len(data.train.labels))
+    rows = min(TOLD_ROWS, len(data.rows.train.labels))
     coins = KeyedEntropy.from_seed(number).fork("told")
     labels = LabelTable.of(np.zeros(rows, np.int8)).coins(coins.fork("labels"))
-    method = mechanism(_terms(data, name, total, epochs, 0.1, data.train).agreement)
+    method = mechanism(_terms(data, name, total, epochs, 0.1, data.rows.train).agreement)
     if isinstance(method, FlippedLabels):
         released = method.respond(labels, coins.fork("label response"))
         return float((released.values == labels.values).mean())
@@ -276,17 +242,8 @@ def _told_by_noise(
 
 
 def _noiseless(data: _Data) -> Record:
-    terms = agree(data.settings, *reversed(data.train.features.shape))
-    plan = terms.plan(KeyedEntropy.from_seed(0).token(32), len(data.train.labels))
-    weights = train_centralised(
-        data.train.features,
-        data.train.labels,
-        (each.rows for each in plan),
-        terms.rate,
-        terms.penalty,
-    )
-    ones = float(data.test.labels.mean())
-    found = evaluate(data.test.features @ weights, data.test.labels)
+    ones = float(data.rows.test.labels.mean())
+    found = noiseless(data.rows)
     return {"accuracy": found.accuracy, "auc": found.auc, "commoner_label": max(ones, 1 - ones)}
 
 
@@ -302,23 +259,23 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
     The corrected residue is at most ``tanh(eps/4)`` in size; it is trained with the usual rate
     divided by that, so that its largest step is the ordinary residue's.
     """
-    settings = Settings.of({"dataset": "breast-cancer", "mechanism": "none", "seed": seed})
-    data = _Data.of("breast-cancer", load_raw(settings.resolved()), seed, quick)
+    data = _Data(Rows.of("breast-cancer", seed), quick)
     rows = []
     for epsilon in RUNAWAY_EPSILONS:
         method = _flips(data, epsilon)
         coins = KeyedEntropy.from_seed(seed).fork("runaway")
-        flipped = method.respond(LabelTable.of(data.train.labels), coins.fork("flips")).values
+        flipped = method.respond(LabelTable.of(data.rows.train.labels), coins.fork("flips")).values
         for name in LOSSES:
             for epochs, weights in _followed(data, flipped, name, epsilon, coins, quick):
-                found = evaluate(data.test.features @ weights, data.test.labels)
+                scores = data.rows.train.features @ weights
+                found = evaluate(data.rows.test.features @ weights, data.rows.test.labels)
                 rows.append(
                     {
                         "loss_name": name,
                         "epsilon": epsilon,
                         "epochs": epochs,
                         "largest_weight": float(np.abs(weights).max()),
-                        "loss": LOSSES[name][1](data.train.features @ weights, flipped, epsilon),
+                        "loss": LOSSES[name][1](scores, flipped, epsilon),
                         "accuracy": found.accuracy,
                         "auc": found.auc,
                     }
@@ -327,7 +284,7 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
 
 
 def _flips(data: _Data, epsilon: float) -> FlippedLabels:
-    terms = _terms(data, "label-rr", epsilon, 1, 0.1, data.train)
+    terms = _terms(data, "label-rr", epsilon, 1, 0.1, data.rows.train)
     return cast(FlippedLabels, mechanism(terms.agreement))
 
 
@@ -336,13 +293,13 @@ def _followed(
 ) -> Iterator[tuple[int, FloatArray]]:
     """The weights after some numbers of epochs."""
     stops = QUICK_RUNAWAY_EPOCHS if quick else RUNAWAY_EPOCHS
-    usual = data.settings.learning_rate or 0.1
+    usual = data.rows.settings.learning_rate or 0.1
     rate = usual / np.tanh(epsilon / 4) if name == "corrected" else usual
-    terms = _terms(data, "label-rr", epsilon, stops[-1], usual, data.train)
-    weights = np.zeros(data.train.features.shape[1])
+    terms = _terms(data, "label-rr", epsilon, stops[-1], usual, data.rows.train)
+    weights = np.zeros(data.rows.train.features.shape[1])
     per_epoch = terms.per_epoch(len(flipped))
     for batch in terms.plan(coins.fork("batches").token(32), len(flipped)):
-        rows = data.train.features.take(batch.rows, axis=0)
+        rows = data.rows.train.features.take(batch.rows, axis=0)
         residues = LOSSES[name][0](rows @ weights, flipped[batch.rows], epsilon)
         weights = weights - rate * gradient(rows, residues)
         done, left = divmod(batch.iteration + 1, per_epoch)

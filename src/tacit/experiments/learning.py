@@ -16,19 +16,12 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
-from tacit.arrays import ByteLabels, FloatArray
-from tacit.config import Settings
 from tacit.experiments.cleartext import train_with_noise
+from tacit.experiments.rows import Part, Rows, noiseless
 from tacit.numerics.metrics import Metrics, evaluate
-from tacit.numerics.sgd import train_centralised
 from tacit.privacy.registry import mechanism
-from tacit.protocol.terms import Terms
 from tacit.rng import KeyedEntropy
 from tacit.simulation.agree import agree
-from tacit.simulation.coins import Coins
-from tacit.simulation.source import arrange, load_raw
 from tacit.summary import t_interval
 
 VARIANTS = ("printed", "one-sided", "mean-one")
@@ -36,7 +29,6 @@ GRID = {"b1": (2.0**-6, 0.1, 0.5, 1.0), "b2": (0.01, 0.1, 1.0, 10.0, 100.0)}
 RATES = (1.0, 0.1, 10.0)
 QUICK_GRID = {"b1": (0.1, 0.5), "b2": (1.0, 10.0)}
 CHOOSING_SEEDS, JUDGING_SEEDS = 5, 30
-VALIDATION_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +58,6 @@ class Learnt:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Rows of one purpose."""
-
-    features: FloatArray
-    labels: ByteLabels
-
-    def take(self, rows: np.ndarray[Any, np.dtype[np.int64]]) -> _Part:
-        return _Part(self.features.take(rows, axis=0), self.labels.take(rows))
-
-
 def run(
     dataset: str = "sklearn-digits",
     epsilon: float = 10.0,
@@ -97,45 +78,39 @@ def run(
     Returns:
         A record: the variants, beside the noiseless model and the commoner label.
     """
-    settings = Settings.of({"dataset": dataset, "mechanism": "none", "seed": seed}).resolved()
-    data = arrange(settings, load_raw(settings), Coins.for_seed(seed).data)
-    train = _Part(data.alice_train.values, data.labels_train.values)
-    test = _Part(data.alice_test.values, data.labels_test.values)
-    order = KeyedEntropy.from_seed(seed).fork("validation").permutation(len(train.labels))
-    cut = round(VALIDATION_SHARE * len(order))
-    search = _Search(settings, epsilon, train.take(order[cut:]), train.take(order[:cut]), quick)
-    rows = []
+    rows = Rows.of(dataset, seed)
+    search = _Search(rows, epsilon, quick)
+    found = []
     for variant in VARIANTS:
         announce(f"mult {variant} on {dataset}")
-        rows.append(search.best(variant, train, test).to_dict())
+        found.append(search.best(variant).to_dict())
+    ones = float(rows.test.labels.mean())
     return {
         "dataset": dataset,
         "seed": seed,
         "epsilon": epsilon,
         "judging_seeds": search.judging,
-        "commoner_label": float(max(test.labels.mean(), 1 - test.labels.mean())),
-        "centralised": _noiseless(settings, train, test).to_dict(),
-        "rows": rows,
+        "commoner_label": max(ones, 1 - ones),
+        "centralised": noiseless(rows).to_dict(),
+        "rows": found,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    settings: Settings
+    rows: Rows
     epsilon: float
-    fit: _Part
-    choose: _Part
     quick: bool
 
     @property
     def judging(self) -> int:
         return 4 if self.quick else JUDGING_SEEDS
 
-    def best(self, variant: str, train: _Part, test: _Part) -> Learnt:
+    def best(self, variant: str) -> Learnt:
         """The variant's best configuration, judged on the test rows."""
         grid = QUICK_GRID if self.quick else GRID
         factors = RATES[:1] if self.quick else RATES
-        usual = self.settings.learning_rate or 0.1
+        usual = self.rows.settings.learning_rate or 0.1
         candidates = [
             (b1, b2, usual * factor) for b1, b2, factor in product(*grid.values(), factors)
         ]
@@ -144,7 +119,7 @@ class _Search:
             key=lambda pair: pair[1],
         )
         found = [
-            self._outcome(variant, *chosen, train, test, 1000 + number)
+            self._outcome(variant, *chosen, self.rows.train, self.rows.test, 1000 + number)
             for number in range(self.judging)
         ]
         accuracies, areas = [each.accuracy for each in found], [each.auc for each in found]
@@ -166,12 +141,12 @@ class _Search:
 
     def _validation(self, variant: str, b1: float, b2: float, rate: float) -> float:
         return fmean(
-            self._outcome(variant, b1, b2, rate, self.fit, self.choose, number).auc
+            self._outcome(variant, b1, b2, rate, self.rows.fit, self.rows.choose, number).auc
             for number in range(CHOOSING_SEEDS)
         )
 
     def _outcome(
-        self, variant: str, b1: float, b2: float, rate: float, fit: _Part, on: _Part, number: int
+        self, variant: str, b1: float, b2: float, rate: float, fit: Part, on: Part, number: int
     ) -> Metrics:
         wanted = {
             "mechanism": "mult",
@@ -181,7 +156,7 @@ class _Search:
             "b2": b2,
             "learning_rate": rate,
         }
-        terms = agree(self.settings.model_copy(update=wanted), *reversed(fit.features.shape))
+        terms = agree(self.rows.settings.model_copy(update=wanted), *fit.shape)
         bob = KeyedEntropy.from_seed(number).fork("bob")
         plan = terms.plan(bob.fork("batches").token(32), len(fit.labels))
         weights = train_with_noise(
@@ -193,12 +168,3 @@ class _Search:
             bob,
         )
         return evaluate(on.features @ weights, on.labels)
-
-
-def _noiseless(settings: Settings, train: _Part, test: _Part) -> Metrics:
-    terms: Terms = agree(settings, *reversed(train.features.shape))
-    plan = terms.plan(KeyedEntropy.from_seed(0).token(32), len(train.labels))
-    weights = train_centralised(
-        train.features, train.labels, (each.rows for each in plan), terms.rate, terms.penalty
-    )
-    return evaluate(test.features @ weights, test.labels)

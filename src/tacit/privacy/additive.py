@@ -34,12 +34,12 @@ class Additive:
 
     def __init__(self, event: AdditiveNoise, residue_bits: int) -> None:
         self.event = event
-        self._divisor = divisor(2.0 / event.epsilon * 2.0**residue_bits)
+        self.divisor = divisor(2.0 / event.epsilon * 2.0**residue_bits)
 
     @property
     def sigma(self) -> float:
         """The noise's scale in steps of the grid."""
-        return scale(self._divisor)
+        return scale(self.divisor)
 
     def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
         """``r + Lap(2/epsilon)`` on the grid.
@@ -49,7 +49,7 @@ class Additive:
         >>> Additive(AdditiveNoise(1.0), 20).release(np.array([5, -7]), zero).value.tolist()
         [5, -7]
         """
-        return Released(residues + draws.noise(self._divisor), self.event)
+        return Released(residues + draws.noise(self.divisor), self.event)
 
     def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
         """``r + Lap(2/epsilon)`` in floating point."""

@@ -19,8 +19,8 @@ and the scale is taken from the rounded bounds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
 
@@ -49,6 +49,27 @@ Variant = Literal["printed", "one-sided", "mean-one"]
 _ROOM_BITS = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The clips in steps of the grid, and the noise's scale as a multiple of the clipped residue.
+
+    Numbers, or columns with one entry for each of many trainings that run side by side.
+    """
+
+    inner: int | IntArray
+    outer: int | IntArray
+    factor: float | FloatArray
+
+    @classmethod
+    def stacked(cls, several: Sequence[Bounds]) -> Bounds:
+        """Columns, one row each."""
+        return cls(
+            np.array([[each.inner] for each in several], dtype=np.int64),
+            np.array([[each.outer] for each in several], dtype=np.int64),
+            np.array([[each.factor] for each in several], dtype=np.float64),
+        )
+
+
 class Multiplicative:
     """What the three variants share: clips on the grid, and noise in proportion to the residue.
 
@@ -67,21 +88,25 @@ class Multiplicative:
 
     def __init__(self, event: MultiplicativeNoise, residue_bits: int) -> None:
         unit = 2**residue_bits
-        self._inner = math.ceil(event.b1 * unit)
-        self._outer = math.ceil(event.b2 * unit)
+        inner, outer = math.ceil(event.b1 * unit), math.ceil(event.b2 * unit)
         # The event tells the bounds in use: its price is that of what is released.
-        self.event = replace(event, b1=self._inner / unit, b2=self._outer / unit)
-        if self._outer.bit_length() > _ROOM_BITS:
+        self.event = replace(event, b1=inner / unit, b2=outer / unit)
+        if outer.bit_length() > _ROOM_BITS:
             raise ConfigError(f"b2 is {event.b2:g}", where="--b2", hint="use a smaller bound")
-        self._factor_scale = 2.0 * self._outer / (self._inner * event.epsilon)
+        factor = 2.0 * outer / (inner * event.epsilon)
         # The largest residue has the most noise: it must be within what the sampler resolves.
-        divisor(self._factor_scale * 2**residue_bits)
+        divisor(factor * 2**residue_bits)
+        self.bounds = Bounds(inner, outer, factor)
 
     def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
         """The product on the grid, sampled directly."""
-        clipped = _clip1(residues, self._inner)
-        noise = draws.noise(self._divisors(clipped))
-        return Released(self._output(clipped, noise, self._outer), self.event)
+        return Released(self.sample(self.bounds, residues, draws), self.event)
+
+    def sample(self, bounds: Bounds, residues: IntArray, draws: LaplaceDraws) -> IntArray:
+        """What ``release`` lets out, for any bounds of this variant."""
+        clipped = _clip1(residues, bounds.inner)
+        noise = draws.noise(_divisors(clipped, bounds.factor))
+        return self._output(clipped, noise, bounds.outer)
 
     def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
         """The product in floating point."""
@@ -91,9 +116,9 @@ class Multiplicative:
 
     def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
         """The exact probability of each released integer, atoms included."""
-        clipped = _clip1(residues, self._inner)
-        sigma = 2.0**UNIT_BITS / self._divisors(clipped).astype(np.float64)
-        return self._log_law(released, clipped, sigma, self._outer, ON_INTEGERS)
+        clipped = _clip1(residues, self.bounds.inner)
+        sigma = 2.0**UNIT_BITS / _divisors(clipped, self.bounds.factor).astype(np.float64)
+        return self._log_law(released, clipped, sigma, float(self.bounds.outer), ON_INTEGERS)
 
     def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
         """The same for ``release_real``."""
@@ -101,12 +126,7 @@ class Multiplicative:
         sigma = self.event.scale * np.abs(clipped)
         return self._log_law(released, clipped, sigma, self.event.b2, ON_REALS)
 
-    def _divisors(self, clipped: IntArray) -> WordArray:
-        sigma: FloatArray = self._factor_scale * np.abs(clipped)
-        quotients = np.minimum(2.0**UNIT_BITS / sigma, float(LARGEST_DIVISOR))
-        return np.floor(quotients).astype(np.uint64)
-
-    def _output(self, clipped: Numbers, noise: Numbers, bound: float) -> Numbers:
+    def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
         """``clip2`` of the product; ``noise`` has the product's scale already."""
         raise NotImplementedError
 
@@ -120,7 +140,7 @@ class Multiplicative:
 class Printed(Multiplicative):
     """Both clips and the noise as printed: signs are lost."""
 
-    def _output(self, clipped: Numbers, noise: Numbers, bound: float) -> Numbers:
+    def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
         found: Numbers = np.where(np.abs(noise) >= bound, np.asarray(bound, noise.dtype), noise)
         return found
 
@@ -137,7 +157,7 @@ class OneSided(Multiplicative):
 
     assumption = "no protection: the sign of every residue, which is the label, is released"
 
-    def _output(self, clipped: Numbers, noise: Numbers, bound: float) -> Numbers:
+    def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
         sizes = np.minimum(np.abs(noise), np.asarray(bound, noise.dtype))
         found: Numbers = np.where(clipped < 0, -sizes, sizes)
         return found
@@ -157,7 +177,7 @@ class OneSided(Multiplicative):
 class MeanOne(Multiplicative):
     """The factor is centred at 1, so that the output is right on average, but for the clips."""
 
-    def _output(self, clipped: Numbers, noise: Numbers, bound: float) -> Numbers:
+    def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
         limit = np.asarray(bound, noise.dtype)
         found: Numbers = np.clip(clipped + noise, -limit, limit)
         return found
@@ -182,7 +202,13 @@ VARIANTS: Mapping[Variant, Callable[[float, float, float, int], Multiplicative]]
 )
 
 
-def _clip1(residues: Numbers, bound: float) -> Numbers:
+def _divisors(clipped: IntArray, factor: float | FloatArray) -> WordArray:
+    sigma: FloatArray = factor * np.abs(clipped)
+    quotients = np.minimum(2.0**UNIT_BITS / sigma, float(LARGEST_DIVISOR))
+    return np.floor(quotients).astype(np.uint64)
+
+
+def _clip1(residues: Numbers, bound: float | IntArray) -> Numbers:
     """``clip1`` with the residue's sign; zero counts as positive.
 
     >>> _clip1(np.array([0.0, -0.05, 0.5]), 0.1).tolist()
