@@ -430,8 +430,8 @@ def test_a_result_that_cannot_be_written_is_refused_before_any_work(
     def work(*given: object, **named: object) -> None:
         raise AssertionError("work began")
 
-    for name in ("api.audit", "encryption.run", "matrix.run"):
-        monkeypatch.setattr(f"tacit.cli.app.{name}", work)
+    for name in ("app.api.audit", "app.encryption.run", "reproduce.matrix.run"):
+        monkeypatch.setattr(f"tacit.cli.{name}", work)
     for place in (tmp_path / "no" / "where", tmp_path, tmp_path / ("x" * 300)):
         assert run([*shlex.split(line), str(place)]) == 74
         assert "the file cannot be written" in capsys.readouterr().err

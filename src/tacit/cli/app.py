@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,9 +15,10 @@ from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
 from tacit.cli.party import init, party
+from tacit.cli.reproduce import reproduce
 from tacit.errors import ConfigError
-from tacit.experiments import claims, encryption, labels, learning, matrix, recovery, trainings
-from tacit.report import reproduction, tables
+from tacit.experiments import encryption, trainings
+from tacit.report import tables
 from tacit.report.figures import ratios_svg
 from tacit.report.record import Record, to_json
 
@@ -220,86 +220,10 @@ def bench(
     _show(record, json, tables.benchmark)
 
 
-class Target(StrEnum):
-    """What can be reproduced."""
-
-    ATTACKS = "attacks"
-    CLAIMS = "claims"
-    LABELS = "labels"
-    LEARNING = "learning"
-    RECOVERY = "recovery"
-
-
-@app.command()
-def reproduce(
-    target: Annotated[
-        Target,
-        typer.Argument(
-            help="attacks: mechanisms by datasets by attacks; claims: the epsilon of add and mult; "
-            "labels: label-rr against add at the same total; "
-            "learning: which variants of mult learn; recovery: where sparse recovery stops."
-        ),
-    ],
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples, a small grid.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides splits and samples.")] = 0,
-    dataset: Annotated[
-        list[str] | None, typer.Option(help="attacks: this dataset alone; repeat it for more.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="attacks: write utility against leakage as an SVG file.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Put the paper's words beside what is found here.
-
-    [bold]Examples[/bold]
-
-    tacit reproduce claims
-
-    tacit reproduce attacks --quick --plot frontier.svg
-
-    tacit reproduce learning --quick --json
-    """
-    if plot is not None and target is not Target.ATTACKS:
-        raise ConfigError(
-            f"{target} has no plot", where="--plot", hint="leave it out, or reproduce attacks"
-        )
-    if dataset and target is not Target.ATTACKS:
-        raise ConfigError(
-            f"{target} has datasets of its own", where="--dataset", hint="leave it out"
-        )
-    require_writable(plot)
-    with progress_bar() as meter:
-        if target is Target.CLAIMS:
-            samples = 50_000 if quick else 400_000
-            record = claims.run(samples=samples, seed=seed, announce=meter.announce)
-        elif target is Target.ATTACKS:
-            record = matrix.run(
-                quick=quick,
-                seed=seed,
-                only=dataset or (),
-                announce=meter.announce,
-                progress=meter.progress,
-            )
-            if plot is not None:
-                # Imported here: drawing takes a second to load.
-                from tacit.report.frontier import frontier_svg
-
-                write_text(plot, frontier_svg(record))
-        elif target is Target.LABELS:
-            record = labels.run(
-                quick=quick, seed=seed, announce=meter.announce, progress=meter.progress
-            )
-        elif target is Target.RECOVERY:
-            record = recovery.run(quick=quick, seed=seed, announce=meter.announce)
-        else:
-            record = learning.run(quick=quick, seed=seed, announce=meter.announce)
-    _show(record, json, getattr(reproduction, target))
-
-
 app.command()(certs)
 app.command()(init)
 app.command()(party)
+app.command()(reproduce)
 
 
 def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:

@@ -27,7 +27,7 @@ Progress = Callable[[int, int], None]
 # How much longer a dataset's trainings take than breast-cancer's: iterations by columns, roughly.
 _WEIGHTS = {"sklearn-digits": 2, "census-income": 50, "give-me-some-credit": 300}
 # Small test parts vary more from seed to seed, and small trainings take less.
-_SMALL = ("breast-cancer", "sklearn-digits")
+SMALL = ("breast-cancer", "sklearn-digits")
 SMALL_SEEDS, LARGE_SEEDS, QUICK_SMALL_SEEDS, QUICK_LARGE_SEEDS = 30, 10, 4, 2
 
 
@@ -114,7 +114,7 @@ def seed_plan(
         )
     small, large = (QUICK_SMALL_SEEDS, QUICK_LARGE_SEEDS) if quick else (SMALL_SEEDS, LARGE_SEEDS)
     return {
-        name: range(first, first + (count or (small if name in _SMALL else large)))
+        name: range(first, first + (count or (small if name in SMALL else large)))
         for name in datasets
     }
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from tacit.report.record import Record
 
 # Colours that colour-blind readers can tell apart (Okabe and Ito), and a marker for each as well.
-_LOOKS = {
+LOOKS = {
     "none": ("#000000", "s"),
     "add": ("#0072b2", "o"),
     "mult printed": ("#999999", "v"),
@@ -58,7 +58,7 @@ def frontier_svg(record: Record) -> str:
 def _draw(axes: Axes, dataset: str, rows: list[Record]) -> None:
     for curve in dict.fromkeys(row["curve"] for row in rows):
         points = [row for row in rows if row["curve"] == curve and row["leakage"] is not None]
-        colour, marker = _LOOKS.get(curve, _OTHER)
+        colour, marker = LOOKS.get(curve, _OTHER)
         told = [100 * row["leakage"] for row in points]
         good = [100 * row["test_auc"] for row in points]
         axes.plot(told, good, marker=marker, color=colour, label=curve, linewidth=1)

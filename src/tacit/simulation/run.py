@@ -27,6 +27,7 @@ from tacit.protocol.bob.labels import released_labels
 from tacit.protocol.bob.registry import TRAININGS as BOB
 from tacit.protocol.events import Event, Progress, Redrawn, ShareKept, Stopped, WrapsSuspected
 from tacit.protocol.messages import Role
+from tacit.protocol.steps import Program
 from tacit.protocol.terms import Terms
 from tacit.runtime.driver import Observer, Tap, ignore
 from tacit.runtime.pair import run_pair
@@ -115,15 +116,7 @@ class _Run:
         rows, settings = self.data.labels_train.rows, self.settings
         ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
         meter = _Meter(taps)
-        alice = ALICE[method.conversation](self.data.alice_train, self.terms, self.coins.alice)
-        bob = BOB[method.conversation](
-            self.data.bob_train,
-            released_labels(self.data.labels_train, method, ledger, self.coins.bob),
-            self.terms,
-            method,
-            ledger,
-            self.coins.bob,
-        )
+        alice, bob = both_programs(self.data, self.terms, self.coins, method, ledger)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with np.errstate(over="ignore", invalid="ignore"):
             return run_pair(alice, bob, tap=meter, observe=observe), ledger, meter
@@ -141,6 +134,16 @@ class _Run:
             return None
         fewest = self.terms.too_few(len(self.data.alice_train.columns))
         return HiddenBatches.of(method.design, fewest, log.batches, log.redraws)
+
+
+def both_programs(
+    data: VerticalData, terms: Terms, coins: Coins, method: Mechanism, ledger: Ledger
+) -> tuple[Program[FloatArray], Program[FloatArray]]:
+    """Alice's and Bob's training, ready to be driven."""
+    alice = ALICE[method.conversation](data.alice_train, terms, coins.alice)
+    labels = released_labels(data.labels_train, method, ledger, coins.bob)
+    bob = BOB[method.conversation](data.bob_train, labels, terms, method, ledger, coins.bob)
+    return alice, bob
 
 
 class _Log:

@@ -1,0 +1,71 @@
+"""Trainings side by side are the protocol's, bit for bit."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+import tacit
+from tacit.errors import ConfigError
+from tacit.experiments.cleartext import train_with_noise
+from tacit.experiments.lockstep import train_side_by_side
+from tacit.experiments.rows import Rows
+from tacit.experiments.utility import Cell, judge
+from tacit.privacy.base import ResidueRelease
+from tacit.privacy.registry import mechanism
+from tacit.protocol.terms import Terms
+from tacit.rng import KeyedEntropy
+from tacit.simulation.agree import agree
+
+CELLS = [
+    Cell("add", 0.01),
+    Cell("mult", 10.0, "printed", 0.1, 10.0),
+    Cell("mult", 0.1, "one-sided", 0.5, 0.01),
+    Cell("add", 10.0),
+    Cell("mult", 1.0, "mean-one", 2.0**-6, 1.0),
+    Cell("mult", 10.0, "mean-one", 1.0, 100.0),
+]
+DATASETS = ("breast-cancer", "sklearn-digits", "census-income", "give-me-some-credit")
+
+
+def terms_of(rows: Rows, cell: Cell, **options: object) -> Terms:
+    return agree(rows.settings.model_copy(update={**cell.options, **options}), *rows.train.shape)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir, monkeypatch):
+    epochs = 3
+    if dataset in DATASETS[2:]:
+        monkeypatch.setenv("TACIT_DATA", str(dataset_dir(dataset)))
+        epochs = 1
+    rows = Rows.of(dataset, 5)
+    terms = [terms_of(rows, cell, epochs=epochs) for cell in CELLS]
+    methods = [cast(ResidueRelease, mechanism(each.agreement)) for each in terms]
+    bob = KeyedEntropy.from_seed(9)
+    plan = terms[0].plan(bytes(32), len(rows.train.labels))
+    train = (rows.train.features, rows.train.labels, plan)
+    together = train_side_by_side(*train, terms[0], methods, bob)
+    for weights, each, method in zip(together, terms, methods, strict=True):
+        alone = train_with_noise(*train, each, method, bob)
+        assert weights.tobytes() == alone.tobytes()
+
+
+def test_a_judged_cell_has_the_figures_of_the_same_training_by_command():
+    rows = Rows.of("breast-cancer", 3)
+    cells = [Cell("none"), *CELLS]
+    for cell, found in zip(cells, judge(rows, cells), strict=True):
+        run = tacit.train(dataset="breast-cancer", seed=3, scheme="clear", **cell.options)
+        test = run.to_dict()["test"]
+        assert (found.cell, found.accuracy, found.auc) == (cell, test["accuracy"], test["auc"])
+
+
+def test_a_penalty_is_refused():
+    rows = Rows.of("breast-cancer", 1)
+    terms = terms_of(rows, CELLS[0], l2=0.1)
+    plan = terms.plan(bytes(32), len(rows.train.labels))
+    method = cast(ResidueRelease, mechanism(terms.agreement))
+    with pytest.raises(ConfigError, match="no penalty"):
+        train_side_by_side(
+            rows.train.features, rows.train.labels, plan, terms, [method], KeyedEntropy.from_seed(1)
+        )

@@ -1,0 +1,247 @@
+"""The paper's tables and figures: made, kept, judged and written."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from tacit.cli.app import app
+from tacit.errors import ConfigError, OutputError
+from tacit.experiments import curves, everything, paper, table3
+from tacit.experiments.pieces import Piece, results, seed_plan
+from tacit.experiments.rows import Rows
+from tacit.experiments.shelf import Shelf
+from tacit.experiments.statements import statements
+from tacit.experiments.utility import Cell, search
+from tacit.report import paper_tables
+from tacit.report.page import Grid, Paragraph, Picture, to_html, to_markdown
+from tacit.report.paper_page import blocks, pictures
+
+BREAST = ["breast-cancer"]
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shelf")
+
+
+@pytest.fixture(scope="module")
+def record(shelf: Path) -> dict[str, Any]:
+    """Everything on one dataset, with two iterations of each training on the clock."""
+    few = tuple(replace(each, iterations=2) for each in table3.CONTENDERS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table3, "CONTENDERS", few)
+        patch.setattr(table3, "QUICK_TURNS", 2)
+        return everything.run(quick=True, seeds=2, datasets=BREAST, folder=shelf)
+
+
+def shown(what: object) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=100).print(what)
+    return stream.getvalue()
+
+
+def test_table_two_has_every_cell_with_the_papers_beside_it(record):
+    rows = record["table2"]["rows"]
+    keys = [(row["mechanism"], row["variant"], row["epsilon"]) for row in rows]
+    assert len(set(keys)) == len(keys) == 1 + 4 + 3 * 4
+    baseline = rows[0]
+    assert (baseline["paper_accuracy"], baseline["paper_auc"]) == (0.9737, 0.9987)
+    assert baseline["accuracy"] > 0.9
+    for row in rows:
+        assert row["accuracy_low"] <= row["accuracy"] <= row["accuracy_high"]
+        assert row["accuracy_run_low"] <= row["accuracy_low"]
+        assert len(row["runs"]) == 2
+        assert (row["candidates"] == 9) is (row["mechanism"] == "mult")
+    good = {key: row["auc"] for key, row in zip(keys, rows, strict=True)}
+    assert good["add", None, 10.0] > good["add", None, 0.01]
+
+
+def test_bounds_are_chosen_on_rows_that_are_neither_trained_on_nor_judged_on():
+    rows = Rows.of("breast-cancer", 2)
+    assert len(rows.fit.labels) + len(rows.choose.labels) == len(rows.train.labels)
+    parts = [
+        {row.tobytes() for row in part.features} for part in (rows.fit, rows.choose, rows.test)
+    ]
+    assert not parts[0] & parts[1]
+    assert not parts[0] & parts[2]
+    assert not parts[1] & parts[2]
+
+
+def test_candidates_that_the_sampler_cannot_resolve_are_left_out_and_counted(monkeypatch):
+    monkeypatch.setattr("tacit.experiments.utility.QUICK_GRID", ((2.0**-6, 1.0), (1.0, 1000.0)))
+    rows = Rows.of("breast-cancer", 2)
+    found = {(each.cell.variant, each.cell.epsilon): each for each in search(rows, quick=True)}
+    assert found["mean-one", 0.01].left_out == 1
+    assert found["mean-one", 0.01].candidates == 3
+    assert found["mean-one", 10.0].left_out == 0
+
+
+def test_what_is_kept_is_not_made_again_and_what_is_damaged_is(tmp_path):
+    made = []
+
+    def make() -> dict[str, int]:
+        made.append(1)
+        return {"n": len(made)}
+
+    shelf = Shelf(tmp_path / "new" / "folder")
+    asked = {"work": "w", "seed": 1}
+    assert shelf.result(asked, make) == shelf.result(asked, make) == {"n": 1}
+    assert shelf.result({**asked, "seed": 2}, make) == {"n": 2}
+    for path in (tmp_path / "new" / "folder").iterdir():
+        path.write_text(path.read_text()[:-9])
+    assert shelf.result(asked, make) == {"n": 3}
+    assert Shelf(None).result(asked, make) == {"n": 4}
+
+
+def test_a_result_of_something_else_is_not_taken(tmp_path):
+    shelf = Shelf(tmp_path)
+    shelf.result({"a": 1}, lambda: "one")
+    (path,) = tmp_path.iterdir()
+    path.write_text(json.dumps({"asked": {"a": 2}, "result": "two"}))
+    assert shelf.result({"a": 1}, lambda: "made again") == "made again"
+
+
+def test_a_folder_that_cannot_be_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be kept") as caught:
+        Shelf(tmp_path / "file" / "folder").result({}, lambda: 1)
+    assert "--cache" in caught.value.hint
+
+
+def test_pieces_come_back_in_order_from_several_processes(tmp_path):
+    pieces = [Piece(curves.one_seed, "breast-cancer", seed, False) for seed in (7, 6)]
+    seen: list[tuple[int, int]] = []
+    found = results(pieces, tmp_path, lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (2, 2)
+    assert found == [piece.result(tmp_path) for piece in pieces]
+    assert found[0] != found[1]
+
+
+def test_one_seed_has_no_interval():
+    with pytest.raises(ConfigError, match="no interval"):
+        seed_plan(BREAST, 0, 1, False)
+
+
+def test_a_figures_cells_are_the_papers_ranges():
+    assert {cell.b1 for cell in curves.cells("fig-b1")} - {None} == set(paper.B1_RANGE)
+    assert {(cell.b1, cell.b2) for cell in curves.cells("fig-eps")} == {(0.1, 10.0), (None, None)}
+    assert Cell("mult", 10.0, "printed", 0.1, 1000.0) in curves.cells("fig-b2")
+
+
+def test_a_figure_says_the_shape_of_each_curve(record):
+    figure = record["fig-b2"]
+    assert {row["curve"] for row in figure["rows"]} == {
+        "none",
+        *(f"mult {variant}" for variant in ("printed", "one-sided", "mean-one")),
+    }
+    assert len(figure["shapes"]) == 3 * 2
+    assert "AUC % over b2" in shown(paper_tables.figure(figure))
+
+
+def test_flat_curves_have_no_shape():
+    flat: curves.Curve = {place: {"auc": [0.5, 0.6, 0.4]} for place in (1.0, 2.0, 3.0)}
+    found = curves.shape(flat, "auc")
+    assert (found["rises"], found["falls"]) == (False, False)
+
+
+def test_the_leaks_are_what_the_statements_say(record):
+    (row,) = record["leaks"]["rows"]
+    assert row["none"]["attacks"][0]["accuracy"] == 1.0
+    assert max(each["accuracy"] for each in row["hybrid"]["attacks"]) > 0.99
+    assert row["hybrid_trained"]["max_weight_difference"] < 1e-4
+    assert [each["ledger"]["label_epsilon_total"] for each in row["add"]] == [5.0, 50.0]
+
+
+def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
+    found = {each["name"]: each for each in record["statements"]}
+    assert len(found) == len(record["statements"]) == 18
+    assert found["hybrid protects the labels"]["verdict"] == "does not hold"
+    assert found["epsilon protects the labels"]["verdict"] == "does not hold"
+    assert found["mult: its proof of epsilon"]["verdict"] == "does not hold"
+    assert found["the attack on the baseline"]["verdict"] == "holds"
+    assert found["hybrid is lossless"]["verdict"] == "holds"
+    text = found["the losses that the text states"]
+    assert "give-me-some-credit auc: text 0.0003, table 0.0007" in text["evidence"]
+    for each in found.values():
+        assert each["command"].startswith("tacit ")
+        assert "nan" not in each["evidence"]
+
+
+def test_statements_without_their_records_are_left_out(record):
+    found = statements({"claims": record["claims"]})
+    assert [each["name"] for each in found] == ["mult: its proof of epsilon"]
+
+
+def test_table_three_sets_ratios_beside_the_papers(record):
+    table = record["table3"]
+    names = {(row["mechanism"], row["scheme"]) for row in table["rows"]}
+    ours = {
+        (name, scheme) for name in ("none", "hybrid", "sealed") for scheme in ("bfv", "paillier")
+    }
+    assert {*ours, ("add", None), ("mult", None)} <= names
+    ratio = next(
+        each for each in table["ratios"] if (each["mechanism"], each["scheme"]) == ("hybrid", "bfv")
+    )
+    assert ratio["paper_ratio"] == 1.73
+    assert ratio["ratio"] > 0.5
+    for row in table["rows"]:
+        assert row["training_seconds"] >= row["ms_per_iteration"] / 1e3 * row["iterations"]
+    assert "training s" in shown(paper_tables.table3(table))
+
+
+def test_the_page_is_one_file_and_escapes_its_words(record):
+    page = blocks(record, "tacit reproduce all --quick")
+    assert [picture.name for picture in pictures(page)] == ["fig-b1", "fig-b2", "fig-eps"]
+    html = to_html([*page, Paragraph("<script>`x`")], "t")
+    assert "&lt;script&gt;<code>x</code>" in html
+    assert "http://" not in html.replace("http://www.w3.org/", "")
+    assert "<script" not in html
+    assert len(html) < 2_000_000
+    text = to_markdown(page, "reproduction")
+    assert "![Accuracy and AUC over b1" in text
+    assert "tacit reproduce all --quick" in text
+    for line in text.splitlines():
+        assert not line.startswith("|") or line.endswith("|")
+
+
+def test_names_in_a_drawing_do_not_meet_those_of_another():
+    svg = '<?xml?><svg><g id="a"/><use href="#a" clip-path="url(#a)"/></svg>'
+    html = to_html([Picture("one", "t", svg), Grid("c", ["h"], [["v"]])], "t")
+    assert 'id="one-a"' in html
+    assert 'href="#one-a" clip-path="url(#one-a)"' in html
+
+
+def test_the_command_writes_the_report(record, shelf, tmp_path):
+    arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
+    found = CliRunner().invoke(app, [*arguments, "--cache", str(shelf), "--json"])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["rows"] == json.loads(json.dumps(record["table2"]["rows"]))
+
+
+def test_tables_fit_the_screen(record):
+    for part in (
+        paper_tables.table2(record["table2"]),
+        paper_tables.everything(record),
+        paper_tables.figure(record["fig-eps"]),
+        paper_tables.table3(record["table3"]),
+    ):
+        assert max(map(len, shown(part).splitlines())) <= 100
+
+
+@pytest.mark.slow
+def test_all_of_it_quickly_on_every_dataset_that_is_here(tmp_path):
+    found = CliRunner().invoke(
+        app, ["reproduce", "all", "--quick", "--cache", str(tmp_path), "--report", str(tmp_path)]
+    )
+    assert found.exit_code == 0, found.output
+    assert (tmp_path / "reproduction.html").stat().st_size < 2_000_000
+    data = json.loads((tmp_path / "reproduction" / "table2.json").read_text())
+    assert len(data["rows"]) == 17 * len(data["settings"])
