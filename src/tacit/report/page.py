@@ -161,6 +161,7 @@ def _with_code(text: str) -> str:
 def _inline(picture: Picture) -> str:
     """The drawing without its file's head; names in it are made the page's own."""
     drawing = picture.svg[picture.svg.index("<svg") :]
+    drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
     name = re.sub(r"\W", "", picture.name)
     drawing = re.sub(r'\bid="', f'id="{name}-', drawing)
     drawing = re.sub(r"url\(#", f"url(#{name}-", drawing)
