@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit import __version__, api
+from tacit.cli.align import align
 from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
@@ -297,6 +298,7 @@ def reproduce(
     _show(record, json, getattr(reproduction, target))
 
 
+app.command()(align)
 app.command()(certs)
 app.command()(init)
 app.command()(party)
