@@ -54,9 +54,7 @@ def test_an_id_that_becomes_empty_is_refused():
         RowIds.of(["\u3000"])
 
 
-printable = st.text(
-    st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12
-)
+printable = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
 
 
 @settings(deadline=None, derandomize=True, max_examples=150)

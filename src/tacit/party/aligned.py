@@ -17,7 +17,7 @@ import polars as pl
 from tacit.arrays import IndexArray
 from tacit.data.files import read_frame
 from tacit.data.ids import RowIds
-from tacit.errors import ColumnError, ConfigError, FileError, RowIdError, ShapeError, nearest
+from tacit.errors import ColumnError, ConfigError, FileError, RowIdError, nearest
 from tacit.model import write_private
 
 COMMON = "common_id"
@@ -43,10 +43,9 @@ class AlignedRows:
         """Reads a list.
 
         Raises:
-            FileError: The file is absent or cannot be read.
+            FileError: The file is absent, empty or cannot be read.
             ColumnError: It lacks the table's id column.
             RowIdError: An id is repeated, or not fit for use.
-            ShapeError: It is empty.
         """
         if not path.exists():
             raise FileError(
@@ -63,8 +62,6 @@ class AlignedRows:
                 where=str(path),
                 hint=nearest(id_column, frame.columns),
             )
-        if not frame.height:
-            raise ShapeError("the list of aligned rows is empty", where=str(path))
         own = _ids(frame[id_column], path)
         return cls(own, _ids(frame[second], path) if second in frame.columns else own, str(path))
 

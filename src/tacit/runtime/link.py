@@ -249,7 +249,7 @@ class Link:
         """
         if not self._rejoins:
             self.close()
-            raise ConnectionLost("the link to the peer broke", hint="run both sides again")
+            raise _over()
         self._announce("the link broke; connecting again")
         self.close()
 
@@ -269,6 +269,8 @@ class Link:
                 self._open(channel, min(left, self._patience.opening))
             except (ConnectionLost, PeerSilent):
                 channel.close()
+                if not self._rejoins and self._peer != UNKNOWN:
+                    raise _over() from None
                 # A peer that is itself starting up may drop a link; it is not asked in a rush.
                 time.sleep(0.1)
             except BaseException:
@@ -383,6 +385,11 @@ class Link:
                 f"the peer confirms frame {confirmed} where {self._sent} were sent"
             )
         return confirmed
+
+
+def _over() -> ConnectionLost:
+    """For a session that has one link only."""
+    return ConnectionLost("the link to the peer broke", hint="run both sides again")
 
 
 def _stopped(envelope: bytes) -> PeerStopped:
