@@ -12,7 +12,7 @@ import pytest
 
 from tacit.data.ids import RowIds
 from tacit.errors import ColumnError, ConfigError, FileError, RowIdError
-from tacit.party.aligned import AlignedRows, require_a_list
+from tacit.party.aligned import AlignedRows, require_kind, require_room
 from tacit.party.config import PartyConfig
 from tacit.party.tables import PartyTables, load_tables
 from tests.party.sides import write_config
@@ -42,9 +42,9 @@ def test_a_list_comes_back_as_it_was_written(tmp_path, name, column):
 def test_ids_with_blanks_at_their_ends_need_parquet(tmp_path):
     ids = RowIds.of(["a", " b"])
     with pytest.raises(RowIdError, match="1 of 2 ids have blanks at their ends") as raised:
-        require_a_list(tmp_path / "rows.csv", ids, "--out")
+        require_room(tmp_path / "rows.csv", ids)
     assert "parquet" in raised.value.hint
-    require_a_list(tmp_path / "rows.parquet", ids, "--out")
+    require_room(tmp_path / "rows.parquet", ids)
     AlignedRows(ids, ids).write(tmp_path / "rows.parquet", "id")
     assert AlignedRows.read(tmp_path / "rows.parquet", "id").own == ids
 
@@ -52,7 +52,7 @@ def test_ids_with_blanks_at_their_ends_need_parquet(tmp_path):
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.csv.gz"])
 def test_a_list_of_another_kind_is_refused(tmp_path, name):
     with pytest.raises(ConfigError, match="cannot be a"):
-        require_a_list(tmp_path / name, RowIds.of(["a"]), "--out")
+        require_kind(tmp_path / name, "--out")
 
 
 @pytest.mark.parametrize(

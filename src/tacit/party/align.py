@@ -14,7 +14,7 @@ from typing import Any
 from tacit.data.normalisation import Normalisation
 from tacit.data.own import ids_alone
 from tacit.errors import RowOrderError
-from tacit.party.aligned import AlignedRows, require_a_list
+from tacit.party.aligned import AlignedRows, require_kind, require_room
 from tacit.party.config import PartyConfig
 from tacit.party.log import Log
 from tacit.party.run import OPENING_SECONDS, Watch
@@ -33,10 +33,15 @@ NOTE_SECONDS = 15.0
 
 
 def list_file(config: PartyConfig, out: Path | None = None) -> Path:
-    """Where the list goes: as asked for, as the party's file says, or beside it."""
-    if out is not None:
-        return out
-    return config.path(config.data.aligned or f"{config.role}.aligned.csv")
+    """Where the list goes: as asked for, as the party's file says, or beside that.
+
+    Raises:
+        ConfigError: The file cannot be a list.
+    """
+    named = config.data.aligned or f"{config.role}.aligned.csv"
+    path = config.path(named) if out is None else out
+    require_kind(path, f"{config.where}, [data] aligned" if out is None else "--out")
+    return path
 
 
 class AligningParty:
@@ -67,7 +72,7 @@ class AligningParty:
         self._log = Log(config.path(log) if log else None, config.role, watch.announce)
         self._normalisation, self._file = normalisation, list_file(config, out)
         self._own = ids_alone(config.path(config.data.file), id_column=config.data.id)
-        require_a_list(self._file, self._own, "--out" if out is not None else "[data] aligned")
+        require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
         self._pace = _Pace(self._log)
         way = config.link

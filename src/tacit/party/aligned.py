@@ -101,12 +101,11 @@ class AlignedRows:
         return found.to_numpy().astype(np.int64)
 
 
-def require_a_list(path: Path, ids: RowIds, where: str) -> None:
-    """Insists that these ids can be kept in such a file, before any work is done for it.
+def require_kind(path: Path, where: str) -> None:
+    """Insists that a file is of a kind that can hold a list.
 
     Raises:
-        ConfigError: It is of no known kind.
-        RowIdError: Ids would not come back from it as they are.
+        ConfigError: It is not.
     """
     if path.suffix not in SUFFIXES:
         raise ConfigError(
@@ -114,6 +113,14 @@ def require_a_list(path: Path, ids: RowIds, where: str) -> None:
             where=f"{where}: {path}",
             hint="name a .csv or a .parquet file",
         )
+
+
+def require_room(path: Path, ids: RowIds) -> None:
+    """Insists that ids come back from such a file as they are, before any work is done for it.
+
+    Raises:
+        RowIdError: They would not.
+    """
     if path.suffix == ".csv":
         padded = ids.series != ids.series.str.strip_chars()
         if padded.any():
