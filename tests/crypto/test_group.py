@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.crypto import group
-from tacit.crypto.group import ELEMENT_BYTES, ORDER, Scalar, hashed, raised, require_elements
+from tacit.crypto.group import (
+    ELEMENT_BYTES,
+    ORDER,
+    Scalar,
+    hashed,
+    library,
+    raised,
+    require_elements,
+)
 from tacit.errors import CryptoError
 from tacit.rng import KeyedEntropy
 
@@ -110,7 +121,39 @@ def test_no_other_file_knows_the_library():
 
 
 def test_the_hash_is_sha_512():
-    import rbcl
-
     digest = hashlib.sha512(b"contextann").digest()
-    assert hashed(b"context", ["ann"]) == rbcl.crypto_core_ristretto255_from_hash(digest)
+    assert hashed(b"context", ["ann"]) == library().crypto_core_ristretto255_from_hash(digest)
+
+
+LOADING = """
+import sys, tempfile
+import tacit.protocol.align, tacit.party.aligned
+from tacit.crypto.group import hashed
+from tacit.errors import CryptoError
+assert "rbcl" not in sys.modules
+folder = tempfile.gettempdir()
+tempfile.tempdir = "/dev/null/nowhere"
+try:
+    hashed(b"", ["a"])
+except CryptoError as problem:
+    print(problem)
+tempfile.tempdir = folder
+print(len(hashed(b"", ["a"])))
+"""
+
+
+def test_the_library_is_loaded_when_needed_and_leaves_no_copy_behind(tmp_path):
+    """In a process of its own: its loader writes a copy of libsodium, here first to nowhere."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    first, *_, last = done.stdout.splitlines()
+    assert first.startswith("libsodium cannot be loaded"), done.stderr
+    assert "TMPDIR" in done.stdout
+    assert last == "32"
+    assert list(tmp_path.iterdir()) == []

@@ -56,7 +56,8 @@ def init(
         screen.print(f"wrote {path}", markup=False)
     screen.print(
         "Next: name each side's table in its file, make certificates (tacit certs), send each side "
-        "its own file and certificates, and run tacit party FILE --dry-run on both.",
+        "its own file and certificates, and run tacit party FILE --dry-run on both; before that, "
+        "where the tables differ in rows, tacit align FILE.",
         markup=False,
     )
     if mechanism in UNPROTECTED:

@@ -17,9 +17,12 @@ time whatever the scalar.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable
-
-import rbcl
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from tacit.errors import CryptoError
 from tacit.rng import Entropy
@@ -27,6 +30,30 @@ from tacit.rng import Entropy
 ELEMENT_BYTES = 32
 ORDER = 2**252 + 27742317777372353535851937790883648493
 _IDENTITY = bytes(ELEMENT_BYTES)
+
+
+@cache
+def library() -> Any:  # noqa: ANN401 - a module without types
+    """The library, loaded when it is first needed.
+
+    Loading writes a copy of libsodium to the folder for temporary files, each time, and leaves it
+    there: it is removed here once it is loaded.
+
+    Raises:
+        CryptoError: It cannot be written or loaded.
+    """
+    try:
+        import rbcl
+    except OSError as problem:
+        raise CryptoError(
+            f"libsodium cannot be loaded: {problem.strerror or problem}",
+            hint="set TMPDIR to a folder with room, from which programs may be run",
+        ) from None
+    copy = getattr(sys.modules.get("rbcl._sodium"), "lib_path", None)
+    if copy is not None:
+        with suppress(OSError):  # Windows keeps a library that is in use
+            Path(copy).unlink()
+    return rbcl
 
 
 class Scalar:
@@ -56,7 +83,7 @@ class Scalar:
             CryptoError: It is the identity, or no canonical encoding of an element.
         """
         try:
-            return bytes(rbcl.crypto_scalarmult_ristretto255(self._bytes, element))
+            return bytes(library().crypto_scalarmult_ristretto255(self._bytes, element))
         except RuntimeError:
             raise CryptoError(_what_is_wrong(element)) from None
 
@@ -74,12 +101,12 @@ def hashed(context: bytes, texts: Iterable[str]) -> bytes:
     >>> len(hashed(b"doctest", ["ann", "bea"]))
     64
     """
-    start = hashlib.sha512(context)
+    start, onto = hashlib.sha512(context), library().crypto_core_ristretto255_from_hash
     found = []
     for text in texts:
         sha = start.copy()
         sha.update(text.encode())
-        found.append(rbcl.crypto_core_ristretto255_from_hash(sha.digest()))
+        found.append(onto(sha.digest()))
     return b"".join(found)
 
 
@@ -104,9 +131,10 @@ def require_elements(elements: bytes) -> None:
     Raises:
         CryptoError: One is the identity or no element; says which.
     """
+    valid = library().crypto_core_ristretto255_is_valid_point
     for at in range(0, len(elements), ELEMENT_BYTES):
         element = elements[at : at + ELEMENT_BYTES]
-        if element == _IDENTITY or not rbcl.crypto_core_ristretto255_is_valid_point(element):
+        if element == _IDENTITY or not valid(element):
             raise _numbered(at, _what_is_wrong(element))
 
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tacit.crypto.group import library
 from tacit.data.normalisation import Normalisation
 from tacit.data.own import ids_alone
 from tacit.errors import RowOrderError
@@ -57,6 +58,7 @@ class AligningParty:
     Raises:
         ConfigError: The list cannot be of that kind.
         DataError: Its ids are not fit for use.
+        CryptoError: The group's library cannot be loaded.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class AligningParty:
         normalisation: Normalisation,
         out: Path | None = None,
     ) -> None:
+        library()  # now, rather than when the peer waits
         self.config, self._endpoint, self._watch = config, endpoint, watch
         log = config.output.log
         self._log = Log(config.path(log) if log else None, config.role, watch.announce)
