@@ -25,8 +25,8 @@ def align(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the list of common rows to this .csv or .parquet file, instead of the one "
-            "that [data] aligned names (ROLE.aligned.csv where it names none)."
+            help="Write the list of common rows to this .csv or .parquet file; by default to the "
+            "one that the settings name as aligned, or else to ROLE.aligned.csv beside them."
         ),
     ] = None,
     normalise: Annotated[
@@ -40,9 +40,11 @@ def align(
 ) -> None:
     """Find the rows that both sides have, without telling the other ids.
 
-    Both sides run it, at about the same time. Both learn which of their own rows the other side has
-    too, and how many rows it has. The peer must keep to the protocol: it could put ids into its
-    set that it does not have, and so ask whether you have them.
+    Both sides run it, at about the same time.
+
+    Both learn which of their own rows the other has too, and how many it has.
+
+    A peer that does not keep to the protocol can ask for ids that it does not have.
 
     [bold]Examples[/bold]
 
