@@ -102,6 +102,12 @@ def party(what: str, old: str, new: str, role: Role = "bob", mechanism: str = "a
     return Case(what, f"party {role}.toml", f"{role}.toml", changed)
 
 
+def align(what: str, options: str) -> Case:
+    """An alignment by a file as tacit init writes it."""
+    command = f"align bob.toml {options}".strip()
+    return Case(what, command, "bob.toml", template("bob", Trial("add")).encode)
+
+
 CASES = (
     own("a repeated id", changed(7, 0, "p003")),
     own("a missing id", changed(7, 0, "")),
@@ -253,6 +259,13 @@ CASES = (
     party("a model in a folder that is not there", 'model = "', 'model = "no/where/'),
     party("a log in a folder that is not there", 'log = "', 'log = "no/where/'),
     party("a party without its certificate", "", ""),
+    Case("an alignment without a file", "align"),
+    Case("an alignment by a file that is not there", "align bob.toml"),
+    align("a way to normalise that there is not", "--normalise lower"),
+    align("none beside a way to normalise", "--normalise none,trim"),
+    align("a list of rows in a folder that is not there", "--out no/where.csv"),
+    align("a list of rows of no known kind", "--out rows.txt"),
+    align("an alignment without a certificate", ""),
     Case(
         "a transcript in a folder that is not there",
         "party bob.toml --record no/where",

@@ -82,6 +82,7 @@ def test_the_public_names_are_pinned():
         "TacitError",
         "TrainResult",
         "__version__",
+        "align",
         "audit",
         "check",
         "epsilon_lower_bound",

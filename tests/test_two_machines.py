@@ -16,10 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tacit import errors
+from tacit.data.ids import RowIds
 from tacit.model import ModelShare
+from tacit.party.aligned import AlignedRows
 from tacit.party.config import PartyConfig
 from tacit.party.templates import Trial, template
 from tacit.runtime.transcript import Transcript
@@ -145,11 +148,21 @@ def terminals(folder: Path) -> Iterator[list[Terminal]]:
 
 
 def test_the_runbook_runs_as_it_is_written(folder, terminals):
-    prepare, dry_run, train, go_on, anew = [lines for _, lines in steps()]
+    prepare, align, dry_run, train, go_on, anew = [lines for _, lines in steps()]
 
     for code, said in both(terminals, prepare):
         assert code == 0, said
     assert {path.name for path in (folder / "blank").iterdir()} == {"alice.toml", "bob.toml"}
+
+    tables = [RowIds.of(pl.read_csv(folder / f"{role}.csv")["id"]) for role in ROLES]
+    for code, said in both(terminals, align):
+        assert code == 0, said
+        assert re.search(r"common rows +455\b", said), said
+        assert "512 here, 512 there" in said
+        assert "To train on these rows" not in said
+    lists = [AlignedRows.read(folder / f"{role}.aligned.csv", "id") for role in ROLES]
+    common = set(tables[0].series) & set(tables[1].series)
+    assert lists[0].own == lists[1].own == RowIds.of(sorted(common))
 
     for code, said in both(terminals, dry_run):
         assert code == 0, said
@@ -200,10 +213,11 @@ def shares(folder: Path) -> list[ModelShare]:
 def test_the_chapters_are_the_ones_that_are_run():
     assert [title for title, _ in steps()] == [
         "1. Prepare",
-        "3. Dry run",
-        "4. Train",
-        "5. Go on",
-        "6. Begin anew",
+        "3. Align",
+        "4. Dry run",
+        "5. Train",
+        "6. Go on",
+        "7. Begin anew",
     ]
 
 
@@ -227,7 +241,8 @@ def test_the_ready_files_are_what_init_writes_but_for_what_the_runbook_says(role
         if line not in written
     ]
     way = "connect" if role == "alice" else "listen"
-    assert changed == ["epochs", "batch-size", "learning-rate", "evaluate", way, "every-iterations"]
+    settings = ["epochs", "batch-size", "learning-rate", "evaluate"]
+    assert changed == [*settings, "aligned", way, "every-iterations"]
 
 
 def test_both_ready_files_agree():

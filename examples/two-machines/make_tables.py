@@ -1,8 +1,8 @@
 """Writes alice.csv and bob.csv: the two tables of the runbook.
 
 scikit-learn's breast-cancer data, cut in two. Alice gets the first 20 columns, Bob the other 10 and
-the labels. Both name their rows by the same ids and have them in an order of their own, as two
-companies would.
+the labels. As with two companies, each has people whom the other does not know (one in ten), and
+rows in an order of its own.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ def main() -> None:
     names = [str(name).replace(" ", "_") for name in data.feature_names]
     rows = [(f"patient-{number:03d}", *values) for number, values in enumerate(data.data.tolist())]
     labels = data.target.tolist()
-    hers = [row[: 1 + ALICES] for row in rows]
-    his = [(row[0], *row[1 + ALICES :], label) for row, label in zip(rows, labels, strict=True)]
+    hers = [row[: 1 + ALICES] for number, row in enumerate(rows) if number % 10 != 3]
+    his = [
+        (row[0], *row[1 + ALICES :], labels[number])
+        for number, row in enumerate(rows)
+        if number % 10 != 7
+    ]
     write(Path("alice.csv"), ["id", *names[:ALICES]], sorted(hers, key=lambda row: row[1]))
     write(Path("bob.csv"), ["id", *names[ALICES:], "label"], his[::-1])
 

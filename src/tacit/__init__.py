@@ -5,7 +5,7 @@ And it shows you whether they could tell anyway.
 
 from __future__ import annotations
 
-from tacit.api import AuditResult, TrainResult, audit, check, estimate, train
+from tacit.api import AuditResult, TrainResult, align, audit, check, estimate, train
 from tacit.audit.epsilon_bound import epsilon_lower_bound
 from tacit.audit.preflight import Preflight
 from tacit.data.tables import FeatureTable, LabelTable
@@ -20,6 +20,7 @@ __all__ = [
     "TacitError",
     "TrainResult",
     "__version__",
+    "align",
     "audit",
     "check",
     "epsilon_lower_bound",

@@ -1,4 +1,4 @@
-"""The front door: ``train``, ``check`` and ``audit``.
+"""The front door: ``align``, ``train``, ``check`` and ``audit``.
 
 Options are the fields of ``Settings``; each is also an option of the commands and a key of the TOML
 file.
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from tacit.arrays import FloatArray
 from tacit.attacks.base import Announce, quietly
 from tacit.audit.preflight import Preflight, preflight
@@ -20,6 +22,7 @@ from tacit.config import Settings
 from tacit.errors import ConfigError
 from tacit.runtime.driver import Observer, ignore
 from tacit.runtime.transcript import Transcript
+from tacit.simulation.align import align_tables
 from tacit.simulation.estimate import Estimate
 from tacit.simulation.estimate import estimate as calibrate
 from tacit.simulation.outcome import Outcome
@@ -76,6 +79,39 @@ class AuditResult:
             if found["name"] == name:
                 return dict(found)
         raise KeyError(name)
+
+
+def align(
+    alice: object,
+    bob: object,
+    *,
+    id: str = "id",
+    bob_id: str | None = None,
+    normalise: str = "none",
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows that two tables have in common, found as two parties find them.
+
+    Args:
+        alice: A path to a CSV or Parquet file, or a pandas or polars frame.
+        bob: The same.
+        id: The column that names the rows.
+        bob_id: Bob's, where it has another name.
+        normalise: none, or any of trim, case and nfkc, separated by commas.
+
+    Returns:
+        Both tables' common rows, in the same order.
+
+    Raises:
+        TacitError: With what is wrong, where, and the way out.
+
+    >>> hers = pl.DataFrame({"id": [3, 1, 2], "age": [30, 40, 50]})
+    >>> his = pl.DataFrame({"id": [2, 4, 3], "paid": [1, 0, 0]})
+    >>> [table.rows() for table in align(hers, his)]
+    [[(2, 50), (3, 30)], [(2, 1), (3, 0)]]
+    """
+    return align_tables(
+        alice, bob, alice_id=id, bob_id=id if bob_id is None else bob_id, normalise=normalise
+    )
 
 
 def train(

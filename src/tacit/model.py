@@ -118,8 +118,8 @@ class ModelShare:
         return share
 
 
-def write_private(path: Path, text: str) -> None:
-    """Writes a text file, whole or not at all, that only its owner may read.
+def write_private(path: Path, content: str | bytes) -> None:
+    """Writes a file, whole or not at all, that only its owner may read.
 
     Raises:
         OutputError: It cannot be written.
@@ -129,8 +129,8 @@ def write_private(path: Path, text: str) -> None:
         # A left-over would keep its mode, and a link would lead elsewhere.
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
         fresh.replace(path)

@@ -23,7 +23,8 @@ from tacit.errors import (
 )
 from tacit.model import ModelShare
 from tacit.party.config import PartyConfig
-from tacit.party.run import Party, Watch, _tellable
+from tacit.party.run import Party, Watch
+from tacit.party.telling import tellable
 from tacit.runtime.vault import Vault
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.party.test_party import pulled_at, record
@@ -150,7 +151,7 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
     ],
 )
 def test_the_peer_is_told_the_kind_and_nothing_more(problem, told):
-    code, reason = _tellable(problem)
+    code, reason = tellable(problem)
     assert reason.startswith(told)
     assert code == (problem.exit_code if isinstance(problem, TacitError) else 1)
     for word in str(getattr(problem, "message", problem)).split():

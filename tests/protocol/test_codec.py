@@ -37,12 +37,16 @@ from tacit.protocol.codec import (
     field_codecs,
 )
 from tacit.protocol.messages import (
+    AlignmentEnd,
+    AlignmentHello,
     BatchCommitment,
     BatchShare,
+    BlindedIds,
     BudgetSpent,
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
+    GroupElements,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -60,6 +64,7 @@ from tacit.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    TwiceBlinded,
 )
 from tacit.protocol.steps import Program, send
 from tacit.runtime.driver import Driver
@@ -103,11 +108,16 @@ EXAMPLES: dict[str, Message] = {
     "SealedResidues": SealedResidues(1, EncryptedVector(b"\xee", 4)),
     "SealedGradient": SealedGradient(1, EncryptedAnswer(b"\xff", 3)),
     "RevealedShare": RevealedShare(Released.unprotected(whole(-(2**49), 5))),
+    "AlignmentHello": AlignmentHello(1, "bob", "{}", 7, PublicBytes(bytes(range(32)))),
+    "BlindedIds": BlindedIds(2, GroupElements(bytes(range(64)))),
+    "TwiceBlinded": TwiceBlinded(2, GroupElements(bytes(range(32)))),
+    "AlignmentEnd": AlignmentEnd(3, PublicBytes(bytes(range(32)))),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
 texts = st.text(max_size=50)
 blobs = st.binary(max_size=100)
+elements = st.lists(st.binary(min_size=32, max_size=32), max_size=3).map(b"".join)
 lengths = st.integers(0, 2**32 - 1)
 scores = npst.arrays(
     np.float64, st.integers(0, 20), elements=st.floats(allow_nan=False, allow_infinity=False)
@@ -158,6 +168,10 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     SealedResidues: st.builds(SealedResidues, ints, st.builds(EncryptedVector, blobs, lengths)),
     SealedGradient: st.builds(SealedGradient, ints, st.builds(EncryptedAnswer, blobs, lengths)),
     RevealedShare: st.builds(RevealedShare, st.builds(Released, wholes, events)),
+    AlignmentHello: st.builds(AlignmentHello, ints, texts, texts, ints, blobs),
+    BlindedIds: st.builds(BlindedIds, ints, elements),
+    TwiceBlinded: st.builds(TwiceBlinded, ints, elements),
+    AlignmentEnd: st.builds(AlignmentEnd, ints, blobs),
 }
 messages = st.one_of(*STRATEGIES.values())
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit import __version__, api
+from tacit.cli.align import align
 from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
@@ -220,6 +221,7 @@ def bench(
     _show(record, json, tables.benchmark)
 
 
+app.command()(align)
 app.command()(certs)
 app.command()(init)
 app.command()(party)

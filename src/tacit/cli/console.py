@@ -38,10 +38,15 @@ class Meter:
         self._task = None if progress is None else progress.add_task("training", total=None)
 
     def observe(self, event: events.Event) -> None:
-        """Shows training progress."""
+        """Shows how far a training or an alignment is."""
         if isinstance(event, events.Progress) and self._progress and self._task is not None:
             self._progress.update(
                 self._task, description="training", completed=event.done, total=event.total
+            )
+
+        elif isinstance(event, events.Aligning) and self._progress and self._task is not None:
+            self._progress.update(
+                self._task, description="aligning ids", completed=event.done, total=event.total
             )
 
     def announce(self, what: str) -> None:

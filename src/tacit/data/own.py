@@ -112,6 +112,31 @@ def columns_alone(
     )
 
 
+def ids_alone(source: object, *, id_column: str) -> RowIds:
+    """The ids of a table, in its order.
+
+    Args:
+        source: A path to a CSV or Parquet file, or a pandas or polars frame.
+        id_column: The column that names the rows.
+
+    Raises:
+        ColumnError: There is no such column.
+        RowIdError: The ids are not fit for use.
+        FileError: The file cannot be read.
+
+    >>> ids_alone(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
+    RowIds(2 rows)
+    """
+    _, where, frame = _taken_in(source, id_column)
+    if id_column not in frame.columns:
+        raise ColumnError(
+            f"there is no id column {id_column!r}",
+            where=where,
+            hint=nearest(id_column, frame.columns),
+        )
+    return RowIds.of(frame[id_column])
+
+
 def _taken_in(source: object, id_column: str | None) -> tuple[str, str, pl.DataFrame]:
     if isinstance(source, str | Path):
         path = Path(source)

@@ -47,6 +47,7 @@ class DataSection(Checked):
 
     file: str
     id: str
+    aligned: str | None = None
     label: str | None = None
     intercept: bool = True
     impute: Literal["median", "mean", "none"] | None = None

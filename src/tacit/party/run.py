@@ -11,7 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,7 @@ import numpy as np
 
 from tacit.config import Agreement
 from tacit.data.tables import LabelTable
-from tacit.errors import (
-    AgreementError,
-    ConfigError,
-    OutputError,
-    PeerStopped,
-    PrivacyError,
-    RemoteProtocolError,
-    StateError,
-    TacitError,
-)
+from tacit.errors import AgreementError, ConfigError, PrivacyError, StateError
 from tacit.model import ModelShare
 from tacit.numerics.fixedpoint import magnitude_bits
 from tacit.numerics.metrics import evaluate
@@ -38,6 +29,7 @@ from tacit.party.keep import Kept, boot, state_folder
 from tacit.party.log import Figures, Log
 from tacit.party.programs import Result, alice_program, bob_program, dry_run
 from tacit.party.tables import PartyTables, load_tables
+from tacit.party.telling import Telling
 from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism
@@ -52,7 +44,7 @@ from tacit.runtime.channel import Endpoint
 from tacit.runtime.driver import ignore
 from tacit.runtime.flip_book import FlipBook
 from tacit.runtime.journal import NONCE_BYTES, Meta, Past, unchanged
-from tacit.runtime.link import DRY_RUN, Link, Patience, silent
+from tacit.runtime.link import DRY_RUN, TRAINING, Link, Patience, silent
 from tacit.runtime.party import Rhythm, run_party, unheard
 from tacit.runtime.transcript import TranscriptFile
 from tacit.simulation.agree import agree, unused
@@ -187,14 +179,14 @@ class Party:
             "limits": self.config.privacy.model_dump(),
         }
 
-    def _link(self, kept: Kept | None, past: Past, **purpose: int) -> Link:
+    def _link(self, kept: Kept | None, past: Past, purpose: int = TRAINING) -> Link:
         return Link(
             self._endpoint,
             None if kept is None else kept.journal,
             past,
             patience=self._patience,
             announce=self._log,
-            **purpose,
+            purpose=purpose,
         )
 
     def _train(self, kept: Kept, past: Past, link: Link, record: Path | None) -> dict[str, Any]:
@@ -375,29 +367,8 @@ class Party:
             return None
         return forecast(self.terms, self.tables.train).to_dict()
 
-    def _telling(self, link: Link) -> _Telling:
-        return _Telling(link, self._log)
-
-
-class _Telling:
-    """Tells the peer that this side gives up, and as much of the reason as it may know."""
-
-    def __init__(self, link: Link, log: Log) -> None:
-        self._link, self._log = link, log
-
-    def __enter__(self) -> None:
-        """The link connects when it is first used."""
-
-    def __exit__(self, kind: type[BaseException] | None, problem: object, _: object) -> None:
-        if kind is None:
-            return
-        code, reason = _tellable(problem)
-        # A log that cannot be written must not keep the reason from the peer.
-        with suppress(OutputError):
-            self._log("giving up", reason=getattr(problem, "message", "interrupted"))
-        if not isinstance(problem, PeerStopped):
-            self._link.fail(code, reason)
-        self._link.close()
+    def _telling(self, link: Link) -> Telling:
+        return Telling(link, self._log)
 
 
 def _session(role: str, link: Link) -> str:
@@ -405,17 +376,6 @@ def _session(role: str, link: Link) -> str:
     mine, peer = link.names
     first, second = (mine, peer) if role == "alice" else (peer, mine)
     return hashlib.sha256(first + second).hexdigest()[:32]
-
-
-def _tellable(problem: object) -> tuple[int, str]:
-    """What the peer may know: its own mistakes in full, of ours only the kind."""
-    if isinstance(problem, AgreementError | RemoteProtocolError):
-        return problem.exit_code, problem.message
-    if isinstance(problem, StateError):
-        return problem.exit_code, "its record of the session does not fit"
-    if isinstance(problem, TacitError):
-        return problem.exit_code, f"it had a problem of its own ({type(problem).__name__})"
-    return 1, "it was interrupted"
 
 
 def _terms(config: PartyConfig, tables: PartyTables) -> Terms:

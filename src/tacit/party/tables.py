@@ -1,5 +1,6 @@
 """A party's own table: which rows train, which are held out, prepared how.
 
+Where there is a list of aligned rows, only these are taken, under their common ids.
 Rows are taken in the order of their ids, whatever the order of the file, and each row's id alone
 decides whether it is held out: both sides come to the same rows without a word. The preparation is
 fitted on this side's training rows.
@@ -22,6 +23,7 @@ from tacit.data.prepare import Preparation, PrepareSettings, fit
 from tacit.data.raw import RawData
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import ShapeError
+from tacit.party.aligned import AlignedRows
 from tacit.party.config import DataSection, PartyConfig
 
 
@@ -48,6 +50,9 @@ def load_tables(config: PartyConfig) -> PartyTables:
         DataError: The file, a column, an id or a value is not fit for use.
     """
     raw, has_features = _read(config.path(config.data.file), config.data)
+    if config.data.aligned is not None:
+        listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
+        raw = _only(raw, listed)
     order = raw.ids.series.arg_sort().to_numpy().astype(np.int64)
     held = _held_out(raw.ids, config.agreed["held_out"], config.agreed["split_salt"])[order]
     train, rest = order[~held], order[held]
@@ -82,6 +87,13 @@ def _read(path: Path, section: DataSection) -> tuple[RawData, bool]:
     source: object = frame if alone else path
     raw = own_data(source, label_column=section.label, id_column=section.id, settings=settings)
     return raw, not alone
+
+
+def _only(raw: RawData, listed: AlignedRows) -> RawData:
+    """The aligned rows, under the names that both sides have for them."""
+    rows = listed.rows_of(raw.ids)
+    labels = LabelTable(listed.common, raw.labels.values[rows])
+    return RawData(raw.name, raw.frame[rows], listed.common, labels, raw.settings)
 
 
 def _preparation(section: DataSection) -> PrepareSettings:

@@ -33,6 +33,7 @@ _OWN = """
 [data]
 file = "{role}.csv"            # CSV or Parquet; rows in any order
 id = "id"                  # the column that names the rows; the same names on both sides
+# aligned = "{role}.aligned.csv"  # only these rows: the list that tacit align writes
 {label}# impute = "median"        # missing numbers: median, mean, or none (an error)
 # scale = "standard"       # or none
 # clip = 10                # largest size of a prepared value

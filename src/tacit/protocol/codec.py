@@ -11,6 +11,7 @@
     ints    = event width:u8 count:u32 (signed of that width: 1, 2, 4 or 8)*
     reals   = event floats
     rows    = count:u32 u32*           ascending
+    group   = count:u32 (32 bytes)*    at most 2^15; whether they are elements is looked at later
 
 Fields follow in the order of their class; there are no names and no optional parts, so that one
 message has one encoding: ``encode(decode(frame)) == frame`` for every frame that is accepted.
@@ -30,16 +31,21 @@ import numpy as np
 
 from tacit.arrays import FloatArray, IndexArray, IntArray
 from tacit.crypto.base import EncryptedAnswer, EncryptedVector
+from tacit.crypto.group import ELEMENT_BYTES
 from tacit.errors import LocalProtocolError, MalformedFrame, TacitError
 from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import EVENTS, PrivacyEvent
 from tacit.protocol.messages import (
+    AlignmentEnd,
+    AlignmentHello,
     BatchCommitment,
     BatchShare,
+    BlindedIds,
     BudgetSpent,
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
+    GroupElements,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -56,6 +62,7 @@ from tacit.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    TwiceBlinded,
 )
 
 MAGIC = b"TACT"
@@ -63,6 +70,7 @@ VERSION = 1
 MAX_FRAME = 64 << 20
 MAX_TEXT = 64 << 10
 MAX_RELEASED = 1 << 20
+MAX_ELEMENTS = 1 << 15
 
 MESSAGES: tuple[type[Message], ...] = (
     Hello,
@@ -84,6 +92,10 @@ MESSAGES: tuple[type[Message], ...] = (
     SealedResidues,
     SealedGradient,
     RevealedShare,
+    AlignmentHello,
+    BlindedIds,
+    TwiceBlinded,
+    AlignmentEnd,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)
@@ -302,6 +314,20 @@ def _ascending(rows: IndexArray) -> bool:
     return not len(rows) or bool(rows[0] >= 0 and (rows[1:] > rows[:-1]).all())
 
 
+def _write_group(value: bytes) -> bytes:
+    count, rest = divmod(len(value), ELEMENT_BYTES)
+    if rest or count > MAX_ELEMENTS:
+        raise LocalProtocolError(f"{len(value)} bytes are no list of group elements for a frame")
+    return _packed(_U32, count) + value
+
+
+def _read_group(reader: _Reader) -> bytes:
+    count = reader.number(_U32)
+    if count > MAX_ELEMENTS:
+        raise MalformedFrame(f"a list of {count} group elements exceeds {MAX_ELEMENTS}")
+    return reader.take(ELEMENT_BYTES * count)
+
+
 @dataclass(frozen=True, slots=True)
 class _FieldCodec:
     write: Callable[[Any], bytes]
@@ -317,6 +343,7 @@ _FIELDS: Mapping[Any, _FieldCodec] = {
     EncryptedVector: _FieldCodec(_write_cipher, _cipher_reader(EncryptedVector), from_bob=True),
     EncryptedAnswer: _FieldCodec(_write_cipher, _cipher_reader(EncryptedAnswer), from_bob=True),
     RowNumbers: _FieldCodec(_write_rows, _read_rows, from_bob=True),
+    GroupElements: _FieldCodec(_write_group, _read_group, from_bob=True),
     Released[IntArray]: _FieldCodec(_write_ints, _read_ints, from_bob=True),
     Released[FloatArray]: _FieldCodec(_write_reals, _read_reals, from_bob=True),
     Released[MaskedProduct]: _FieldCodec(_write_product, _read_product, from_bob=True),

@@ -41,6 +41,14 @@ class Progress(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Aligning(Event):
+    """So many of both sides' ids are through an alignment."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Boundary(Event):
     """The program stands between two iterations: from this state it can be started again."""
 

@@ -21,6 +21,10 @@ RowNumbers = NewType("RowNumbers", IndexArray)
 """Rows by their place in the agreed order, ascending; which they are depends on no label."""
 
 
+GroupElements = NewType("GroupElements", bytes)
+"""Elements of a group, one after the other; they hide what they are made from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """What one party tells the other. ``code`` stands on the wire and never changes meaning.
@@ -246,3 +250,50 @@ class RevealedShare(Message):
     senders = ("bob",)
 
     share: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentHello(Message):
+    """Both begin an alignment with it. No digest of ids: these are what must not be told."""
+
+    code = 21
+    senders = ("alice", "bob")
+
+    version: int
+    role: str
+    terms: str
+    rows: int
+    share: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BlindedIds(Message):
+    """``H(id)^k`` for some of the sender's ids, in a random order."""
+
+    code = 22
+    senders = ("alice", "bob")
+
+    turn: int
+    elements: GroupElements = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TwiceBlinded(Message):
+    """The receiver's own elements, in its order, raised to the sender's scalar."""
+
+    code = 23
+    senders = ("alice", "bob")
+
+    turn: int
+    elements: GroupElements = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentEnd(Message):
+    """How many ids are common, and a digest of their twice blinded elements in order."""
+
+    code = 24
+    senders = ("alice", "bob")
+
+    common: int
+    digest: PublicBytes = field(repr=False)

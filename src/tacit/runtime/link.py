@@ -37,7 +37,7 @@ from tacit.runtime.channel import Channel, Endpoint
 from tacit.runtime.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
 
 VERSION = 1
-TRAINING, DRY_RUN = 1, 2
+TRAINING, DRY_RUN, ALIGNMENT = 1, 2, 3
 LAST_WORDS_SECONDS = 0.2
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
 _OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
@@ -45,7 +45,7 @@ _HEAD = struct.Struct("<BQQ")
 _CONFIRM = struct.Struct("<BQ")
 _REASON = struct.Struct("<BH")
 _MOST_REASON = 600
-_PURPOSES = {TRAINING: "a training", DRY_RUN: "a dry run"}
+_PURPOSES = {TRAINING: "a training", DRY_RUN: "a dry run", ALIGNMENT: "an alignment"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ class Link:
         journal: Where frames are noted; None for a session that is not kept, such as a dry run.
         past: What the journal says so far.
         purpose: What the session is for.
+        rejoins: Whether the session goes on over another link when one breaks.
         patience: How long to wait.
         announce: Called with what happens to the link.
     """
@@ -103,11 +104,12 @@ class Link:
         past: Past,
         *,
         purpose: int = TRAINING,
+        rejoins: bool = True,
         patience: Patience = PATIENT,
         announce: Callable[[str], None] = silent,
     ) -> None:
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
-        self._patience, self._announce = patience, announce
+        self._patience, self._announce, self._rejoins = patience, announce, rejoins
         self._mine, self._peer = past.meta.nonce, past.peer
         self._channel: Channel | None = None
         self._unconfirmed = with_pending(past)
@@ -240,6 +242,14 @@ class Link:
             self._channel = None
 
     def _broken(self) -> None:
+        """Gives up the link; also the session, where it has only one.
+
+        Raises:
+            ConnectionLost: The session does not go on over another.
+        """
+        if not self._rejoins:
+            self.close()
+            raise _over()
         self._announce("the link broke; connecting again")
         self.close()
 
@@ -259,6 +269,8 @@ class Link:
                 self._open(channel, min(left, self._patience.opening))
             except (ConnectionLost, PeerSilent):
                 channel.close()
+                if not self._rejoins and self._peer != UNKNOWN:
+                    raise _over() from None
                 # A peer that is itself starting up may drop a link; it is not asked in a rush.
                 time.sleep(0.1)
             except BaseException:
@@ -298,7 +310,7 @@ class Link:
             raise AgreementError(
                 f"the peer is here for {_PURPOSES.get(purpose, 'something else')}, "
                 f"this side for {_PURPOSES[self._purpose]}",
-                hint="give --dry-run on both sides, or on neither",
+                hint="run the same command on both sides; give --dry-run on both, or on neither",
             )
         self._same_session(peer, known)
         self._peer_has(received)
@@ -373,6 +385,11 @@ class Link:
                 f"the peer confirms frame {confirmed} where {self._sent} were sent"
             )
         return confirmed
+
+
+def _over() -> ConnectionLost:
+    """For a session that has one link only."""
+    return ConnectionLost("the link to the peer broke", hint="run both sides again")
 
 
 def _stopped(envelope: bytes) -> PeerStopped:

@@ -1,0 +1,159 @@
+"""ristretto255: the standard's own answers, what is refused, and a scalar that does not show."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tacit.crypto import group
+from tacit.crypto.group import (
+    ELEMENT_BYTES,
+    ORDER,
+    Scalar,
+    hashed,
+    library,
+    raised,
+    require_elements,
+)
+from tacit.errors import CryptoError
+from tacit.rng import KeyedEntropy
+
+# RFC 9496, appendix A.1: the generator and its multiples.
+MULTIPLES = [
+    "e2f2ae0a6abc4e71a884a961c500515f58e30b6aa582dd8db6a65945e08d2d76",
+    "6a493210f7499cd17fecb510ae0cea23a110e8d5b901f8acadd3095c73a3b919",
+    "94741f5d5d52755ece4f23f044ee27d5d1ea1e2bd196b462166b16152a9d0259",
+]
+# Appendix A.2: not canonical, negative, not on the curve, and others.
+REFUSED = [
+    "00" + "ff" * 31,
+    "ff" * 31 + "7f",
+    "f3" + "ff" * 30 + "7f",
+    "ed" + "ff" * 30 + "7f",
+    "01" + "00" * 31,
+    "01" + "ff" * 30 + "7f",
+    "ed57ffd8c914fb201471d1c3d245ce3c746fcbe63a3679d51b6a516ebebe0e20",
+    "26948d35ca62e643e26a83177332e6b6afeb9d08e4268b650f1f5bbd8d81d371",
+    "ec" + "ff" * 30 + "7f",
+]
+# Appendix A.3: the one-way map after SHA-512.
+ESPRESSO = (
+    "Ristretto is traditionally a short shot of espresso coffee",
+    "3066f82a1a747d45120d1740f14358531a8f04bbffe6a819f86dfe50f44a0a46",
+)
+BASE = bytes.fromhex(MULTIPLES[0])
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_multiples_of_the_generator_are_the_standards(number):
+    assert Scalar(number).times(BASE).hex() == MULTIPLES[number - 1]
+
+
+def test_a_text_becomes_the_standards_element():
+    text, expected = ESPRESSO
+    assert hashed(b"", [text]).hex() == expected
+
+
+def test_the_context_stands_before_the_text():
+    assert hashed(b"ab", ["c", "d"]) == hashed(b"", ["abc"]) + hashed(b"", ["abd"])
+
+
+@pytest.mark.parametrize("encoding", [*REFUSED, "00" * 32])
+def test_what_is_no_element_is_refused_by_its_number(encoding):
+    elements = BASE * 2 + bytes.fromhex(encoding) + BASE
+    what = "is the identity" if encoding == "00" * 32 else "is not a canonical encoding"
+    for look in (lambda: raised(Scalar(5), elements), lambda: require_elements(elements)):
+        with pytest.raises(CryptoError, match=f"element 3 {what}"):
+            look()
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(st.binary(min_size=ELEMENT_BYTES, max_size=ELEMENT_BYTES))
+def test_both_looks_refuse_the_same_bytes(data):
+    def refused(look) -> bool:
+        try:
+            look()
+        except CryptoError:
+            return True
+        return False
+
+    assert refused(lambda: raised(Scalar(3), data)) == refused(lambda: require_elements(data))
+
+
+@settings(deadline=None, derandomize=True, max_examples=30)
+@given(st.text(), st.integers(1, ORDER - 1), st.integers(1, ORDER - 1))
+def test_two_scalars_commute_and_an_inverse_undoes(text, a, b):
+    try:
+        element = hashed(b"context", [text])
+    except UnicodeEncodeError:
+        return
+    one, two = Scalar(a), Scalar(b)
+    assert two.times(one.times(element)) == one.times(two.times(element))
+    assert Scalar(pow(a, -1, ORDER)).times(one.times(element)) == element
+    # Exactly the product: no bit of a scalar is set or cleared on the way.
+    assert Scalar(a * b % ORDER).times(element) == two.times(one.times(element))
+
+
+def test_a_scalar_is_drawn_from_the_entropy_and_is_hidden():
+    one, two = (Scalar.draw(KeyedEntropy.from_seed(seed)) for seed in (1, 1))
+    assert one.times(BASE) == two.times(BASE) != Scalar.draw(KeyedEntropy.from_seed(2)).times(BASE)
+    assert repr(one) == str(one) == "Scalar(<hidden>)"
+    assert not hasattr(one, "__dict__")
+
+
+@pytest.mark.parametrize("value", [0, -1, ORDER, 2**255])
+def test_a_scalar_outside_its_range_is_refused(value):
+    with pytest.raises(CryptoError, match="lies between 1 and the group's order"):
+        Scalar(value)
+
+
+def test_no_other_file_knows_the_library():
+    room = Path(group.__file__).parents[1]
+    asking = [path for path in room.rglob("*.py") if "import rbcl" in path.read_text("utf-8")]
+    assert asking == [Path(group.__file__)]
+
+
+def test_the_hash_is_sha_512():
+    digest = hashlib.sha512(b"contextann").digest()
+    assert hashed(b"context", ["ann"]) == library().crypto_core_ristretto255_from_hash(digest)
+
+
+LOADING = """
+import sys, tempfile
+import tacit.protocol.align, tacit.party.aligned
+from tacit.crypto.group import hashed
+from tacit.errors import CryptoError
+assert "rbcl" not in sys.modules
+folder = tempfile.gettempdir()
+tempfile.tempdir = "/dev/null/nowhere"
+try:
+    hashed(b"", ["a"])
+except CryptoError as problem:
+    print(problem)
+tempfile.tempdir = folder
+print(len(hashed(b"", ["a"])))
+"""
+
+
+def test_the_library_is_loaded_when_needed_and_leaves_no_copy_behind(tmp_path):
+    """In a process of its own: its loader writes a copy of libsodium, here first to nowhere."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    first, *_, last = done.stdout.splitlines()
+    assert first.startswith("libsodium cannot be loaded"), done.stderr
+    assert "TMPDIR" in done.stdout
+    assert last == "32"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,512 @@
+"""Alignment: the right rows on both sides, nothing else on the wire, and a peer that misbehaves."""
+
+from __future__ import annotations
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import private_set_intersection.python as psi
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tacit.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
+from tacit.data.ids import RowIds
+from tacit.data.normalisation import Normalisation
+from tacit.errors import (
+    AgreementError,
+    LocalProtocolError,
+    MalformedFrame,
+    RemoteProtocolError,
+    RowIdError,
+    ShapeError,
+)
+from tacit.protocol import align as room
+from tacit.protocol.align import MAX_IDS, SHARE_BYTES, TURN_IDS, Alignment, align
+from tacit.protocol.codec import MAX_ELEMENTS, decode, encode
+from tacit.protocol.events import Aligning, Event
+from tacit.protocol.messages import (
+    AlignmentEnd,
+    AlignmentHello,
+    BlindedIds,
+    GroupElements,
+    Message,
+    PublicBytes,
+    Role,
+    TwiceBlinded,
+)
+from tacit.protocol.steps import Program, Send
+from tacit.rng import KeyedEntropy
+from tacit.runtime.driver import Driver
+from tacit.runtime.pair import run_pair
+from tacit.simulation.align import align_ids, align_tables
+
+TERMS = Normalisation().canonical()
+
+
+def ids(*texts: str) -> RowIds:
+    return RowIds.of(list(texts))
+
+
+def numbered(first: int, last: int) -> RowIds:
+    return RowIds.of([f"person-{number}" for number in range(first, last)])
+
+
+def shuffled(found: RowIds, seed: int) -> RowIds:
+    return found.take(KeyedEntropy.from_seed(seed).permutation(len(found)))
+
+
+def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
+    """Aligns, and holds the result against plain sets."""
+    found = align_ids(alice, bob, **options)
+    expected = sorted(set(alice.series.to_list()) & set(bob.series.to_list()))
+    assert found.ids.series.to_list() == expected
+    assert alice.take(found.alice.rows).series.to_list() == expected
+    assert bob.take(found.bob.rows).series.to_list() == expected
+    assert found.alice.digest == found.bob.digest
+    assert (found.alice.peer_ids, found.bob.peer_ids) == (len(bob), len(alice))
+    return expected
+
+
+# --- the right rows ------------------------------------------------------------------------------
+
+
+def test_ten_thousand_ids_on_each_side():
+    alice, bob = shuffled(numbered(0, 10_000), 1), shuffled(numbered(3_000, 13_000), 2)
+    with ThreadPoolExecutor(2) as pool:
+        assert len(require_right(alice, bob, spread=pool.map)) == 7_000
+
+
+@pytest.mark.parametrize(
+    ("alice", "bob", "common"),
+    [
+        ((0, 5), (0, 5), 5),
+        ((0, 5), (5, 10), 0),
+        ((0, 1), (0, 1), 1),
+        ((0, 1), (1, 2), 0),
+        ((0, 40), (39, 41), 1),
+    ],
+)
+def test_none_one_and_all(alice, bob, common):
+    assert len(require_right(numbered(*alice), numbered(*bob))) == common
+
+
+@pytest.mark.parametrize(("hers", "his"), [(3, 17), (17, 3), (8, 8), (9, 8), (1, 33)])
+def test_turns_of_unequal_number(monkeypatch, hers, his):
+    """With turns of eight: one side has more of them, or one more id."""
+    monkeypatch.setattr(room, "TURN_IDS", 8)
+    assert len(require_right(numbered(0, hers), numbered(0, his))) == min(hers, his)
+
+
+def test_the_order_is_that_of_code_points_whatever_the_tables_order():
+    texts = ["b", "B", "é", "10", "9", "a b", "😀", "\uffee", "z"]
+    expected = require_right(ids(*texts), ids(*texts[::-1]))
+    assert expected == sorted(texts)
+
+
+AWKWARD = [
+    "null", "NULL", "NA", "NaN", "nan", "None", "n/a", "?", "-", "0", "00", "007", "7", "7.0",
+    "1e3", "1000", "-0", "٣", "３", " leading", "trailing ", "two  blanks", "two blanks", "a b",
+    "a\u0301", "\xe1", "\xc5", "\u212b", "ß", "ss", "SS", "\ufb01", "fi", "İ", "i\u0307", "ı",
+    "😀", "👍🏽", "👍", "\u2800", "\u3164", "漢字", "עברית", "العربية", "x" * 5000, "x" * 4999,
+    "é" * 3000, "'", '"', "a,b", "a;b",
+    "=1+1", "../x", "$HOME", "%00", "\\0", "\\", "<b>", "{}", "[]", "true", "True", "person-1",
+]  # fmt: skip
+texts = st.one_of(
+    st.sampled_from(AWKWARD),
+    st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=20),
+    st.integers(-(10**20), 10**20).map(str),
+)
+
+
+def oracle(alice: list[str], bob: list[str]) -> set[str]:
+    """The intersection by an independent implementation (P-256, its own hash to the curve)."""
+    client = psi.client.CreateWithNewKey(True)
+    server = psi.server.CreateWithNewKey(True)
+    setup = server.CreateSetupMessage(1e-9, len(alice), bob, psi.DataStructure.RAW)
+    response = server.ProcessRequest(client.CreateRequest(alice))
+    return {alice[index] for index in client.GetIntersection(setup, response)}
+
+
+@settings(
+    deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+@given(
+    st.lists(texts, min_size=1, max_size=30, unique=True),
+    st.lists(texts, min_size=1, max_size=30, unique=True),
+)
+@example(AWKWARD, AWKWARD[::-1])
+@example(AWKWARD[::2], AWKWARD[1::2])
+@example(AWKWARD, AWKWARD[::3])
+def test_the_same_as_an_independent_implementation(alice, bob):
+    try:
+        hers, his = RowIds.of(alice), RowIds.of(bob)
+    except RowIdError:  # polars knows a newer Unicode, or an older one
+        return
+    assert set(require_right(hers, his)) == oracle(alice, bob)
+
+
+def test_awkward_ids_are_fit_as_row_ids():
+    """Otherwise the test above would skip them in silence."""
+    assert len(RowIds.of(AWKWARD)) == len(AWKWARD) > 55
+
+
+def test_normalised_ids_meet_and_keep_their_own_spelling():
+    alice, bob = ids("Ann ", "BEA", "cy"), ids("ann", "Cy", "dan")
+    assert align_ids(alice, bob).rows == 0
+    found = align_ids(alice, bob, normalisation=Normalisation.of("trim,case"))
+    assert found.ids.series.to_list() == ["ann", "cy"]
+    assert alice.take(found.alice.rows).series.to_list() == ["Ann ", "cy"]
+    assert bob.take(found.bob.rows).series.to_list() == ["ann", "Cy"]
+
+
+def test_two_tables_from_files(tmp_path):
+    (tmp_path / "alice.csv").write_text("id,age\n007,31\n008,44\n010,50\n")
+    (tmp_path / "bob.csv").write_text("who,paid\n010,1\n7,0\n008,0\n")
+    one, two = align_tables(
+        tmp_path / "alice.csv", str(tmp_path / "bob.csv"), alice_id="id", bob_id="who"
+    )
+    assert one.rows() == [("008", 44), ("010", 50)]
+    assert two.rows() == [("008", 0), ("010", 1)]
+
+
+def test_progress_reaches_its_total():
+    seen: list[Event] = []
+    align_ids(numbered(0, 5), numbered(0, 9), observe=seen.append)
+    progress = [each for each in seen if isinstance(each, Aligning)]
+    assert [each.done for each in progress] == [14, 14]
+    assert {each.total for each in progress} == {14}
+
+
+# --- what crosses --------------------------------------------------------------------------------
+
+
+def listened(alice: RowIds, bob: RowIds, seed: int) -> list[tuple[Role, bytes]]:
+    heard: list[tuple[Role, bytes]] = []
+    align_ids(
+        alice,
+        bob,
+        entropy=KeyedEntropy.from_seed(seed),
+        tap=lambda sender, frame: heard.append((sender, frame)),
+    )
+    return heard
+
+
+def elements(frames: list[tuple[Role, bytes]], sender: Role, kind: type[Message]) -> list[bytes]:
+    found = b"".join(
+        message.elements
+        for who, frame in frames
+        if who == sender and isinstance(message := decode(frame), kind)
+        if isinstance(message, BlindedIds | TwiceBlinded)
+    )
+    return [found[at : at + ELEMENT_BYTES] for at in range(0, len(found), ELEMENT_BYTES)]
+
+
+def test_frames_hold_neither_ids_nor_their_plain_hashes():
+    alice, bob = numbered(0, 50), numbered(25, 75)
+    wire = b"".join(frame for _, frame in listened(alice, bob, 3))
+    hellos = [message for message in map(decode, (f for _, f in listened(alice, bob, 3)))]
+    salt = room._joint_salt(*[each for each in hellos if isinstance(each, AlignmentHello)])
+    for text in (*alice.series, *bob.series):
+        data = text.encode()
+        assert data not in wire
+        for start in (b"", salt, room._CONTEXT + salt):
+            for name in ("md5", "sha1", "sha256", "sha512"):
+                assert hashlib.new(name, start + data).digest() not in wire
+            # The unblinded element is as good as a hash.
+            assert hashed(start, [text]) not in wire
+
+
+def test_each_side_sends_its_ids_raised_to_its_scalar_in_a_random_order():
+    """The formula by hand: H(id)^a goes out, shuffled, and H(id)^(ab) comes back."""
+    alice, bob = numbered(0, 60), numbered(30, 90)
+    frames, coins = listened(alice, bob, 4), KeyedEntropy.from_seed(4)
+    scalars = {role: Scalar.draw(coins.fork(role).fork("scalar")) for role in ("alice", "bob")}
+    hellos = [decode(frame) for _, frame in frames[:2]]
+    salt = room._joint_salt(*[each for each in hellos if isinstance(each, AlignmentHello)])
+    pairs: list[tuple[Role, Role, RowIds]] = [("alice", "bob", alice), ("bob", "alice", bob)]
+    for role, peer, mine in pairs:
+        once = raised(scalars[role], hashed(b"tacit alignment id 1\0" + salt, list(mine.series)))
+        plain = [once[at : at + ELEMENT_BYTES] for at in range(0, len(once), ELEMENT_BYTES)]
+        sent = elements(frames, role, BlindedIds)
+        assert sorted(sent) == sorted(plain)
+        # Of 60 positions one is expected to stay by chance; ten or more do with less than 2e-7.
+        assert sum(a == b for a, b in zip(sent, plain, strict=True)) < 10
+        assert elements(frames, peer, TwiceBlinded) == [scalars[peer].times(each) for each in sent]
+
+
+def test_two_sessions_share_no_element():
+    alice, bob = numbered(0, 30), numbered(0, 30)
+    sessions = [listened(alice, bob, seed) for seed in (5, 6)]
+    both = [
+        {each for role in ("alice", "bob") for each in elements(frames, role, BlindedIds)}
+        for frames in sessions
+    ]
+    assert len(both[0]) == len(both[1]) == 60
+    assert not both[0] & both[1]
+
+
+def test_the_salt_depends_on_both_shares_and_on_the_terms():
+    hello = AlignmentHello(1, "alice", "{}", 1, PublicBytes(bytes(32)))
+    other = replace(hello, role="bob", share=PublicBytes(b"1" * 32))
+    salt = room._joint_salt(hello, other)
+    assert salt == room._joint_salt(other, hello)
+    changed = [
+        (replace(hello, share=PublicBytes(b"2" * 32)), other),
+        (hello, replace(other, share=PublicBytes(b"2" * 32))),
+        (replace(hello, terms="[]"), replace(other, terms="[]")),
+    ]
+    assert len({salt, *(room._joint_salt(*pair) for pair in changed)}) == 4
+
+
+def test_sizes_tell_how_many_and_nothing_else():
+    """Whatever is common, the frames have the same lengths."""
+    shapes = [
+        [(who, len(frame)) for who, frame in listened(numbered(0, 20), numbered(*his), 7)]
+        for his in ((0, 20), (10, 30), (100, 120))
+    ]
+    assert shapes[0] == shapes[1] == shapes[2]
+
+
+def test_no_frame_grows_with_the_number_of_ids():
+    assert TURN_IDS <= MAX_ELEMENTS
+    largest = encode(BlindedIds(0, GroupElements(bytes(ELEMENT_BYTES * TURN_IDS))))
+    assert len(largest) < 1 << 19
+
+
+# --- a peer that misbehaves ----------------------------------------------------------------------
+
+HERS, HIS = ids("ann", "bea", "cy"), ids("bea", "cy", "dan", "eve")
+BOBS = Scalar(123_456_789)
+
+
+class Peer:
+    """Alice's program against a Bob who is made by hand and may do as he likes."""
+
+    def __init__(self, hers: RowIds = HERS) -> None:
+        self.sent: list[Message] = []
+        self._alice = Driver(
+            "alice",
+            align("alice", hers, TERMS, KeyedEntropy.from_seed(8)),
+            lambda frame: self.sent.append(decode(frame)),
+        )
+        self._alice.start()
+
+    def say(self, *messages: Message) -> Peer:
+        for message in messages:
+            self._alice.feed(encode(message))
+        return self
+
+    def greet(self, **changes: Any) -> Peer:
+        return self.say(replace(hello(), **changes))
+
+    def his(self) -> bytes:
+        hers = self.sent[0]
+        assert isinstance(hers, AlignmentHello)
+        context = room._CONTEXT + room._joint_salt(hers, hello())
+        return raised(BOBS, hashed(context, list(HIS.series)))
+
+    def answer(self) -> bytes:
+        (blinded,) = [each for each in self.sent if isinstance(each, BlindedIds)]
+        return raised(BOBS, blinded.elements)
+
+    @property
+    def finished(self) -> bool:
+        return self._alice.finished
+
+
+def hello() -> AlignmentHello:
+    return AlignmentHello(1, "bob", TERMS, len(HIS), PublicBytes(bytes(SHARE_BYTES)))
+
+
+def blinded(data: bytes, turn: int = 0) -> BlindedIds:
+    return BlindedIds(turn, GroupElements(data))
+
+
+def twice(data: bytes, turn: int = 0) -> TwiceBlinded:
+    return TwiceBlinded(turn, GroupElements(data))
+
+
+def test_a_bob_made_by_hand_who_keeps_to_the_protocol_is_accepted():
+    peer = Peer().greet()
+    peer.say(blinded(peer.his()), twice(peer.answer()))
+    end = peer.sent[-1]
+    assert isinstance(end, AlignmentEnd)
+    assert end.common == 2
+    assert peer.say(AlignmentEnd(2, end.digest)).finished
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"version": 2}, AgreementError, "the peer aligns by version 2, this side by 1"),
+        ({"role": "alice"}, AgreementError, "both sides are alice"),
+        ({"role": "carol"}, AgreementError, "neither alice nor bob"),
+        (
+            {"terms": Normalisation.of("trim").canonical()},
+            AgreementError,
+            "normalise ids differently: trim: false here, true there",
+        ),
+        ({"terms": "rubbish"}, AgreementError, "not JSON"),
+        ({"rows": 0}, RemoteProtocolError, "says it has 0 ids"),
+        ({"rows": -5}, RemoteProtocolError, "says it has -5 ids"),
+        ({"rows": MAX_IDS + 1}, RemoteProtocolError, f"says it has {MAX_IDS + 1} ids"),
+        ({"rows": 2**63 - 1}, RemoteProtocolError, "ids"),
+        ({"share": PublicBytes(b"short")}, RemoteProtocolError, "share of the salt has 5 bytes"),
+    ],
+)
+def test_a_greeting_that_does_not_fit_is_named(changes, error, words):
+    with pytest.raises(error, match=words):
+        Peer().greet(**changes)
+
+
+IDENTITY, RUBBISH = bytes(32), b"\xff" * 32
+NOT_CANONICAL = (2**255 - 19 + 2).to_bytes(32, "little")
+
+
+@pytest.mark.parametrize("element", [IDENTITY, RUBBISH, NOT_CANONICAL, (1).to_bytes(32, "little")])
+@pytest.mark.parametrize("at", [0, 2])
+def test_what_is_no_element_is_refused_in_a_set_and_in_an_answer(element, at):
+    words = "of what the peer sent element"
+    peer = Peer().greet()
+    spoilt = bytearray(peer.his())
+    spoilt[32 * at : 32 * at + 32] = element
+    with pytest.raises(RemoteProtocolError, match=words):
+        peer.say(blinded(bytes(spoilt)))
+    peer = Peer().greet()
+    peer.say(blinded(peer.his()))
+    spoilt = bytearray(peer.answer())
+    spoilt[32 * at : 32 * at + 32] = element
+    with pytest.raises(RemoteProtocolError, match=words):
+        peer.say(twice(bytes(spoilt)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 5, 1000])
+def test_a_set_of_another_size_than_announced_is_refused(count):
+    peer = Peer().greet()
+    element = peer.his()[:32]
+    with pytest.raises(RemoteProtocolError, match=f"BlindedIds has {count} elements where 4 were"):
+        peer.say(blinded(element * count))
+
+
+@pytest.mark.parametrize("count", [0, 2, 4])
+def test_an_answer_of_another_size_is_refused(count):
+    peer = Peer().greet()
+    peer.say(blinded(peer.his()))
+    with pytest.raises(RemoteProtocolError, match=f"TwiceBlinded has {count} elements where 3"):
+        peer.say(twice(peer.his()[:32] * count))
+
+
+def test_a_repeated_element_is_refused():
+    peer = Peer().greet()
+    data = peer.his()
+    peer.say(blinded(data[:96] + data[:32]))
+    with pytest.raises(RemoteProtocolError, match="the peer has the same id more than once: 1"):
+        peer.say(twice(peer.answer()))
+
+
+def test_a_repeated_answer_is_refused():
+    peer = Peer().greet()
+    peer.say(blinded(peer.his()))
+    data = peer.answer()
+    with pytest.raises(RemoteProtocolError, match="two ids of this side the same answer: 1"):
+        peer.say(twice(data[:64] + data[:32]))
+
+
+def test_messages_out_of_turn_are_refused():
+    peer = Peer().greet()
+    with pytest.raises(RemoteProtocolError, match="BlindedIds is of turn 1, not 0"):
+        peer.say(blinded(peer.his(), turn=1))
+    with pytest.raises(RemoteProtocolError, match="sent TwiceBlinded where BlindedIds was due"):
+        Peer().greet().say(twice(bytes(32)))
+    with pytest.raises(RemoteProtocolError, match="sent AlignmentHello where BlindedIds was due"):
+        Peer().greet().greet()
+
+
+@pytest.mark.parametrize("end", [(2, bytes(32)), (1, None), (2, b""), (-1, None)])
+def test_another_list_at_the_end_is_named(end):
+    peer = Peer().greet()
+    peer.say(blinded(peer.his()), twice(peer.answer()))
+    ours = peer.sent[-1]
+    assert isinstance(ours, AlignmentEnd)
+    digest = ours.digest if end[1] is None else PublicBytes(end[1])
+    with pytest.raises(AgreementError, match="come to different lists of common ids"):
+        peer.say(AlignmentEnd(end[0], digest))
+
+
+def shuffling(program: Program[Alignment], seed: int) -> Program[Alignment]:
+    """The same program; its answers leave in another order."""
+    answer: Message | bytes | None = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as done:
+            found: Alignment = done.value
+            return found
+        if isinstance(step, Send) and isinstance(step.message, TwiceBlinded):
+            data = np.frombuffer(step.message.elements, "V32")
+            mixed = data[KeyedEntropy.from_seed(seed).permutation(len(data))].tobytes()
+            step = Send(replace(step.message, elements=GroupElements(mixed)))
+        answer = yield step
+
+
+def test_answers_in_another_order_are_found_out_at_the_end():
+    """She takes the wrong rows for common. By chance they stand in the right order once in 20!."""
+    coins = KeyedEntropy.from_seed(1)
+    hers = align("alice", numbered(0, 20), TERMS, coins.fork("alice"))
+    his = align("bob", numbered(0, 20), TERMS, coins.fork("bob"))
+    with pytest.raises(AgreementError, match="different lists of common ids: 20 here, 20 there"):
+        run_pair(hers, shuffling(his, 2))
+
+
+def test_a_list_that_is_too_long_for_a_frame_is_refused_by_the_codec():
+    with pytest.raises(LocalProtocolError, match="no list of group elements"):
+        encode(blinded(bytes(32 * (MAX_ELEMENTS + 1))))
+    with pytest.raises(LocalProtocolError, match="no list of group elements"):
+        encode(blinded(bytes(33)))
+    start = encode(blinded(b""))[:-4]
+    long = start + (MAX_ELEMENTS + 1).to_bytes(4, "little") + bytes(32 * (MAX_ELEMENTS + 1))
+    with pytest.raises(MalformedFrame, match="exceeds"):
+        decode(long)
+    for cut in (31, 33):
+        with pytest.raises(MalformedFrame):
+            decode(start + (1).to_bytes(4, "little") + bytes(cut))
+
+
+def test_mutated_frames_raise_the_named_errors_only():
+    """Every byte of a real answer, changed: Alice refuses it, or goes on to a list that differs."""
+    coins = KeyedEntropy.from_seed(9)
+    refused = 0
+    for number in range(150):
+        peer = Peer().greet()
+        frames = [encode(blinded(peer.his()))]
+        peer.say(blinded(peer.his()))
+        frames.append(encode(twice(peer.answer())))
+        peer = Peer().greet()
+        target = bytearray(frames[number % 2])
+        target[coins.below(len(target))] ^= 1 + coins.below(255)
+        try:
+            if number % 2:
+                peer.say(blinded(peer.his()))
+            peer._alice.feed(bytes(target))
+        except RemoteProtocolError:
+            refused += 1
+    # A changed byte leaves a valid element in about one of sixteen cases.
+    assert refused > 100
+
+
+def test_a_table_without_ids_cannot_be_aligned():
+    program = align(
+        "alice", RowIds.of(np.empty(0, dtype=np.int64)), TERMS, KeyedEntropy.from_seed(1)
+    )
+    with pytest.raises(ShapeError, match="0 ids cannot be aligned"):
+        next(program)
+
+
+def test_a_result_does_not_show_rows():
+    found = align_ids(HERS, HIS)
+    assert "array" not in repr(found.alice)
+    assert "bea" not in repr(found)
