@@ -16,6 +16,7 @@ from tacit.cli.console import console, progress_bar
 from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
 from tacit.cli.party import init, party
+from tacit.cli.predict import predict
 from tacit.errors import ConfigError
 from tacit.experiments import claims, encryption, labels, learning, matrix, recovery, trainings
 from tacit.report import reproduction, tables
@@ -300,6 +301,7 @@ def reproduce(
 app.command()(certs)
 app.command()(init)
 app.command()(party)
+app.command()(predict)
 
 
 def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:

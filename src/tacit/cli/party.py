@@ -100,13 +100,13 @@ def party(
     output = settings.output
     wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
     require_writable(*wanted, record)
-    with _stoppable(), _going_on(dry_run), progress_bar() as meter:
+    with stoppable(), _going_on(dry_run), progress_bar() as meter:
         meter.announce(f"waiting for {settings.link.peer}")
 
         def announce(what: str) -> None:
             meter.say(f"{settings.role}: {what}")
 
-        with _refusals(announce), way_to_peer(settings, announce) as endpoint:
+        with refusals(announce), way_to_peer(settings, announce) as endpoint:
             side = Party(settings, endpoint, Watch(announce, meter.observe))
             found = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
     if json:
@@ -134,7 +134,7 @@ def _going_on(dry_run: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
+def refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
     """Puts in words why callers fail before they are callers; this command owns its process."""
     from tacit.transport.corelog import handshake_reasons
 
@@ -143,7 +143,7 @@ def _refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
 
 
 @contextmanager
-def _stoppable() -> Iterator[None]:
+def stoppable() -> Iterator[None]:
     """A request to end ends as an interrupt does: the peer is told, and the state is kept."""
 
     def stop(number: int, frame: object) -> None:

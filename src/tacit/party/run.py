@@ -11,7 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,8 @@ from tacit.data.tables import LabelTable
 from tacit.errors import (
     AgreementError,
     ConfigError,
-    OutputError,
-    PeerStopped,
     PrivacyError,
-    RemoteProtocolError,
     StateError,
-    TacitError,
 )
 from tacit.model import ModelShare
 from tacit.numerics.fixedpoint import magnitude_bits
@@ -38,6 +34,7 @@ from tacit.party.keep import Kept, boot, state_folder
 from tacit.party.log import Figures, Log
 from tacit.party.programs import Result, alice_program, bob_program, dry_run
 from tacit.party.tables import PartyTables, load_tables
+from tacit.party.telling import Telling
 from tacit.privacy.label_response import FlippedLabels
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism
@@ -107,10 +104,9 @@ class Party:
         """
         meta = Meta({}, b"", SystemEntropy().token(NONCE_BYTES))
         link = self._link(None, Past(meta), purpose=DRY_RUN)
-        size = magnitude_bits(self.tables.train.largest)
-        bits = size if self.config.role == "alice" else 0
+        bits = self._magnitude_bits
         start = time.perf_counter()
-        with self._telling(link):
+        with Telling(link, self._log):
             program = dry_run(self.config.role, self.tables, self.terms, bits)
             hello = run_party(self.config.role, program, link, Past(meta))
             link.finish(self._patience.opening)
@@ -139,7 +135,7 @@ class Party:
             past = self._past(kept, fresh)
             link = self._link(kept, past)
             try:
-                with self._telling(link):
+                with Telling(link, self._log):
                     if past.done is None:
                         done = self._train(kept, past, link, record)
                         kept.journal.done(json.dumps(done).encode())
@@ -268,6 +264,11 @@ class Party:
             figures.stopped = "the peer ended the training"
 
     @property
+    def _magnitude_bits(self) -> int:
+        """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
+        return magnitude_bits(self.tables.train.largest) if self.config.role == "alice" else 0
+
+    @property
     def _iterations(self) -> int:
         """How many there are, unless the training ends early."""
         return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
@@ -324,6 +325,7 @@ class Party:
             notes=self.tables.notes,
             share=() if result.kept is None else tuple(result.kept.share.tolist()),
             scales={} if result.kept is None else result.kept.scales.to_json(),
+            magnitude_bits=self._magnitude_bits,
         )
 
     def _recording(
@@ -375,47 +377,12 @@ class Party:
             return None
         return forecast(self.terms, self.tables.train).to_dict()
 
-    def _telling(self, link: Link) -> _Telling:
-        return _Telling(link, self._log)
-
-
-class _Telling:
-    """Tells the peer that this side gives up, and as much of the reason as it may know."""
-
-    def __init__(self, link: Link, log: Log) -> None:
-        self._link, self._log = link, log
-
-    def __enter__(self) -> None:
-        """The link connects when it is first used."""
-
-    def __exit__(self, kind: type[BaseException] | None, problem: object, _: object) -> None:
-        if kind is None:
-            return
-        code, reason = _tellable(problem)
-        # A log that cannot be written must not keep the reason from the peer.
-        with suppress(OutputError):
-            self._log("giving up", reason=getattr(problem, "message", "interrupted"))
-        if not isinstance(problem, PeerStopped):
-            self._link.fail(code, reason)
-        self._link.close()
-
 
 def _session(role: str, link: Link) -> str:
     """One name of the session for both sides."""
     mine, peer = link.names
     first, second = (mine, peer) if role == "alice" else (peer, mine)
     return hashlib.sha256(first + second).hexdigest()[:32]
-
-
-def _tellable(problem: object) -> tuple[int, str]:
-    """What the peer may know: its own mistakes in full, of ours only the kind."""
-    if isinstance(problem, AgreementError | RemoteProtocolError):
-        return problem.exit_code, problem.message
-    if isinstance(problem, StateError):
-        return problem.exit_code, "its record of the session does not fit"
-    if isinstance(problem, TacitError):
-        return problem.exit_code, f"it had a problem of its own ({type(problem).__name__})"
-    return 1, "it was interrupted"
 
 
 def _terms(config: PartyConfig, tables: PartyTables) -> Terms:
