@@ -214,19 +214,20 @@ def _canonical(values: dict[str, Any]) -> bytes:
     return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def write_private(path: Path, text: str) -> None:
-    """Writes a text file, whole or not at all, that only its owner may read.
+def write_private(path: Path, content: str | bytes) -> None:
+    """Writes a file, whole or not at all, that only its owner may read.
 
     Raises:
         OutputError: It cannot be written.
     """
+    octets = content.encode() if isinstance(content, str) else content
     fresh = path.with_name(path.name + ".new")
     try:
         # A left-over would keep its mode, and a link would lead elsewhere.
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(octets)
             stream.flush()
             os.fsync(stream.fileno())
         fresh.replace(path)

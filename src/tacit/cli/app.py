@@ -13,6 +13,7 @@ import typer
 from tacit import __version__, api
 from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
+from tacit.cli.model import model
 from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
 from tacit.cli.party import init, party
@@ -302,6 +303,7 @@ app.command()(certs)
 app.command()(init)
 app.command()(party)
 app.command()(predict)
+app.add_typer(model)
 
 
 def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:

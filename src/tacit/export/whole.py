@@ -52,6 +52,20 @@ class WholeModel:
         return self.alice.scores(alice) + self.bob.scores(bob)
 
 
+def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
+    """For each part, what each of its raw columns is called where all stand side by side.
+
+    A column keeps its name; where both sides have one of that name it is ``alice/name`` and
+    ``bob/name``.
+    """
+    names = [[rule.column for rule in part.model.preparation.rules] for part in parts]
+    seen = [name for each in names for name in each]
+    return tuple(
+        {name: name if seen.count(name) == 1 else f"{part.model.role}/{name}" for name in each}
+        for part, each in zip(parts, names, strict=True)
+    )
+
+
 def own_part(model: ModelShare) -> Part:
     """A side's own part, where its file has weights.
 
