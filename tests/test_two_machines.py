@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import csv
 import json
 import re
 import shlex
@@ -16,9 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tacit import errors
+from tacit.export.whole import whole_model
 from tacit.model import ModelShare
 from tacit.party.config import PartyConfig
 from tacit.party.templates import Trial, template
@@ -145,7 +148,7 @@ def terminals(folder: Path) -> Iterator[list[Terminal]]:
 
 
 def test_the_runbook_runs_as_it_is_written(folder, terminals):
-    prepare, dry_run, train, go_on, anew = [lines for _, lines in steps()]
+    prepare, dry_run, train, go_on, anew, score = [lines for _, lines in steps()]
 
     for code, said in both(terminals, prepare):
         assert code == 0, said
@@ -192,6 +195,16 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     second = shares(folder)
     assert second[0].session == second[1].session != first[0].session
 
+    for code, said in both(terminals, score):
+        assert code == 0, said
+    assert "You learnt no score" in " ".join(alice.said.split())
+    with (folder / "scores.csv").open(newline="") as stream:
+        scores = {line["id"]: float(line["score"]) for line in csv.DictReader(stream)}
+    hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
+    exact = whole_model(*second).scores(hers, his)
+    assert sorted(scores) == hers["id"].to_list()
+    assert [scores[each] for each in sorted(scores)] == pytest.approx(exact.tolist(), abs=1e-9)
+
 
 def shares(folder: Path) -> list[ModelShare]:
     return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
@@ -204,6 +217,7 @@ def test_the_chapters_are_the_ones_that_are_run():
         "4. Train",
         "5. Go on",
         "6. Begin anew",
+        "7. Score new rows",
     ]
 
 

@@ -138,11 +138,23 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
-        raise FileError(f"the model cannot be read: {problem.strerror}", where=str(path)) from None
+        raise FileError(
+            f"the model cannot be read: {problem.strerror}",
+            where=str(path),
+            hint="tacit party writes it at the end of a training",
+        ) from None
     except (ValueError, RecursionError):
-        raise FileError("this is not a whole model file", where=str(path)) from None
+        raise FileError(
+            "this is not a whole model file",
+            where=str(path),
+            hint="take a whole copy of it, or train again",
+        ) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FileError("this is not a model of tacit", where=str(path))
+        raise FileError(
+            "this is not a model of tacit",
+            where=str(path),
+            hint="name the file that tacit party wrote ([output] model)",
+        )
     version = found.get("version")
     if type(version) is not int or not 1 <= version <= VERSION:
         raise FileError(

@@ -35,6 +35,7 @@ def test_check_says_what_predictions_tell_each_side(mechanism):
     assert "which rows, how many and when; no score" in notes["alice"]
     assert ("ciphertexts" in notes["alice"]) == (mechanism == "sealed")
     assert "7 models" in notes["repeated"]
+    assert ("8 predictions of it with one model" in notes["repeated"]) == (mechanism == "sealed")
 
 
 def test_check_prints_the_section_in_a_hundred_columns(capsys):
@@ -66,7 +67,8 @@ def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weight
     assert np.allclose(np.linalg.solve(weights, np.array(numbers)).T, hers.values, atol=1e-9)
 
 
-def sealed_scores(dither: float, seed: int) -> tuple[Any, Any]:
+def sealed_scores(dither: float, seed: int, entry: int | None = None) -> tuple[Any, Any]:
+    """Scores from shares; with ``entry`` Bob adds one to that weight, which he may not do."""
     hers, his = tables()
     settings = Settings(mechanism="sealed", scheme="clear", dither=dither).resolved()
     terms: Terms = agree(settings, COLUMNS, 100)
@@ -77,6 +79,8 @@ def sealed_scores(dither: float, seed: int) -> tuple[Any, Any]:
     v = ring.draw(COLUMNS, coins.fork("v"))
     u = ring.centred(wanted - v)
     mine, entropy = np.zeros(2), KeyedEntropy.from_seed(seed)
+    if entry is not None:
+        v = ring.centred(v + (np.arange(COLUMNS) == entry) * (1 << scales.weight_bits))
     _, scores = run_pair(
         alice_sealed(hers, u, terms, scales, entropy.fork("alice")),
         bob_sealed(his, mine, v, terms, scales, entropy.fork("bob")),
@@ -93,3 +97,10 @@ def test_asking_again_gives_the_same_number_and_wears_a_dither_off():
     several = np.array([sealed_scores(0.5, seed=3 + n)[0] for n in range(40)])
     assert np.abs(several[0] - first).max() > 1e-3
     assert np.abs(several.mean(axis=0) - first).max() < 0.25
+
+
+def test_a_bob_who_sends_other_vectors_has_the_columns_from_one_sealed_model():
+    """To the grid of the features, 2^-9 or finer here; Alice sees ciphertexts and cannot tell."""
+    base, _ = sealed_scores(0.0, seed=1)
+    found = [sealed_scores(0.0, seed=2 + entry, entry=entry)[0] - base for entry in range(COLUMNS)]
+    assert np.allclose(np.array(found).T, tables()[0].values, atol=2.0**-9)

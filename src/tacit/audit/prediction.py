@@ -3,7 +3,9 @@
 For each row Bob ends with one number, the score ``z = x_A w_A + x_B w_B``. He knows the second
 part: the first is his, exactly. It is one linear function of Alice's columns for each row and each
 model. He does not know ``w_A``; where he gets to know it for as many models as she has columns,
-their numbers for a row are as many equations as unknowns, and he solves for the row.
+their numbers for a row are as many equations as unknowns, and he solves for the row. Where Alice's
+weights are shared, a Bob who does not keep to the protocol needs no further model: he sends another
+vector in place of his share each time, and takes differences.
 
 Alice hears which rows are asked, when and how many. No score and no label reaches her.
 """
@@ -38,6 +40,10 @@ def prediction_notes(agreed: Agreement, columns: int) -> PredictionNotes:
     return PredictionNotes(_bobs(agreed), _alices(agreed), _repeated(agreed, columns))
 
 
+def _shared(agreed: Agreement) -> bool:
+    return agreed.mechanism == "sealed" or agreed.over == "sealed"
+
+
 def _bobs(agreed: Agreement) -> str:
     dither = f", to within a dither of {agreed.dither:g}" if agreed.dither else ""
     return (
@@ -47,7 +53,7 @@ def _bobs(agreed: Agreement) -> str:
 
 
 def _alices(agreed: Agreement) -> str:
-    if agreed.mechanism == "sealed" or agreed.over == "sealed":
+    if _shared(agreed):
         seen = "she receives ciphertexts under Bob's key"
     else:
         seen = "she receives nothing but a greeting"
@@ -65,8 +71,14 @@ def _repeated(agreed: Agreement, columns: int) -> str:
         if columns == 1
         else f"{columns} models whose weights he knows give him all {columns} columns of a row"
     )
+    cheating = (
+        f". A Bob who does not keep to the protocol has all {columns} columns of a row after "
+        f"{columns + 1} predictions of it with one model"
+        if _shared(agreed)
+        else ""
+    )
     return (
         f"asking again with one model {same}; each further model of the same rows gives Bob one "
-        f"more combination, and {known}. Tacit counts no predictions: agree on how many models "
-        "and rows"
+        f"more combination, and {known}{cheating}. Tacit counts no predictions: Alice decides how "
+        "often she answers"
     )

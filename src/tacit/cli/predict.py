@@ -38,7 +38,10 @@ def predict(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Bob: where the scores go; else beside the rows, as NAME.scores.csv."),
+        typer.Option(
+            help="Bob: where the scores go; else beside the rows, as NAME.scores.csv, "
+            "unless --id or --json is given."
+        ),
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
@@ -70,7 +73,7 @@ def predict(
             where="--out",
             hint="leave it out here; Bob gives it on his side",
         )
-    if out is None and settings.role == "bob" and not json:
+    if out is None and settings.role == "bob" and not json and not id:
         out = rows.with_name(f"{rows.name.partition('.')[0]}.scores.csv")
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model

@@ -18,7 +18,7 @@ from tacit.data.files import read_frame
 from tacit.data.ids import RowIds
 from tacit.data.rules import CategoricalRule
 from tacit.data.tables import FeatureTable
-from tacit.errors import ColumnError, DataError, RowIdError, nearest
+from tacit.errors import ColumnError, DataError, MissingValueError, RowIdError, nearest
 from tacit.model import ModelShare
 
 _MOST_NAMED = 8
@@ -56,7 +56,9 @@ def new_rows(path: Path, id_column: str, model: ModelShare, only: Sequence[str] 
         return _prepared(frame, id_column, model, only)
     except DataError as problem:
         place = f"{path}, {problem.where}" if problem.where else str(path)
-        raise type(problem)(problem.message, where=place, hint=problem.hint) from None
+        refused = "the model's preparation fills no gaps: complete the rows, or leave them out"
+        hint = refused if isinstance(problem, MissingValueError) else problem.hint
+        raise type(problem)(problem.message, where=place, hint=hint) from None
 
 
 def _is_categorical(rule: object) -> bool:

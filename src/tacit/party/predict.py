@@ -247,9 +247,9 @@ def predict(
     try:
         question = read()
     except TacitError as problem:
-        watch.announce(f"giving up: {problem.message}")
         # What keeps us from telling is of less interest than what is told.
         with suppress(TacitError), way_to_peer(config, watch.announce) as endpoint:
+            watch.announce(f"giving up, and telling {config.link.peer} so if it is there")
             Predictor(config, endpoint, watch).refuse(problem)
         raise
     with way_to_peer(config, watch.announce) as endpoint:
