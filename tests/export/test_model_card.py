@@ -10,8 +10,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tacit.__main__ import run
+from tacit.cli.console import console
 from tacit.data.prepare import fit
 from tacit.errors import ColumnError, ConfigError
 from tacit.export.card import card, coefficients
@@ -19,6 +22,7 @@ from tacit.export.sklearn import to_sklearn
 from tacit.export.whole import own_part, whole_model
 from tacit.model import ModelShare
 from tacit.numerics.logistic import sigmoid
+from tacit.report.model import model_card
 from tests.export.models import WAYS, pair_of, people, share_of, strange
 
 SCALES = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 0.5}
@@ -145,3 +149,24 @@ def test_json_of_the_card_is_one_object(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert found["role"] == "alice"
     assert found["ledger"] == {}
+
+
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4)
+RECORDS = st.dictionaries(
+    st.sampled_from(
+        ["mechanism", "epsilon", "label_epsilon_total", "assumption", "train", "accuracy", "loss"]
+    ),
+    PLAIN | st.dictionaries(st.sampled_from(["accuracy", "auc", "loss"]), PLAIN),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(agreement=RECORDS, metrics=RECORDS, ledger=RECORDS)
+def test_whatever_the_records_of_a_file_hold_it_is_shown(agreement, metrics, ledger):
+    """A file may come from anywhere: its records are not this program's own."""
+    hers, _ = people(20)
+    found = share_of(fit(hers, WAYS[0]), "bob", agreement=agreement, metrics=metrics, ledger=ledger)
+    screen = console()
+    with screen.capture() as shown:
+        screen.print(model_card(card(found), 5))
+    assert "share of a model" in shown.get()

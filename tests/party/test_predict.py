@@ -24,6 +24,9 @@ from tacit.errors import (
     ColumnError,
     FileError,
     MissingValueError,
+    PeerAbsent,
+    PeerStopped,
+    RemoteProtocolError,
     RowIdError,
     TacitError,
 )
@@ -115,16 +118,22 @@ def answers(ends: Ends) -> tuple[Answer, Answer]:
     return ends.alice, ends.bob
 
 
-def in_threads(folder: Path, questions: dict[str, Question]) -> Ends:
+def in_threads(
+    folder: Path,
+    questions: dict[str, Question],
+    wire: Wire | None = None,
+    watch: dict[str, Watch] | None = None,
+) -> Ends:
     """Both sides over a wire in memory."""
-    wire, found = Wire(), dict[str, Any]()
+    wire, found = wire or Wire(), dict[str, Any]()
 
     def side(role: str) -> None:
         config = PartyConfig.read(folder / f"{role}.toml")
         endpoint = wire.endpoint(serves=role == "bob")
         try:
-            found[role] = Predictor(config, endpoint, Watch()).run(questions[role])
-        except TacitError as problem:
+            eyes = (watch or {}).get(role, Watch())
+            found[role] = Predictor(config, endpoint, eyes).run(questions[role])
+        except BaseException as problem:
             found[role] = problem
 
     threads = [threading.Thread(target=side, args=(role,)) for role in ROLES]
@@ -255,6 +264,66 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
         ).dry_run()
     thread.join(timeout=60)
     assert "for a dry run, this side for a prediction" in found["bob"].message
+
+
+def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
+    """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
+    monkeypatch.setattr("tacit.party.predict.FINISH_SECONDS", 1.0)
+    asked = {role: question(sealed, role) for role in ROLES}
+    wire = Wire(lambda number: number % 5 == 0)
+    _, his = answers(in_threads(sealed, asked, wire))
+    assert wire.links > 1
+    wanted, slack = expected(sealed)
+    assert all(abs(line["score"] - wanted[line["id"]]) <= slack for line in his.lines())
+
+
+def test_a_peer_that_does_not_come(plain):
+    write_config(plain, "bob", link={"connect-seconds": 0.2})
+    config = PartyConfig.read(plain / "bob.toml")
+    with pytest.raises(PeerAbsent):
+        Predictor(config, Wire().endpoint(serves=True), Watch()).run(question(plain, "bob"))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
+    class Pulled(BaseException):
+        """Nothing on this side catches it."""
+
+    def pull(event: object) -> None:
+        raise Pulled
+
+    ends = in_threads(
+        sealed,
+        {each: question(sealed, each) for each in ROLES},
+        watch={role: Watch(observe=pull)},
+    )
+    stopped, other = (ends.alice, ends.bob) if role == "alice" else (ends.bob, ends.alice)
+    assert isinstance(stopped, Pulled)
+    # Alice's last word may have reached Bob before; and she may be done before he is stopped.
+    assert isinstance(other, Answer | PeerStopped)
+    if isinstance(other, PeerStopped):
+        assert "interrupted" in other.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"version": 99}, "the peer speaks protocol 99"),
+        ({"role": "alice"}, "both sides are alice"),
+        ({"role": "carol"}, "neither alice nor bob"),
+        ({"terms": "{"}, "do not come from the same training"),
+        ({"columns": -1}, "said to have -1 columns"),
+    ],
+    ids=str,
+)
+def test_a_greeting_that_does_not_fit_is_named(plain, changes, match):
+    program = question(plain, "alice").program(KeyedEntropy.from_seed(1))
+    first = program.send(None)
+    assert isinstance(first, Send)
+    assert isinstance(first.message, Hello)
+    program.send(None)
+    with pytest.raises(RemoteProtocolError, match=match):
+        program.send(replace(first.message, **{"role": "bob", **changes}))
 
 
 # --- rows and models that are not fit for use ----------------------------------------------------
@@ -430,25 +499,31 @@ def test_two_processes_score_what_the_whole_model_scores(request, name):
         assert line["score"] not in alice.out + alice.err + (folder / "alice.log").read_text()
 
 
-def against_a_process(folder: Path, read: Callable[[], Question]) -> tuple[TacitError, Ended]:
-    """Alice here, Bob in a process of his own: how each of them ends."""
+def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
+    """Both sides in threads, with certificates and a port."""
     furnished(folder)
-    bob = start(folder, "bob", "--json")
-    assert bob.stderr is not None
-    assert "listening on port" in bob.stderr.readline()
-    with pytest.raises(TacitError) as caught:
-        predict(PartyConfig.read(folder / "alice.toml"), read, Watch())
-    return caught.value, ended(bob)
+    found: dict[str, Any] = {}
+    reads = {"alice": alices, "bob": lambda: question(folder, "bob")}
+
+    def side(role: str) -> None:
+        try:
+            found[role] = predict(PartyConfig.read(folder / f"{role}.toml"), reads[role], Watch())
+        except TacitError as problem:
+            found[role] = problem
+
+    threads = [threading.Thread(target=side, args=(role,)) for role in ("bob", "alice")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    return Ends(found["alice"], found["bob"])
 
 
 def test_other_rows_end_both_over_a_real_link(plain):
-    problem, bob = against_a_process(plain, lambda: question(plain, "alice", ("p0140",)))
-    assert isinstance(problem, AgreementError)
-    assert "this side has 1 rows, the peer 30" in problem.message
-    assert bob.code == 32
-    assert "this side has 30 rows, the peer 1" in bob.said
-    assert "tacit align" in bob.said
-    assert bob.out == ""
+    ends = over_a_real_link(plain, lambda: question(plain, "alice", ("p0140",)))
+    refused(ends, "rows to score are not the same")
+    assert "this side has 1 rows, the peer 30" in ends.alice.message
+    assert "this side has 30 rows, the peer 1" in ends.bob.message
 
 
 def test_another_model_ends_both_over_a_real_link(plain):
@@ -456,21 +531,23 @@ def test_another_model_ends_both_over_a_real_link(plain):
         asked = question(plain, "alice")
         return replace(asked, model=replace(asked.model, session="1" * 32))
 
-    problem, bob = against_a_process(plain, read)
-    assert isinstance(problem, AgreementError)
-    assert bob.code == 32
-    for said in (problem.message, bob.said):
-        assert "do not come from the same training: session:" in said
+    refused(over_a_real_link(plain, read), "do not come from the same training: session:")
 
 
 def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain):
+    """Alice here, Bob in a process of his own."""
+    config = PartyConfig.read(furnished(plain) / "alice.toml")
+    bob = start(plain, "bob", "--json")
+    assert bob.stderr is not None
+    assert "listening on port" in bob.stderr.readline()
+
     def read() -> Question:
-        config = PartyConfig.read(plain / "alice.toml")
         return Question.read(config, plain / "alice.model.json", plain / "bob.csv")
 
-    problem, bob = against_a_process(plain, read)
-    assert isinstance(problem, ColumnError)
-    assert "lack 6 of the 6 columns" in problem.message
-    assert bob.code == 34
-    assert "the peer gave up: it had a problem of its own (ColumnError)" in bob.said
-    assert "run both sides again" in bob.said
+    with pytest.raises(ColumnError, match="lack 6 of the 6 columns"):
+        predict(config, read, Watch())
+    end = ended(bob)
+    assert end.code == 34
+    assert end.out == ""
+    assert "the peer gave up: it had a problem of its own (ColumnError)" in end.said
+    assert "run both sides again" in end.said

@@ -32,7 +32,7 @@ def model_card(record: Record, top: int) -> RenderableType:
 
 def _facts(record: Record) -> Table:
     table = Table(show_header=False, box=None)
-    epsilon = "" if record["epsilon"] is None else f", epsilon {record['epsilon']:g}"
+    epsilon = "" if record["epsilon"] is None else f", epsilon {record['epsilon']}"
     for name, value in (
         ("holds", record["holds"]),
         ("protected by", f"{record['mechanism']}{epsilon}"),
@@ -49,9 +49,15 @@ def _facts(record: Record) -> Table:
 def _paid(ledger: Record) -> str:
     if not ledger:
         return "the ledger is in Bob's file"
-    total = ledger["label_epsilon_total"]
-    said = "infinite: no protection" if total == "inf" else f"{total:g}"
-    return f"{said} ({ledger['assumption']})"
+    total = ledger.get("label_epsilon_total")
+    said = "infinite: no protection" if total == "inf" else f"{_figure(total)}"
+    return f"{said} ({ledger.get('assumption', 'the file does not say what that rests on')})"
+
+
+def _figure(value: object, digits: str = "g") -> str:
+    """A number in short; a dash for what is none: the file may come from anywhere."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:{digits}}" if number else "–"
 
 
 def _coefficients(record: Record, top: int) -> Table:
@@ -76,9 +82,12 @@ def _metrics(metrics: Record) -> Table:
     for name in ("", "accuracy %", "AUC %", "loss"):
         table.add_column(name, justify="left" if not name else "right")
     for key, name in (("train", "training rows"), ("held_out", "held-out rows")):
-        if key in metrics:
-            found = metrics[key]
-            table.add_row(
-                name, percent(found["accuracy"]), percent(found["auc"]), f"{found['loss']:.4f}"
-            )
+        found = metrics.get(key)
+        if isinstance(found, dict):
+            shares = (_share(found.get(each)) for each in ("accuracy", "auc"))
+            table.add_row(name, *shares, _figure(found.get("loss"), ".4f"))
     return table
+
+
+def _share(value: object) -> str:
+    return percent(value) if isinstance(value, float) else "–"
