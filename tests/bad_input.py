@@ -12,11 +12,17 @@ import os
 import shlex
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from tacit.__main__ import run
 from tacit.api import train
+from tacit.config import Agreement
+from tacit.data.prepare import NumericRule, Preparation
+from tacit.model import ModelShare
 from tacit.party.templates import Trial, template
 from tacit.protocol.messages import Role
 
@@ -106,6 +112,61 @@ def align(what: str, options: str) -> Case:
     """An alignment by a file as tacit init writes it."""
     command = f"align bob.toml {options}".strip()
     return Case(what, command, "bob.toml", template("bob", Trial("add")).encode)
+
+
+def share(role: Role = "alice", **changes: Any) -> bytes:
+    """A model's file of one side."""
+    rules = (NumericRule("age", center=40.0, scale=10.0), NumericRule("balance"))
+    found = ModelShare(
+        role=role,
+        columns=("age", "balance"),
+        weights=np.array([0.5, -0.25]),
+        preparation=Preparation(rules),
+        agreement=Agreement.of({**AGREED, "mechanism": "add", "epsilon": 1.0}).model_dump(),
+        session="ab" * 16,
+        rows=48,
+        data_digest="cd" * 32,
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.json"
+        replace(found, **changes).save(path)
+        return path.read_bytes()
+
+
+AGREED = {
+    "scheme": "clear",
+    "key_bits": 0,
+    "epochs": 1,
+    "batch_size": 8,
+    "learning_rate": 0.1,
+    "schedule": "constant",
+    "decay": 0.0,
+    "l1": 0.0,
+    "l2": 0.0,
+    "feature_bits": 16,
+    "residue_bits": 20,
+}
+SHARED = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 1.0}
+
+
+def random_share() -> bytes:
+    return share(weights=np.empty(0), share=(1234567, -7654321), scales=SHARED)
+
+
+def scoring(rows: str, role: Role = "bob", **changes: Any) -> Callable[[], bytes]:
+    """A party's file, with rows to score and a model beside it."""
+
+    def make() -> bytes:
+        Path("new.csv").write_text(rows)
+        Path("bob.model.json").write_bytes(share(role, **changes))
+        return template("bob", Trial("add")).encode()
+
+    return make
+
+
+def predict(what: str, content: Callable[[], bytes], extra: str = "") -> Case:
+    command = f"predict bob.toml --rows new.csv {extra}".strip()
+    return Case(what, command, "bob.toml", content)
 
 
 CASES = (
@@ -266,6 +327,44 @@ CASES = (
     align("a list of rows in a folder that is not there", "--out no/where.csv"),
     align("a list of rows of no known kind", "--out rows.txt"),
     align("an alignment without a certificate", ""),
+    Case("a prediction without rows", "predict bob.toml"),
+    Case(
+        "scores for Alice",
+        "predict alice.toml --rows new.csv --out scores.csv",
+        "alice.toml",
+        template("alice", Trial("add")).encode,
+    ),
+    predict("scores in a folder that is not there", scoring("id\n"), "--out no/where.csv"),
+    predict("a prediction before the training", template("bob", Trial("add")).encode),
+    predict("the other side's model", scoring("id,age,balance\np1,31,2\n", "alice")),
+    predict("rows without a column of the model", scoring("id,age,balnce\np1,31,2\n")),
+    predict("rows without ids", scoring("person,age,balance\np1,31,2\n")),
+    predict("a word where the model has a number", scoring("id,age,balance\np1,old,2\n")),
+    predict("a gap that the model's preparation refuses", scoring("id,age,balance\np1,,2\n")),
+    predict("a row that is not there", scoring("id,age,balance\np1,31,2\n"), "--id p2"),
+    predict(
+        "a model of an agreement that is not known",
+        scoring("id,age,balance\np1,31,2\n", agreement={"mechanism": "magic"}),
+    ),
+    Case("a model that is not there", "model show nowhere.json"),
+    Case("a model cut short", "model show m.json", "m.json", lambda: share()[:300]),
+    Case("a file that is no model", "model show m.json", "m.json", lambda: b"{}"),
+    Case(
+        "a model that was changed",
+        "model show m.json",
+        "m.json",
+        lambda: share().replace(b"-0.25", b"-0.75"),
+    ),
+    Case(
+        "a model of a later version",
+        "model show m.json",
+        "m.json",
+        lambda: share().replace(b'"version": 2', b'"version": 9', 1),
+    ),
+    Case("a random share for export", "model export m.json --onnx m.onnx", "m.json", random_share),
+    Case("one side's model twice", "model export m.json m.json --onnx m.onnx", "m.json", share),
+    Case("three sides of a model", "model export a b c --onnx m.onnx"),
+    Case("an export to nowhere", "model export m.json --onnx no/where.onnx", "m.json", share),
     Case(
         "a transcript in a folder that is not there",
         "party bob.toml --record no/where",

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.data.own import DEFAULTS
-from tacit.data.prepare import fit
+from tacit.data.prepare import NumericRule, Preparation, fit
 from tacit.errors import FileError, OutputError
-from tacit.model import ModelShare, write_private
+from tacit.model import ModelShare, _canonical, write_private
+from tacit.version import __version__
 
 FRAME = pl.DataFrame({"age": [31.0, 44.0, 58.0, 20.0], "town": ["A", "B", "A", "C"]})
 
@@ -63,14 +65,14 @@ def test_what_is_written_is_read_back(path):
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), max_size=8))
 def test_weights_come_back_to_the_last_bit(tmp_path_factory, weights):
     path = tmp_path_factory.mktemp("model") / "model.json"
-    names = tuple(f"c{number}" for number in range(len(weights)))
+    plan = Preparation(tuple(NumericRule(f"c{number}") for number in range(len(weights))))
     before = np.array(weights, dtype=np.float64)
-    share(columns=names, weights=before).save(path)
+    share(columns=plan.columns, preparation=plan, weights=before).save(path)
     assert ModelShare.load(path).weights.tobytes() == before.tobytes()
 
 
 def test_a_side_without_columns_has_a_model_too(path):
-    share(columns=(), weights=np.empty(0)).save(path)
+    share(columns=(), preparation=Preparation(()), weights=np.empty(0)).save(path)
     assert ModelShare.load(path).weights.shape == (0,)
 
 
@@ -122,10 +124,24 @@ def refused(path: Path, match: str) -> None:
 
 
 def altered(path: Path, **changes: Any) -> Path:
+    """A file in which something is changed on purpose: its digest is made anew."""
     share().save(path)
     values = {**json.loads(path.read_text()), **changes}
     kept = {key: value for key, value in values.items() if value is not ...}
+    if "digest" not in changes:
+        del kept["digest"]
+        kept["digest"] = hashlib.sha256(_canonical(kept)).hexdigest()
     path.write_text(json.dumps(kept))
+    return path
+
+
+def of_version_1(path: Path) -> Path:
+    """A file as version 1 wrote it."""
+    share().save(path)
+    values = json.loads(path.read_text())
+    for name in ("digest", "tacit", "magnitude_bits"):
+        del values[name]
+    path.write_text(json.dumps({**values, "version": 1}, indent=1))
     return path
 
 
@@ -152,7 +168,7 @@ def test_something_else(path):
         refused(path, "not a model of tacit")
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None])
+@pytest.mark.parametrize("version", [0, 3, "1", None, True, 1.0])
 def test_another_version(path, version):
     refused(altered(path, version=version), "of version")
 
@@ -177,3 +193,117 @@ def test_a_part_that_is_missing_wrong_or_too_many(path, changes):
 @pytest.mark.parametrize("weights", [[], [0.5], [0.1] * 9, [[0.1], [0.2], [0.3], [0.4]]])
 def test_weights_of_another_length(path, weights):
     refused(altered(path, weights=weights), "do not fit its columns")
+
+
+def test_a_file_of_version_1_is_read_and_written_as_version_2(path):
+    old = ModelShare.load(of_version_1(path))
+    assert (old.tacit, old.magnitude_bits) == ("", 0)
+    assert old.weights.tobytes() == share().weights.tobytes()
+    old.save(path)
+    assert json.loads(path.read_text())["version"] == 2
+    assert ModelShare.load(path).session == old.session
+
+
+def test_where_it_comes_from_is_in_it(path):
+    share(magnitude_bits=5).save(path)
+    found = ModelShare.load(path)
+    assert found.tacit == __version__
+    assert found.magnitude_bits == 5
+    assert found.agreement_digest == share().agreement_digest
+    assert found.agreement_digest != share(agreement={"mechanism": "none"}).agreement_digest
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"weights": [0.5, 0.5, 0.5]},
+        {"session": "ee" * 16},
+        {"ledger": {"label_epsilon_total": 0.1}},
+        {"digest": "0" * 64},
+        {"digest": 7},
+    ],
+    ids=str,
+)
+def test_a_file_that_was_changed_and_not_digested_anew(path, changes):
+    share().save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    refused(path, "its digest does not fit")
+
+
+SCALES = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"role": "carol"}, "not of its kind"),
+        ({"rows": "four"}, "not of its kind"),
+        ({"rows": True}, "not of its kind"),
+        ({"session": 5}, "not of its kind"),
+        ({"ledger": []}, "not of its kind"),
+        ({"notes": [1]}, "not of its kind"),
+        ({"share": [0.5]}, "not of its kind"),
+        ({"share": [1 << 80]}, "not of its kind"),
+        ({"scales": {"modulus_bits": 50}}, "not of its kind"),
+        ({"scales": {**SCALES, "feature_bits": 900}}, "not of its kind"),
+        ({"scales": {**SCALES, "decay": "much"}}, "not of its kind"),
+        ({"columns": ["age", "town=B", "town=Z"]}, "not those of its preparation"),
+        ({"scales": SCALES, "share": [1]}, "share does not fit"),
+        ({"weights": [0.5, 0.5, "inf"]}, "not a finite number"),
+    ],
+    ids=str,
+)
+def test_parts_that_are_not_what_they_must_be(path, changes, match):
+    refused(altered(path, **changes), match)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_whatever_is_done_to_the_bytes_is_refused_by_name(tmp_path_factory, data):
+    """Cut, flipped, filled: a FileError, or the model as it was (blanks may be lost)."""
+    path = tmp_path_factory.getbasetemp() / "fuzzed.json"
+    share().save(path)
+    octets = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(octets) - 1))
+    kind = data.draw(st.sampled_from(["cut", "byte", "insert", "repeat"]))
+    if kind == "cut":
+        del octets[at:]
+    elif kind == "byte":
+        octets[at] = data.draw(st.integers(0, 255))
+    elif kind == "insert":
+        octets[at:at] = data.draw(st.binary(min_size=1, max_size=8))
+    else:
+        octets += octets[at:]
+    path.write_bytes(octets)
+    try:
+        found = ModelShare.load(path)
+    except FileError:
+        return
+    assert found.weights.tobytes() == share().weights.tobytes()
+    assert (found.session, found.columns) == (share().session, share().columns)
+
+
+PARTS = [each.name for each in fields(ModelShare)] + ["version", "format"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150)
+@given(name=st.sampled_from(PARTS), value=JSON)
+def test_whatever_stands_in_a_part_is_read_or_refused_by_name(tmp_path_factory, name, value):
+    """Also where somebody makes the digest anew."""
+    path = tmp_path_factory.getbasetemp() / "part.json"
+    try:
+        altered(path, **{name: value})
+    except ValueError:
+        return  # not a number: no file can hold it
+    try:
+        found = ModelShare.load(path)
+    except FileError:
+        return
+    assert found.weights.shape == (3,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import csv
 import json
 import re
 import shlex
@@ -21,6 +22,7 @@ import pytest
 
 from tacit import errors
 from tacit.data.ids import RowIds
+from tacit.export.whole import whole_model
 from tacit.model import ModelShare
 from tacit.party.aligned import AlignedRows
 from tacit.party.config import PartyConfig
@@ -148,7 +150,7 @@ def terminals(folder: Path) -> Iterator[list[Terminal]]:
 
 
 def test_the_runbook_runs_as_it_is_written(folder, terminals):
-    prepare, align, dry_run, train, go_on, anew = [lines for _, lines in steps()]
+    prepare, align, dry_run, train, go_on, anew, score = [lines for _, lines in steps()]
 
     for code, said in both(terminals, prepare):
         assert code == 0, said
@@ -205,6 +207,16 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     second = shares(folder)
     assert second[0].session == second[1].session != first[0].session
 
+    for code, said in both(terminals, score):
+        assert code == 0, said
+    assert "You learnt no score" in " ".join(alice.said.split())
+    with (folder / "scores.csv").open(newline="") as stream:
+        scores = {line["id"]: float(line["score"]) for line in csv.DictReader(stream)}
+    hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
+    exact = whole_model(*second).scores(hers, his)
+    assert sorted(scores) == hers["id"].to_list()
+    assert [scores[each] for each in sorted(scores)] == pytest.approx(exact.tolist(), abs=1e-9)
+
 
 def shares(folder: Path) -> list[ModelShare]:
     return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
@@ -218,6 +230,7 @@ def test_the_chapters_are_the_ones_that_are_run():
         "5. Train",
         "6. Go on",
         "7. Begin anew",
+        "8. Score new rows",
     ]
 
 

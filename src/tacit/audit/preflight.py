@@ -29,6 +29,7 @@ from tacit.attacks.base import LabelAttack, LabelGuess
 from tacit.attacks.flipped import about_labels
 from tacit.attacks.registry import rehearsal_attacks
 from tacit.audit import advice
+from tacit.audit.prediction import PredictionNotes, prediction_notes
 from tacit.audit.rehearsal import MOST_EPOCHS, Rehearsal
 from tacit.audit.transition import largest_sparsity
 from tacit.config import Settings
@@ -77,7 +78,8 @@ class AttackVerdict:
 class Preflight:
     """All verdicts, with the figures behind them.
 
-    ``warnings`` say what else there is to know; ``notes`` which settings the mechanism ignores.
+    ``warnings`` say what else there is to know; ``notes`` which settings the mechanism ignores;
+    ``prediction`` what scoring new rows with the model will tell each side.
     """
 
     verdicts: tuple[AttackVerdict, ...]
@@ -85,6 +87,7 @@ class Preflight:
     warnings: tuple[str, ...]
     notes: tuple[str, ...] = ()
     recommendations: tuple[advice.Recommendation, ...] = ()
+    prediction: PredictionNotes | None = None
 
     @property
     def worst(self) -> Verdict:
@@ -103,6 +106,7 @@ class Preflight:
             "warnings": list(self.warnings),
             "notes": list(self.notes),
             "recommendations": [each.to_dict() for each in self.recommendations],
+            "prediction": None if self.prediction is None else self.prediction.to_dict(),
         }
 
 
@@ -135,6 +139,7 @@ def preflight(
         _warnings(rehearsal),
         unused(settings),
         advice.recommendations(rehearsal.terms.agreement),
+        prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
     )
 
 

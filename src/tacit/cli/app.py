@@ -13,9 +13,11 @@ from tacit import __version__, api
 from tacit.cli.align import align
 from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
+from tacit.cli.model import model
 from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
 from tacit.cli.party import init, party
+from tacit.cli.predict import predict
 from tacit.cli.reproduce import reproduce
 from tacit.errors import ConfigError
 from tacit.experiments import encryption, trainings
@@ -226,6 +228,8 @@ app.command()(certs)
 app.command()(init)
 app.command()(party)
 app.command()(reproduce)
+app.command()(predict)
+app.add_typer(model)
 
 
 def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:

@@ -43,6 +43,10 @@ class Meter:
             self._progress.update(
                 self._task, description="training", completed=event.done, total=event.total
             )
+        elif isinstance(event, events.RowsScored) and self._progress and self._task is not None:
+            self._progress.update(
+                self._task, description="scoring", completed=event.done, total=event.total
+            )
 
         elif isinstance(event, events.Aligning) and self._progress and self._task is not None:
             self._progress.update(

@@ -99,10 +99,9 @@ class Party:
         """
         meta = Meta({}, b"", SystemEntropy().token(NONCE_BYTES))
         link = self._link(None, Past(meta), purpose=DRY_RUN)
-        size = magnitude_bits(self.tables.train.largest)
-        bits = size if self.config.role == "alice" else 0
+        bits = self._magnitude_bits
         start = time.perf_counter()
-        with self._telling(link):
+        with Telling(link, self._log):
             program = dry_run(self.config.role, self.tables, self.terms, bits)
             hello = run_party(self.config.role, program, link, Past(meta))
             link.finish(self._patience.opening)
@@ -131,7 +130,7 @@ class Party:
             past = self._past(kept, fresh)
             link = self._link(kept, past)
             try:
-                with self._telling(link):
+                with Telling(link, self._log):
                     if past.done is None:
                         done = self._train(kept, past, link, record)
                         kept.journal.done(json.dumps(done).encode())
@@ -260,6 +259,11 @@ class Party:
             figures.stopped = "the peer ended the training"
 
     @property
+    def _magnitude_bits(self) -> int:
+        """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
+        return magnitude_bits(self.tables.train.largest) if self.config.role == "alice" else 0
+
+    @property
     def _iterations(self) -> int:
         """How many there are, unless the training ends early."""
         return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
@@ -316,6 +320,7 @@ class Party:
             notes=self.tables.notes,
             share=() if result.kept is None else tuple(result.kept.share.tolist()),
             scales={} if result.kept is None else result.kept.scales.to_json(),
+            magnitude_bits=self._magnitude_bits,
         )
 
     def _recording(
@@ -366,9 +371,6 @@ class Party:
         if self.config.role == "bob":
             return None
         return forecast(self.terms, self.tables.train).to_dict()
-
-    def _telling(self, link: Link) -> Telling:
-        return Telling(link, self._log)
 
 
 def _session(role: str, link: Link) -> str:

@@ -38,7 +38,11 @@ class Telling:
 
 
 def tellable(problem: object) -> tuple[int, str]:
-    """What the peer may know: its own mistakes in full, of ours only the kind."""
+    """What the peer may know: its own mistakes in full, of ours only the kind.
+
+    >>> tellable(OutputError("no room", where="a secret place"))
+    (74, 'it had a problem of its own (OutputError)')
+    """
     if isinstance(problem, AgreementError | RemoteProtocolError):
         return problem.exit_code, problem.message
     if isinstance(problem, StateError):

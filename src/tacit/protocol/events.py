@@ -49,6 +49,14 @@ class Aligning(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class RowsScored(Event):
+    """This side is done with ``done`` of ``total`` rows of a joint prediction."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Boundary(Event):
     """The program stands between two iterations: from this state it can be started again."""
 

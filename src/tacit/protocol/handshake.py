@@ -52,11 +52,17 @@ def shake_hands(ours: Hello) -> Program[Hello]:
     """
     yield from send(ours)
     theirs = yield from receive(Hello)
-    _compare(ours, theirs)
+    compare(ours, theirs)
     return theirs
 
 
-def _compare(ours: Hello, theirs: Hello) -> None:
+def compare(ours: Hello, theirs: Hello) -> None:
+    """Compares two greetings.
+
+    Raises:
+        AgreementError: Versions, roles, terms or rows differ.
+        RemoteProtocolError: The peer's table has an absurd size.
+    """
     if theirs.version != ours.version:
         raise AgreementError(
             f"the peer speaks protocol {theirs.version}, this side {ours.version}",

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from tacit.config import differences
+from tacit.data.tables import FeatureTable
+from tacit.errors import AgreementError
+from tacit.protocol.handshake import compare, greeting
+from tacit.protocol.messages import Hello, Role
 from tacit.protocol.scales import Scales
+from tacit.protocol.steps import Program, receive, send
 from tacit.protocol.terms import Terms
 
 PREDICTION_TERMS = '{"purpose":"predict"}'
@@ -13,6 +20,65 @@ CHUNK_ROWS = 1 << 16
 
 
 SEALED_CHUNK_ROWS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """Which training a model comes from: the same on both of its sides.
+
+    Args:
+        session: The name of the training's session.
+        agreement: The digest of what was agreed on.
+        shared: Whether Alice's weights are shared.
+    """
+
+    session: str
+    agreement: str
+    shared: bool
+
+    def canonical(self) -> str:
+        """One text for one model: sorted keys, no blanks."""
+        named = {
+            "agreement": self.agreement,
+            "purpose": "predict new rows",
+            "session": self.session,
+            "shared": self.shared,
+        }
+        return json.dumps(named, sort_keys=True, separators=(",", ":"))
+
+
+def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
+    """The first words of a prediction of new rows: is it one model, and are they the same rows?
+
+    Raises:
+        AgreementError: They are not, or the versions or roles do not fit.
+    """
+    ours = greeting(role, model.canonical(), features)
+    yield from send(ours)
+    theirs = yield from receive(Hello)
+    if theirs.version == ours.version and theirs.role != ours.role:
+        _require_same(ours, theirs)
+    compare(ours, theirs)
+
+
+def _require_same(ours: Hello, theirs: Hello) -> None:
+    if theirs.terms != ours.terms:
+        apart = "; ".join(differences(ours.terms, theirs.terms))
+        raise AgreementError(
+            f"the two model files do not come from the same training: {apart}",
+            hint="name the two files that one training wrote (tacit model show says which it was)",
+        )
+    if theirs.rows != ours.rows or theirs.ids_digest != ours.ids_digest:
+        counts = (
+            f"this side has {ours.rows} rows, the peer {theirs.rows}"
+            if theirs.rows != ours.rows
+            else f"both have {ours.rows} rows, and not the same ids"
+        )
+        raise AgreementError(
+            f"the rows to score are not the same on both sides: {counts}",
+            hint="give both sides the same ids, in any order; "
+            "tacit align finds those that both have",
+        )
 
 
 def sealed_terms(terms: Terms, scales: Scales) -> str:

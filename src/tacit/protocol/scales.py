@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -94,6 +95,16 @@ class Scales:
             "residue_bits": self.residue_bits,
             "decay": float(self.decay[-1]),
         }
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any]) -> Scales:
+        """The scales of a finished training, as ``to_json`` wrote them."""
+        return cls(
+            found["modulus_bits"],
+            found["feature_bits"],
+            found["residue_bits"],
+            np.array([found["decay"]], dtype=np.float64),
+        )
 
     @property
     def feature_grid(self) -> FixedPoint:

@@ -188,7 +188,16 @@ def preflight(record: Record) -> RenderableType:
         "at risk": "This configuration is at risk: the rehearsal told more than coins would.",
     }.get(record["verdict"], "No attack of ours told anything. That is not a proof of safety.")
     advice = [] if record["verdict"] == "no attack of ours applies" else [_advice(record)]
-    return Group(table, grid, *warnings, Text(closing, style="bold"), *advice)
+    later = [_predictions(record["prediction"])] if record.get("prediction") else []
+    return Group(table, grid, *warnings, *later, Text(closing, style="bold"), *advice)
+
+
+def _predictions(notes: Record) -> RenderableType:
+    """What scoring new rows will tell each side."""
+    grid = Table.grid(padding=(0, 2))
+    for name, key in (("Bob", "bob"), ("Alice", "alice"), ("repeated", "repeated")):
+        grid.add_row(Text(f"  {name}", style="dim"), notes[key])
+    return Group(Text("What predictions with the model will tell:"), grid)
 
 
 def _alike(rows: list[Record]) -> list[tuple[list[str], Record]]:

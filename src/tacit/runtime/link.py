@@ -37,7 +37,7 @@ from tacit.runtime.channel import Channel, Endpoint
 from tacit.runtime.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
 
 VERSION = 1
-TRAINING, DRY_RUN, ALIGNMENT = 1, 2, 3
+TRAINING, DRY_RUN, ALIGNMENT, PREDICTION = 1, 2, 3, 4
 LAST_WORDS_SECONDS = 0.2
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
 _OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
@@ -45,7 +45,12 @@ _HEAD = struct.Struct("<BQQ")
 _CONFIRM = struct.Struct("<BQ")
 _REASON = struct.Struct("<BH")
 _MOST_REASON = 600
-_PURPOSES = {TRAINING: "a training", DRY_RUN: "a dry run", ALIGNMENT: "an alignment"}
+_PURPOSES = {
+    TRAINING: "a training",
+    DRY_RUN: "a dry run",
+    ALIGNMENT: "an alignment",
+    PREDICTION: "a prediction",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,12 @@ class Link:
     def connect(self) -> None:
         """Waits for the peer; afterwards both know what the other has."""
         self._live()
+
+    def reach(self, timeout: float) -> bool:
+        """Whether the peer is there within the time, to be told something."""
+        with contextlib.suppress(TacitError):
+            self._live(timeout)
+        return self._channel is not None
 
     def send(self, frame: bytes) -> None:
         """Sends a frame, now or once the link stands again.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
+from tacit.protocol.events import RowsScored
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import PartialScores
 from tacit.protocol.prediction import PREDICTION_TERMS, chunks
-from tacit.protocol.steps import Program, send
+from tacit.protocol.steps import Program, emit, send
 
 
 def predict(features: FeatureTable, weights: FloatArray) -> Program[None]:
@@ -15,3 +16,4 @@ def predict(features: FeatureTable, weights: FloatArray) -> Program[None]:
     yield from shake_hands(greeting("alice", PREDICTION_TERMS, features))
     for number, rows in chunks(features.rows):
         yield from send(PartialScores(number, features.values[rows] @ weights))
+        yield from emit(RowsScored(rows.stop, features.rows))

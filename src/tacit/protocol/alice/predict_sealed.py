@@ -16,16 +16,22 @@ from tacit.arrays import IntArray
 from tacit.data.tables import FeatureTable
 from tacit.numerics.fixedpoint import magnitude_bits
 from tacit.protocol.alice.sealed import Keys, answer_scores
+from tacit.protocol.events import RowsScored
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.prediction import SEALED_CHUNK_ROWS, chunks, sealed_terms
 from tacit.protocol.scales import Scales
-from tacit.protocol.steps import Program
+from tacit.protocol.steps import Program, emit
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
 
 def predict(
-    features: FeatureTable, share: IntArray, terms: Terms, scales: Scales, entropy: Entropy
+    features: FeatureTable,
+    share: IntArray,
+    terms: Terms,
+    scales: Scales,
+    entropy: Entropy,
+    least_bits: int = 0,
 ) -> Program[None]:
     """Answers for every row, some at a time.
 
@@ -35,10 +41,14 @@ def predict(
         terms: The agreement of the training.
         scales: Its scales.
         entropy: Her coins.
+        least_bits: The size to state for smaller values too. Bob hears the size of the largest
+            value; the training's, which he knows, tells him nothing of a few rows.
     """
-    size, dither = magnitude_bits(features.largest), terms.agreement.dither or 0.0
+    size = max(least_bits, magnitude_bits(features.largest))
+    dither = terms.agreement.dither or 0.0
     yield from shake_hands(greeting("alice", sealed_terms(terms, scales), features, size))
     keys = Keys(terms, scales.ring(size, len(share)))
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(features.values[rows])
         yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
+        yield from emit(RowsScored(rows.stop, features.rows))

@@ -6,10 +6,11 @@ import numpy as np
 
 from tacit.arrays import FloatArray
 from tacit.data.tables import FeatureTable
+from tacit.protocol.events import RowsScored
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.prediction import PREDICTION_TERMS, chunks
 from tacit.protocol.scores import receive_scores
-from tacit.protocol.steps import Program
+from tacit.protocol.steps import Program, emit
 
 
 def predict(features: FeatureTable, weights: FloatArray) -> Program[FloatArray]:
@@ -19,4 +20,5 @@ def predict(features: FeatureTable, weights: FloatArray) -> Program[FloatArray]:
     for number, rows in chunks(features.rows):
         mine = features.values[rows] @ weights
         scores[rows] = (yield from receive_scores(number, len(mine))) + mine
+        yield from emit(RowsScored(rows.stop, features.rows))
     return scores

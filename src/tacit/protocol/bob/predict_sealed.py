@@ -11,10 +11,11 @@ from tacit.arrays import FloatArray, IntArray
 from tacit.data.tables import FeatureTable
 from tacit.errors import RemoteProtocolError
 from tacit.protocol.bob.sealed import Keys, ask_scores
+from tacit.protocol.events import RowsScored, WrapsSuspected
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.prediction import SEALED_CHUNK_ROWS, chunks, sealed_terms
 from tacit.protocol.scales import Scales
-from tacit.protocol.steps import Program
+from tacit.protocol.steps import Program, emit
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
 
@@ -50,6 +51,9 @@ def predict(
     last = len(scales.decay) - 1
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
         found = yield from ask_scores(keys, share, rows.stop - rows.start, number, entropy)
+        if wraps := scales.suspected(found):
+            yield from emit(WrapsSuspected(number, wraps))
         scores[rows] += scales.scores(found, last)
+        yield from emit(RowsScored(rows.stop, features.rows))
     # Whatever the numbers are, he goes on: an end here would tell that they are none.
     return np.nan_to_num(scores)

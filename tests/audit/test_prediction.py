@@ -1,0 +1,106 @@
+"""What check says of predictions is so: shown by running them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tacit
+from tacit.__main__ import run
+from tacit.config import Settings
+from tacit.data.tables import FeatureTable
+from tacit.protocol.alice import predict as alice_predict
+from tacit.protocol.alice.predict_sealed import predict as alice_sealed
+from tacit.protocol.bob import predict as bob_predict
+from tacit.protocol.bob.predict_sealed import predict as bob_sealed
+from tacit.protocol.scales import Scales
+from tacit.protocol.terms import Terms
+from tacit.rng import KeyedEntropy
+from tacit.runtime.pair import run_pair
+from tacit.simulation.agree import agree
+
+COLUMNS = 5
+
+
+@pytest.mark.parametrize("mechanism", ["none", "add", "sealed"])
+def test_check_says_what_predictions_tell_each_side(mechanism):
+    options: dict[str, Any] = {"epsilon": 1.0} if mechanism == "add" else {}
+    found = tacit.check(columns=7, rows=200, mechanism=mechanism, epochs=1, **options).to_dict()
+    notes = found["prediction"]
+    assert set(notes) == {"bob", "alice", "repeated"}
+    assert "one number per row and model" in notes["bob"]
+    assert "which rows, how many and when; no score" in notes["alice"]
+    assert ("ciphertexts" in notes["alice"]) == (mechanism == "sealed")
+    assert "7 models" in notes["repeated"]
+    assert ("8 predictions of it with one model" in notes["repeated"]) == (mechanism == "sealed")
+
+
+def test_check_prints_the_section_in_a_hundred_columns(capsys):
+    assert run("check --columns 7 --rows 200 --mechanism add --epsilon 1 --epochs 1".split()) == 0
+    text = capsys.readouterr().out
+    assert "What predictions with the model will tell" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert run("check --columns 7 --rows 200 --mechanism sealed --epochs 1 --json".split()) == 0
+    assert json.loads(capsys.readouterr().out)["prediction"]["bob"]
+
+
+def tables(rows: int = 4) -> tuple[FeatureTable, FeatureTable]:
+    coins = KeyedEntropy.from_seed(5)
+    hers = FeatureTable.of(coins.uniform((rows, COLUMNS)) * 4 - 2)
+    return hers, FeatureTable.of(coins.fork("bob").uniform((rows, 2)))
+
+
+def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weights():
+    hers, his = tables()
+    coins = KeyedEntropy.from_seed(6)
+    weights = coins.uniform((COLUMNS, COLUMNS)) - 0.5
+    mine = np.array([0.3, -0.2])
+    numbers = []
+    for each in weights:
+        _, scores = run_pair(alice_predict.predict(hers, each), bob_predict.predict(his, mine))
+        numbers.append(scores - his.values @ mine)
+    # One model gives w_A x_A exactly; as many as there are columns give x_A.
+    assert np.allclose(numbers[0], hers.values @ weights[0], atol=1e-12)
+    assert np.allclose(np.linalg.solve(weights, np.array(numbers)).T, hers.values, atol=1e-9)
+
+
+def sealed_scores(dither: float, seed: int, entry: int | None = None) -> tuple[Any, Any]:
+    """Scores from shares; with ``entry`` Bob adds one to that weight, which he may not do."""
+    hers, his = tables()
+    settings = Settings(mechanism="sealed", scheme="clear", dither=dither).resolved()
+    terms: Terms = agree(settings, COLUMNS, 100)
+    scales = Scales.of(terms.agreement, 100, 2)
+    coins = KeyedEntropy.from_seed(9)
+    ring = scales.ring(2, COLUMNS)
+    wanted = np.rint((coins.uniform((COLUMNS,)) - 0.5) * 2.0**scales.weight_bits).astype(np.int64)
+    v = ring.draw(COLUMNS, coins.fork("v"))
+    u = ring.centred(wanted - v)
+    mine, entropy = np.zeros(2), KeyedEntropy.from_seed(seed)
+    if entry is not None:
+        v = ring.centred(v + (np.arange(COLUMNS) == entry) * (1 << scales.weight_bits))
+    _, scores = run_pair(
+        alice_sealed(hers, u, terms, scales, entropy.fork("alice")),
+        bob_sealed(his, mine, v, terms, scales, entropy.fork("bob")),
+    )
+    return scores, hers.values @ scales.weights(u, v)
+
+
+def test_asking_again_gives_the_same_number_and_wears_a_dither_off():
+    """From shared weights; 40 dithers of size 0.5 average to within 0.25 (five deviations)."""
+    first, exact = sealed_scores(0.0, seed=1)
+    again, _ = sealed_scores(0.0, seed=2)
+    assert np.array_equal(first, again)
+    assert np.allclose(first, exact, atol=0.05)
+    several = np.array([sealed_scores(0.5, seed=3 + n)[0] for n in range(40)])
+    assert np.abs(several[0] - first).max() > 1e-3
+    assert np.abs(several.mean(axis=0) - first).max() < 0.25
+
+
+def test_a_bob_who_sends_other_vectors_has_the_columns_from_one_sealed_model():
+    """To the grid of the features, 2^-9 or finer here; Alice sees ciphertexts and cannot tell."""
+    base, _ = sealed_scores(0.0, seed=1)
+    found = [sealed_scores(0.0, seed=2 + entry, entry=entry)[0] - base for entry in range(COLUMNS)]
+    assert np.allclose(np.array(found).T, tables()[0].values, atol=2.0**-9)
