@@ -399,7 +399,8 @@ AGREED = Agreement.of(
 def test_the_text_of_an_agreement_is_pinned():
     """Two versions of the program compare it byte by byte."""
     assert AGREED.canonical() == (
-        '{"b1":null,"b2":null,"batch_size":16,"bob_update":null,"decay":0.0,"dither":null,'
+        '{"b1":null,"b2":null,"batch_size":16,"bob_update":null,"class_weight":null,'
+        '"decay":0.0,"dither":null,'
         '"epochs":2,"epsilon":null,"evaluate":"end","feature_bits":16,"fresh_keys":null,'
         '"held_out":null,"key_bits":0,"l1":0.0,"l2":0.0,'
         '"learning_rate":0.05,"mechanism":"none","minimum_batch":1,"noise":null,"over":null,'

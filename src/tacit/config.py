@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -39,6 +40,29 @@ Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
 Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
+
+
+def _weights(value: object) -> object:
+    """Two weights from a text or a list; anything else is left to the type."""
+    if isinstance(value, str):
+        try:
+            return tuple(float(part) for part in value.split(","))
+        except ValueError:
+            return value
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _some_weight(value: tuple[float, float]) -> tuple[float, float]:
+    if max(value) == 0:
+        raise ValueError("a class needs a weight above 0")
+    return value
+
+
+Weight = Annotated[float, Field(ge=0, le=1), AfterValidator(lambda v: v + 0.0)]
+# What a row of label 0 and one of label 1 counts. Residues stay within [-1, 1].
+ClassWeight = Annotated[
+    tuple[Weight, Weight], BeforeValidator(_weights), AfterValidator(_some_weight)
+]
 
 
 class Checked(BaseModel):
@@ -159,6 +183,7 @@ class Settings(Protection):
     decay: NonNegative = 0.0
     l1: NonNegative = 0.0
     l2: NonNegative = 0.0
+    class_weight: ClassWeight | None = None
     feature_bits: Annotated[int, Field(ge=4, le=30)] = 16
     residue_bits: Annotated[int, Field(ge=8, le=40)] = 20
     seed: Annotated[int, Field(ge=0)] | None = None
@@ -238,6 +263,7 @@ class Agreement(Protection):
     decay: NonNegative
     l1: NonNegative
     l2: NonNegative
+    class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
     residue_bits: PositiveInt
 
