@@ -42,27 +42,23 @@ Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 
 
-def _weights(value: object) -> object:
-    """Two weights from a text or a list; anything else is left to the type."""
-    if isinstance(value, str):
-        try:
-            return tuple(float(part) for part in value.split(","))
-        except ValueError:
-            return value
-    return tuple(value) if isinstance(value, list) else value
+def _class_weight(value: object) -> object:
+    """The weights of label 0 and label 1, from a text, a list or a pair."""
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        zero, one = (float(each) + 0.0 for each in parts)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        zero, one = -1.0, -1.0
+    if not (0 <= zero <= 1 and 0 <= one <= 1 and zero + one > 0):
+        raise ValueError(
+            "it is two numbers from 0 to 1, of label 0 and of label 1, such as 0.2,1; "
+            "one of them is above 0"
+        )
+    return zero, one
 
 
-def _some_weight(value: tuple[float, float]) -> tuple[float, float]:
-    if max(value) == 0:
-        raise ValueError("a class needs a weight above 0")
-    return value
-
-
-Weight = Annotated[float, Field(ge=0, le=1), AfterValidator(lambda v: v + 0.0)]
 # What a row of label 0 and one of label 1 counts. Residues stay within [-1, 1].
-ClassWeight = Annotated[
-    tuple[Weight, Weight], BeforeValidator(_weights), AfterValidator(_some_weight)
-]
+ClassWeight = Annotated[tuple[float, float], BeforeValidator(_class_weight)]
 
 
 class Checked(BaseModel):
