@@ -305,7 +305,8 @@ def render() -> str:
         "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
         "| 70 | a transcript |\n| 71 | a party's state: journal, lock or key |\n"
-        "| 74 | a result could not be written |\n| 130 | interrupted |\n",
+        "| 74 | a result could not be written |\n| 80 | `tacit doctor` found a problem |\n"
+        "| 130 | interrupted |\n",
     ]
     for number, case in enumerate(CASES, 1):
         code, _, err = outcome(case)

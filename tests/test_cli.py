@@ -107,17 +107,17 @@ def test_every_setting_is_an_option_and_the_other_way_round():
     assert set(SHARED) == set(Settings.model_fields) | {"config", "record"}
 
 
-@pytest.mark.parametrize("name", ["", "train", "audit", "demo", "init", "certs", "party"])
+@pytest.mark.parametrize("name", ["", "train", "audit", "demo", "init", "certs", "party", "doctor"])
 def test_help_shows_examples_and_exits_well(name, capsys):
     assert run([*name.split(), "--help"]) == 0
     text = capsys.readouterr().out
     assert "Usage: tacit" in text
-    if name in ("train", "audit", "init", "certs", "party"):
+    if name in ("train", "audit", "init", "certs", "party", "doctor"):
         assert "Example" in text
     if name == "party":
         assert all(option in text for option in ("--dry-run", "--fresh", "--record", "--json"))
     if name == "":
-        assert all(f" {command} " in text for command in ("init", "certs", "party"))
+        assert all(f" {command} " in text for command in ("init", "certs", "party", "doctor"))
 
 
 def test_files_to_begin_with_are_named_in_json_and_nothing_else(tmp_path, monkeypatch, capsys):

@@ -13,6 +13,7 @@ import typer
 from tacit import __version__, api
 from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
+from tacit.cli.doctor import doctor
 from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
 from tacit.cli.party import init, party
@@ -298,6 +299,7 @@ def reproduce(
 
 
 app.command()(certs)
+app.command()(doctor)
 app.command()(init)
 app.command()(party)
 
