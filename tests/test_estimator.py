@@ -140,7 +140,9 @@ def test_the_minimum_is_the_one_that_scikit_learn_finds(mechanism, weights):
 @pytest.mark.parametrize("mechanism", ["none", "sealed", "hybrid"])
 def test_class_weights_give_the_weighted_centralised_model(cancer, mechanism):
     X, y = cancer
-    options: dict[str, Any] = {"l_rr": 60, "batch_size": 16} if mechanism == "hybrid" else {}
+    options: dict[str, Any] = (
+        {"l_rr": 60, "batch_size": 16, "epochs": 3} if mechanism == "hybrid" else {}
+    )
     model = VerticalLogisticRegression(
         mechanism=mechanism, scheme="clear", random_state=2, class_weight={0: 6, 1: 2}, **options
     ).fit(X, y)
