@@ -242,6 +242,10 @@ CASES = (
     Case("a response that is no coin", f"{PROTECTED} hybrid --epsilon 40"),
     Case("an L1 penalty on shared weights", f"{PROTECTED} sealed --l1 0.1"),
     Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9"),
+    Case("a class weight beyond 1", f"{NAMED} --class-weight 1,5"),
+    Case("one class weight", f"{NAMED} --class-weight 0.5"),
+    Case("class weights that are none", f"{NAMED} --class-weight 0,0"),
+    Case("class weights under noise", f"{PROTECTED} add --epsilon 1 --class-weight 0.5,1"),
     Case("an unknown scheme", f"{NAMED} --scheme pailier"),
     Case("a key size that is not offered", f"{NAMED} --key-bits 1024"),
     Case("an impossible setting", f"{NAMED} --epochs 0"),
@@ -413,7 +417,8 @@ def render() -> str:
         "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
         "| 70 | a transcript |\n| 71 | a party's state: journal, lock or key |\n"
-        "| 74 | a result could not be written |\n| 130 | interrupted |\n",
+        "| 74 | a result could not be written |\n| 80 | `tacit doctor` found a problem |\n"
+        "| 130 | interrupted |\n",
     ]
     for number, case in enumerate(CASES, 1):
         code, _, err = outcome(case)

@@ -93,6 +93,16 @@ def test_settings_come_from_a_file_and_options_lie_over_it(tmp_path, capsys):
     assert (record["epochs"], record["batch_size"]) == (1, 100)
 
 
+def test_class_weights_on_the_command_line_change_the_model(capsys):
+    found = []
+    for extra in ("", "--class-weight 1,0.1"):
+        assert run(shlex.split(f"train {QUICK} --json {extra}")) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [each["class_weight"] for each in found] == [None, [1.0, 0.1]]
+    assert found[1]["max_weight_difference"] < found[1]["weight_bound"]
+    assert found[0]["train"]["loss"] < found[1]["train"]["loss"]
+
+
 def test_every_setting_is_an_option_and_the_other_way_round():
     assert set(SHARED) == set(Settings.model_fields) | {"config", "record"}
 
@@ -112,6 +122,7 @@ def test_every_setting_is_an_option_and_the_other_way_round():
         "model show",
         "model export",
         "reproduce",
+        "doctor",
     ],
 )
 def test_help_shows_examples_and_exits_well(name, capsys):
@@ -127,7 +138,7 @@ def test_help_shows_examples_and_exits_well(name, capsys):
     if name == "predict":
         assert all(option in text for option in ("--rows", "--model", "--out", "--id", "--json"))
     if name == "":
-        shown = ("init", "certs", "align", "party", "predict", "model", "reproduce")
+        shown = ("init", "certs", "align", "party", "predict", "model", "reproduce", "doctor")
         assert all(f" {command} " in text for command in shown)
 
 

@@ -399,7 +399,8 @@ AGREED = Agreement.of(
 def test_the_text_of_an_agreement_is_pinned():
     """Two versions of the program compare it byte by byte."""
     assert AGREED.canonical() == (
-        '{"b1":null,"b2":null,"batch_size":16,"bob_update":null,"decay":0.0,"dither":null,'
+        '{"b1":null,"b2":null,"batch_size":16,"bob_update":null,"class_weight":null,'
+        '"decay":0.0,"dither":null,'
         '"epochs":2,"epsilon":null,"evaluate":"end","feature_bits":16,"fresh_keys":null,'
         '"held_out":null,"key_bits":0,"l1":0.0,"l2":0.0,'
         '"learning_rate":0.05,"mechanism":"none","minimum_batch":1,"noise":null,"over":null,'
@@ -454,3 +455,16 @@ def test_texts_of_another_form_are_said_to_be(theirs, said):
 def test_a_long_value_is_shown_in_part():
     (line,) = differences("{}", json.dumps({"a": "x" * 1000}))
     assert len(line) < 120
+
+
+def test_class_weights_are_the_same_from_a_text_a_list_and_an_agreements_text():
+    spelled = [Settings.of({"class-weight": each}) for each in ("0.25,1", [0.25, 1], (0.25, 1.0))]
+    assert {each.class_weight for each in spelled} == {(0.25, 1.0)}
+    agreed = AGREED.model_copy(update={"class_weight": (0.25, 1.0)})
+    assert Agreement.parse(agreed.canonical()) == agreed
+
+
+@pytest.mark.parametrize("given", ["1", "a,b", "1,2", "-1,1", "0,0", "nan,1", [1], [1, 1, 1], 3])
+def test_class_weights_out_of_range_are_refused_by_name(given):
+    with pytest.raises(ConfigError, match="class-weight"):
+        Settings.of({"class-weight": given})

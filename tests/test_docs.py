@@ -51,14 +51,26 @@ def test_readme_names_the_two_commands_and_the_makefile_has_them():
         subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
 
 
-def test_readme_example_prints_what_the_readme_says():
-    (code,) = blocks(README, "python")
+EXAMPLES = [
+    pytest.param(page, code, id=f"{page}-{number}")
+    for page in ("README.md", "docs/estimator.md")
+    for number, code in enumerate(blocks((ROOT / page).read_text(encoding="utf-8"), "python"))
+]
+
+
+@pytest.mark.parametrize(("page", "code"), EXAMPLES)
+def test_an_example_prints_what_its_page_says(page, code):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - the README's own example
-    after = README.split(code, 1)[1]
+        exec(compile(code, page, "exec"), {})  # noqa: S102 - the page's own example
+    after = (ROOT / page).read_text(encoding="utf-8").split(code, 1)[1]
     assert printed.getvalue() == blocks(after, "text")[0]
-    assert len([line for line in code.splitlines() if line.strip()]) <= 10
+    if page == "README.md":
+        assert len([line for line in code.splitlines() if line.strip()]) <= 10
+
+
+def test_readme_has_its_examples():
+    assert len(blocks(README, "python")) == 2
 
 
 def test_errors_page_is_what_the_program_says():

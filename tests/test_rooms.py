@@ -81,6 +81,7 @@ def test_the_public_names_are_pinned():
         "Preflight",
         "TacitError",
         "TrainResult",
+        "VerticalLogisticRegression",
         "__version__",
         "align",
         "audit",

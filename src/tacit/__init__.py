@@ -5,12 +5,17 @@ And it shows you whether they could tell anyway.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tacit.api import AuditResult, TrainResult, align, audit, check, estimate, train
 from tacit.audit.epsilon_bound import epsilon_lower_bound
 from tacit.audit.preflight import Preflight
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import TacitError
 from tacit.version import __version__
+
+if TYPE_CHECKING:
+    from tacit.estimator import VerticalLogisticRegression
 
 __all__ = [
     "AuditResult",
@@ -19,6 +24,7 @@ __all__ = [
     "Preflight",
     "TacitError",
     "TrainResult",
+    "VerticalLogisticRegression",
     "__version__",
     "align",
     "audit",
@@ -27,3 +33,12 @@ __all__ = [
     "estimate",
     "train",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # On first use: scikit-learn takes a second to load, and the commands do without it.
+    if name == "VerticalLogisticRegression":
+        from tacit.estimator import VerticalLogisticRegression
+
+        return VerticalLogisticRegression
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,8 @@
     10   a setting                         60     a guarantee would be broken
     11   the training diverged             70-71  a transcript, a party's state
     20   data                              74     a result could not be written
-    21   a dataset that cannot be had      130    interrupted
+    21   a dataset that cannot be had      80     the doctor found a problem
+                                           130    interrupted
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -39,6 +40,25 @@ Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
 Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
+
+
+def _class_weight(value: object) -> object:
+    """The weights of label 0 and label 1, from a text, a list or a pair."""
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        zero, one = (float(each) + 0.0 for each in parts)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        zero, one = -1.0, -1.0
+    if not (0 <= zero <= 1 and 0 <= one <= 1 and zero + one > 0):
+        raise ValueError(
+            "it is two numbers from 0 to 1, of label 0 and of label 1, such as 0.2,1; "
+            "one of them is above 0"
+        )
+    return zero, one
+
+
+# What a row of label 0 and one of label 1 counts. Residues stay within [-1, 1].
+ClassWeight = Annotated[tuple[float, float], BeforeValidator(_class_weight)]
 
 
 class Checked(BaseModel):
@@ -159,6 +179,7 @@ class Settings(Protection):
     decay: NonNegative = 0.0
     l1: NonNegative = 0.0
     l2: NonNegative = 0.0
+    class_weight: ClassWeight | None = None
     feature_bits: Annotated[int, Field(ge=4, le=30)] = 16
     residue_bits: Annotated[int, Field(ge=8, le=40)] = 20
     seed: Annotated[int, Field(ge=0)] | None = None
@@ -238,6 +259,7 @@ class Agreement(Protection):
     decay: NonNegative
     l1: NonNegative
     l2: NonNegative
+    class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
     residue_bits: PositiveInt
 

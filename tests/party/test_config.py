@@ -280,3 +280,10 @@ def test_alice_says_so_where_she_has_another_number_of_columns(tmp_path):
 
     with pytest.raises(AgreementError, match="her prepared table has 6"):
         party(tmp_path, "alice", agreement={"mechanism": "hybrid", "alice-columns": 7, "l-rr": 16})
+
+
+def test_class_weights_are_agreed_on(tmp_path):
+    config = read(tmp_path, agreement={"mechanism": "sealed", "class-weight": [0.25, 1.0]})
+    assert config.settings().class_weight == (0.25, 1.0)
+    assert "class-weight" in refusal(tmp_path, agreement={"class-weight": [0.25]}).message
+    assert "class-weight" in refusal(tmp_path, agreement={"class-weight": [0.25, 3]}).message

@@ -41,6 +41,9 @@ def word(kind: Any) -> str:
     if origin in (Union, types.UnionType):
         (only,) = [each for each in get_args(kind) if each is not type(None)]
         return word(only)
+    if origin is tuple:
+        assert {word(each) for each in get_args(kind)} == {"number"}
+        return f"list of {('no', 'one', 'two')[len(get_args(kind))]} numbers"
     return WORDS[kind]
 
 

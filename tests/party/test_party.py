@@ -72,6 +72,19 @@ def test_the_weights_are_those_of_one_process_fed_the_same_coins(folder, name):
     assert shares[0].session == shares[1].session
 
 
+@pytest.mark.parametrize("name", ["none", "sealed"])
+def test_class_weights_are_agreed_on_and_used(folder, name):
+    agreed = {**MECHANISMS[name], "class-weight": [1.0, 0.125]}
+    set_up(folder, **agreed)
+    run_both(folder, act=record(folder)).records  # noqa: B018 - raises where a side failed
+    assert weights(folder, "bob").tolist() == in_one_process(folder)[1]
+    # Next to nothing speaks for label 1, so that the intercept, Bob's last weight, falls.
+    assert weights(folder, "bob")[-1] < -0.1
+    write_config(folder, "alice", agreement={**agreed, "class-weight": [1.0, 0.25]})
+    ends = run_both(folder, act=lambda party: party.run(fresh=True))
+    assert any("class_weight" in str(end) for end in (ends.alice, ends.bob))
+
+
 def test_both_transcripts_hold_the_same_frames(folder):
     set_up(folder, **MECHANISMS["add"])
     run_both(folder, act=record(folder)).records  # noqa: B018 - raises where a side failed

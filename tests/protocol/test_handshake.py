@@ -109,6 +109,7 @@ CHANGES = {
     "decay": 0.125,
     "l1": 0.25,
     "l2": 0.75,
+    "class_weight": [1.0, 0.5],
     "feature_bits": 17,
     "residue_bits": 21,
 }

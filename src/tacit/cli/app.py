@@ -13,6 +13,7 @@ from tacit import __version__, api
 from tacit.cli.align import align
 from tacit.cli.certs import certs
 from tacit.cli.console import console, progress_bar
+from tacit.cli.doctor import doctor
 from tacit.cli.model import model
 from tacit.cli.options import with_settings
 from tacit.cli.output import require_writable, write_text
@@ -225,6 +226,7 @@ def bench(
 
 app.command()(align)
 app.command()(certs)
+app.command()(doctor)
 app.command()(init)
 app.command()(party)
 app.command()(reproduce)

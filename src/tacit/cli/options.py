@@ -59,6 +59,9 @@ SHARED: dict[str, Any] = {
     "decay": _option(float, "How fast the schedule falls.", _MODEL),
     "l1": _option(float, "L1 penalty.", _MODEL),
     "l2": _option(float, "L2 penalty.", _MODEL),
+    "class_weight": _option(
+        str, "What rows of label 0 and of label 1 count, from 0 to 1, as 0.2,1. Public.", _MODEL
+    ),
     "mechanism": _option(
         str,
         "What protects the labels: sealed (the default), label-rr, none, add, mult or hybrid.",

@@ -164,6 +164,15 @@ def file_names(name: str) -> tuple[str, ...]:
     return _PUBLISHED[name].files if name in _PUBLISHED else ()
 
 
+def locate(name: str) -> Path | None:
+    """The file of a dataset on this machine, not yet looked into; None where there is none.
+
+    >>> locate("breast-cancer") is None
+    True
+    """
+    return _find(_PUBLISHED[name], None) if name in _PUBLISHED else None
+
+
 def cache_dir() -> Path:
     """Where fetched datasets are kept."""
     base = os.environ.get("XDG_CACHE_HOME")

@@ -24,6 +24,7 @@ class RawData:
         labels: One label per row, under the same ids.
         settings: How to prepare the features.
         vocabularies: Fixed levels by categorical column.
+        whole: Train on every row, with the numbers as they are: none is held out or prepared.
 
     Raises:
         ShapeError: If the numbers of rows differ.
@@ -35,6 +36,7 @@ class RawData:
     labels: LabelTable
     settings: PrepareSettings
     vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if not self.frame.height == len(self.ids) == self.labels.rows:

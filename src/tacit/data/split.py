@@ -11,7 +11,7 @@ import polars as pl
 
 from tacit.arrays import IndexArray
 from tacit.data.ids import RowIds
-from tacit.data.prepare import Preparation, fit
+from tacit.data.prepare import NumericRule, Preparation, fit
 from tacit.data.raw import RawData
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import ColumnError, ConfigError, ShapeError, nearest
@@ -142,6 +142,7 @@ class VerticalData:
         labels_test: Bob's labels of the test rows.
         preparation: What was done to the raw columns.
         notes: What is worth knowing about it.
+        held_out: Whether the test rows are others than the training rows.
     """
 
     alice_train: FeatureTable
@@ -152,6 +153,7 @@ class VerticalData:
     labels_test: LabelTable
     preparation: Preparation
     notes: tuple[str, ...]
+    held_out: bool = True
 
     @property
     def intercept(self) -> bool:
@@ -199,6 +201,39 @@ def prepare_vertical(
         labels_test=raw.labels.take(partition.test),
         preparation=plan,
         notes=plan.notes,
+    )
+
+
+NOT_HELD_OUT = "no row was held out: what is said of held-out rows is said of the training rows"
+
+
+def whole_vertical(
+    raw: RawData, spec: str | int | Sequence[str], *, intercept: bool
+) -> VerticalData:
+    """Give every row to training, with its numbers as they are, and divide the columns.
+
+    Args:
+        raw: The data: columns of numbers.
+        spec: What Alice gets, as ``split_columns`` takes it.
+        intercept: Whether Bob gets a column of ones.
+
+    Raises:
+        DataError: If a column, a value or the split is not fit for use.
+    """
+    plan = Preparation(tuple(NumericRule(name) for name in raw.frame.columns), (NOT_HELD_OUT,))
+    split = split_columns(spec, plan.columns, plan.sources)
+    raw.labels.require_both_classes()
+    alice, bob = _tables(plan, split, raw.frame, raw.ids, intercept)
+    return VerticalData(
+        alice_train=alice,
+        bob_train=bob,
+        labels_train=raw.labels,
+        alice_test=alice,
+        bob_test=bob,
+        labels_test=raw.labels,
+        preparation=plan,
+        notes=plan.notes,
+        held_out=False,
     )
 
 

@@ -78,6 +78,28 @@ def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:
     return np.subtract(labels, sigmoid(scores), dtype=np.float64)
 
 
+def weighted_residue(
+    scores: FloatArray, labels: LabelArray, weights: tuple[float, float] | None
+) -> FloatArray:
+    """The residue times the weight of its row's class: the slope of the weighted loss.
+
+    Args:
+        scores: One logit for each row.
+        labels: 0 or 1 for each row.
+        weights: What a row of label 0 and one of label 1 counts; None where all count alike.
+
+    Raises:
+        ShapeError: If the two do not fit, or there are no rows.
+
+    >>> weighted_residue(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5)).tolist()
+    [0.25, -0.5]
+    """
+    found = residue(scores, labels)
+    if weights is not None:
+        found *= np.where(labels, weights[1], weights[0])
+    return found
+
+
 def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
     """The gradient of the mean loss, ``-(1/n) X^T r``.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.arrays import FloatArray, IndexArray, LabelArray
 from tacit.errors import ShapeError
-from tacit.numerics.logistic import Penalty, gradient, residue
+from tacit.numerics.logistic import Penalty, gradient, weighted_residue
 from tacit.numerics.schedule import LearningRate
 
 
@@ -24,6 +24,7 @@ def train_centralised(
     rate: LearningRate,
     penalty: Penalty,
     free: int = 0,
+    class_weight: tuple[float, float] | None = None,
 ) -> FloatArray:
     """Trains on the given batches, in their order; they decide the number of iterations.
 
@@ -34,6 +35,7 @@ def train_centralised(
         rate: The learning rate of each iteration.
         penalty: L1 and L2.
         free: How many of the last weights (the intercept) carry no penalty.
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
 
     Returns:
         One weight for each column.
@@ -53,7 +55,8 @@ def train_centralised(
         slope = penalty.gradient(weights, free)
         if len(rows):
             batch = features.take(rows, axis=0)
-            slope += gradient(batch, residue(batch @ weights, labels.take(rows)))
+            truth = labels.take(rows)
+            slope += gradient(batch, weighted_residue(batch @ weights, truth, class_weight))
         slope *= rate.at(iteration)
         weights -= slope
     return weights

@@ -83,7 +83,7 @@ class Party:
             config.path(output.log) if output.log else None, config.role, watch.announce
         )
         self.tables = load_tables(config)
-        self.terms = _terms(config, self.tables)
+        self.terms = terms_of(config, self.tables)
         for note in (*self.tables.notes, *unused(config.settings())):
             self._log("note", about=note)
         way = config.link
@@ -380,7 +380,14 @@ def _session(role: str, link: Link) -> str:
     return hashlib.sha256(first + second).hexdigest()[:32]
 
 
-def _terms(config: PartyConfig, tables: PartyTables) -> Terms:
+def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
+    """The terms of a party's training, from its file and its table.
+
+    Raises:
+        ConfigError: The mechanism cannot be had with these settings.
+        PrivacyError: Nor with these limits.
+        AgreementError: Alice's table has another number of columns than was agreed.
+    """
     settings = config.settings()
     known = config.agreed.get("alice_columns")
     mine = len(tables.train.columns)

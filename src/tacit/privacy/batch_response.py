@@ -31,7 +31,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from tacit.arrays import BoolArray, FloatArray, IndexArray, LabelArray
 from tacit.errors import ConfigError
-from tacit.numerics.logistic import residue
+from tacit.numerics.logistic import weighted_residue
 from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import BatchResponse, HiddenBatchGradient
 from tacit.privacy.noise import response_flips
@@ -305,6 +305,7 @@ class Hybrid:
 
     Args:
         design: The sizes.
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
     """
 
     name = "hybrid"
@@ -314,8 +315,11 @@ class Hybrid:
         "no protection: the batch's gradient is released as it is, and its residues are sparse"
     )
 
-    def __init__(self, design: BatchDesign) -> None:
+    def __init__(
+        self, design: BatchDesign, class_weight: tuple[float, float] | None = None
+    ) -> None:
         self.design = design
+        self._class_weight = class_weight
         self.event = design.event
 
     @property
@@ -324,8 +328,8 @@ class Hybrid:
         return BatchResponse(self.design.epsilon)
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """The ordinary one."""
-        return residue(scores, labels)
+        """The ordinary one, times the weight of its class."""
+        return weighted_residue(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The masked gradient as it is."""

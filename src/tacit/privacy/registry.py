@@ -55,7 +55,7 @@ def _make_mult(agreed: Agreement) -> Mechanism:
 
 def _make_hybrid(agreed: Agreement) -> Mechanism:
     epsilon, subset = _given(agreed, "epsilon"), _given(agreed, "subset_size")
-    return Hybrid(BatchDesign.of(agreed.batch_size, epsilon, subset))
+    return Hybrid(BatchDesign.of(agreed.batch_size, epsilon, subset), agreed.class_weight)
 
 
 def _make_label_rr(agreed: Agreement) -> Mechanism:
@@ -71,7 +71,7 @@ def _make_label_rr(agreed: Agreement) -> Mechanism:
 
 MECHANISMS: Mapping[str, Entry] = MappingProxyType(
     {
-        "none": Entry(lambda agreed: Unprotected()),
+        "none": Entry(lambda agreed: Unprotected(agreed.class_weight)),
         "add": Entry(_make_add, ("epsilon", *_NOISY), _NOISY),
         "mult": Entry(_make_mult, ("epsilon", *_FACTOR, *_NOISY), {**_FACTOR, **_NOISY}),
         "hybrid": Entry(_make_hybrid, ("epsilon", "subset_size"), {"epsilon": 1.0}),
@@ -79,6 +79,27 @@ MECHANISMS: Mapping[str, Entry] = MappingProxyType(
         "label-rr": Entry(_make_label_rr, ("epsilon", "over"), {"over": "none"}),
     }
 )
+
+
+# Where residues may be weighted: their size has no part in what these three promise. The noise, the
+# prices and the attacks of ``add`` and ``mult`` are those of ``1 - f`` and ``-f``, and ``label-rr``
+# would weigh a row by its flipped label.
+WEIGHTED = ("none", "hybrid", "sealed")
+
+
+def require_weighable(name: str) -> None:
+    """Refuses class weights where a mechanism has none.
+
+    Raises:
+        ConfigError: It is not one of those that have.
+    """
+    if name not in WEIGHTED:
+        raise ConfigError(
+            f"{name} has no class weights: its guarantee and its attacks are those of residues "
+            "that all count alike",
+            where="--class-weight",
+            hint=f"leave it out, or use --mechanism {', '.join(WEIGHTED[:-1])} or {WEIGHTED[-1]}",
+        )
 
 
 def _given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type
@@ -122,4 +143,7 @@ def mechanism(agreement: Agreement) -> Mechanism:
     Raises:
         ConfigError: There is none of that name, or a setting is missing or does not suit it.
     """
-    return entry(agreement.mechanism).make(agreement)
+    found = entry(agreement.mechanism)
+    if agreement.class_weight is not None:
+        require_weighable(agreement.mechanism)
+    return found.make(agreement)

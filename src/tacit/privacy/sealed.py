@@ -21,7 +21,7 @@ from typing import Any
 from tacit.arrays import FloatArray, LabelArray
 from tacit.config import Agreement
 from tacit.errors import ConfigError
-from tacit.numerics.logistic import residue
+from tacit.numerics.logistic import weighted_residue
 from tacit.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 
 ASSUMPTION = "IND-CPA, honest-but-curious"
@@ -37,6 +37,10 @@ SEALED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
 class Sealed:
     """Residues leave Bob under his key only.
 
+    Args:
+        reveal: Whether his share of the weights is released at the end.
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+
     >>> Sealed().event.name
     'ciphertexts-only'
     """
@@ -45,7 +49,10 @@ class Sealed:
     conversation = "sealed"
     encrypts = True
 
-    def __init__(self, *, reveal: bool = False) -> None:
+    def __init__(
+        self, *, reveal: bool = False, class_weight: tuple[float, float] | None = None
+    ) -> None:
+        self._class_weight = class_weight
         self.event: PrivacyEvent = NonPrivate() if reveal else CiphertextsOnly()
         self.assumption = REVEALED if reveal else ASSUMPTION
 
@@ -57,11 +64,11 @@ class Sealed:
             ConfigError: The agreement asks for what shared weights, or silence, cannot give.
         """
         require_sealable(agreed)
-        return cls(reveal=bool(agreed.reveal))
+        return cls(reveal=bool(agreed.reveal), class_weight=agreed.class_weight)
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """``y - sigma(z)``, exactly."""
-        return residue(scores, labels)
+        """``y - sigma(z)`` times the weight of its class, exactly."""
+        return weighted_residue(scores, labels, self._class_weight)
 
 
 def require_sealable(agreed: Agreement) -> None:

@@ -9,14 +9,18 @@
 from __future__ import annotations
 
 from tacit.arrays import FloatArray, LabelArray
-from tacit.numerics.logistic import residue
+from tacit.numerics.logistic import weighted_residue
 from tacit.privacy.base import MaskedProduct, Released
 from tacit.privacy.events import NonPrivate
 from tacit.rng import Entropy
 
 
 class Unprotected:
-    """Lets the masked gradient out unprotected; only the mask's owner, Alice, can read it."""
+    """Lets the masked gradient out unprotected; only the mask's owner, Alice, can read it.
+
+    Args:
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+    """
 
     name = "none"
     conversation = "revealed"
@@ -24,9 +28,12 @@ class Unprotected:
     assumption = "no protection: Alice sees the gradient of every batch"
     event = NonPrivate()
 
+    def __init__(self, class_weight: tuple[float, float] | None = None) -> None:
+        self._class_weight = class_weight
+
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """The ordinary one."""
-        return residue(scores, labels)
+        """The ordinary one, times the weight of its class."""
+        return weighted_residue(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The value as it is."""

@@ -44,6 +44,7 @@ def compare(
         terms.rate,
         terms.penalty,
         data.bob_train.free,
+        terms.agreement.class_weight,
     )
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
     # Neither noisy residues nor flipped labels give the centralised model. Where weights are shared

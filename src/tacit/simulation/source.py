@@ -12,7 +12,7 @@ from tacit.config import Settings
 from tacit.data import datasets
 from tacit.data.own import DEFAULTS, columns_alone, own_data
 from tacit.data.raw import RawData
-from tacit.data.split import VerticalData, prepare_vertical, random_partition
+from tacit.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from tacit.data.tables import FeatureTable, LabelTable
 from tacit.errors import ConfigError
 from tacit.simulation.coins import DataCoins
@@ -102,7 +102,8 @@ def arrange(settings: Settings, raw: RawData, coins: DataCoins) -> VerticalData:
     """Splits rows and columns; shuffles the labels first where a canary run is asked for."""
     if settings.permute_labels:
         raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
+    intercept = bool(settings.intercept)
+    if raw.whole:
+        return whole_vertical(raw, settings.alice_columns, intercept=intercept)
     partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
-    return prepare_vertical(
-        raw, partition, settings.alice_columns, intercept=bool(settings.intercept)
-    )
+    return prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)

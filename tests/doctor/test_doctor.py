@@ -1,0 +1,328 @@
+"""The doctor: what it says of a sound machine and file, and of every way we know to break them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import socket
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tacit.__main__ import run
+from tacit.crypto.clear import ClearScheme
+from tacit.doctor import datasets, machine, packages
+from tacit.doctor.finding import Finding, Level
+from tacit.doctor.party import look_at_party
+from tacit.doctor.schemes import look_at_scheme, look_at_schemes
+from tacit.transport.certs import make_certificates
+from tests.party.sides import write_config, write_tables
+from tests.transport.parties import Authority
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def said(findings: list[Finding], area: str, level: Level = Level.PROBLEM) -> str:
+    """What is told of an area at a level, with the ways out; all of those have one."""
+    found = [each for each in findings if (each.area, each.level) == (area, level)]
+    assert found, [(each.area, each.level, each.what) for each in findings]
+    assert level is Level.OK or all(each.way_out for each in found)
+    return "\n".join(f"{each.what}\n{each.way_out}" for each in found)
+
+
+def problems(findings: list[Finding]) -> list[str]:
+    return [each.area for each in findings if each.level is Level.PROBLEM]
+
+
+@pytest.fixture
+def bob(tmp_path):
+    """A sound folder of Bob's."""
+    write_tables(tmp_path)
+    make_certificates(tmp_path / "certs", ["alice", "bob"], days=90)
+    return write_config(tmp_path, "bob")
+
+
+def test_a_sound_machine_and_file(bob, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("TACIT_DATA", raising=False)
+    assert run(["doctor", str(bob), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["problems"] == 0
+    assert record["config"] == str(bob)
+    areas = [check["area"] for check in record["checks"] if check["level"] == "ok"]
+    wanted = "python packages platform processor memory clock ports schemes datasets".split()
+    assert set(wanted) <= set(areas)
+    assert set("config certificate data agreement state output link".split()) <= set(areas)
+    assert record["warnings"] == sum(each["level"] == "warning" for each in record["checks"])
+    # Two of the datasets are not here, which is no problem.
+    missing = [each for each in record["checks"] if "not here" in each["what"]]
+    assert [each["level"] for each in missing] == ["warning", "warning"]
+
+
+def test_the_page_fits_a_terminal_and_shows_no_secret(bob, capsys):
+    folder = bob.parent
+    (folder / "bob.state.key").write_text("ab" * 32)
+    (folder / "bob.state.key").chmod(0o644)
+    (folder / "certs" / "bob.key").chmod(0o640)
+    assert run(["doctor", str(bob)]) == 80
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "1 problem, " in text
+    assert "abab" not in text
+    secret = (folder / "certs" / "bob.key").read_text().splitlines()[1]
+    assert secret not in text
+    assert "p0000" not in text
+
+
+def test_nothing_is_made_or_changed(bob):
+    before = {path: path.stat().st_mtime_ns for path in bob.parent.rglob("*") if path.is_file()}
+    look_at_party(bob)
+    after = {path: path.stat().st_mtime_ns for path in bob.parent.rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_a_file_that_cannot_be_read_is_all_that_is_told_of_it(tmp_path):
+    findings = look_at_party(tmp_path / "nobody.toml")
+    assert len(findings) == 1
+    assert "cannot be read" in said(findings, "config")
+    (tmp_path / "bob.toml").write_text('role = "bob"\nepochs = 3\n')
+    assert "unknown section" in said(look_at_party(tmp_path / "bob.toml"), "config")
+
+
+def test_an_expired_certificate(bob):
+    authority = Authority.make(bob.parent / "certs")
+    authority.party("bob", start=-5, days=-1)
+    assert "expired" in said(look_at_party(bob), "certificate")
+
+
+def test_a_certificate_that_ends_soon_and_one_from_the_future(bob):
+    authority = Authority.make(bob.parent / "certs")
+    authority.party("bob", days=3.5)
+    findings = look_at_party(bob)
+    assert problems(findings) == []
+    assert "ends in 3 days" in said(findings, "certificate", Level.OK)
+    assert "expires on" in said(findings, "certificate", Level.WARNING)
+    authority.party("bob", start=2)
+    assert "clock" in said(look_at_party(bob), "certificate")
+
+
+@pytest.mark.parametrize(
+    ("mode", "level"), [(0o644, Level.PROBLEM), (0o602, Level.PROBLEM), (0o640, Level.WARNING)]
+)
+def test_a_key_that_others_may_read(bob, mode, level):
+    key = bob.parent / "certs" / "bob.key"
+    key.chmod(mode)
+    assert f"chmod 600 {key}" in said(look_at_party(bob), "certificate", level)
+
+
+def test_a_key_of_another_certificate_a_missing_one_and_another_authority(bob):
+    certs = bob.parent / "certs"
+    key = (certs / "bob.key").read_bytes()
+    (certs / "bob.key").write_bytes((certs / "alice.key").read_bytes())
+    assert "does not belong" in said(look_at_party(bob), "certificate")
+    (certs / "bob.key").unlink()
+    assert "not there" in said(look_at_party(bob), "certificate")
+    (certs / "bob.key").write_bytes(key)
+    Authority.make(certs)
+    assert "not signed by the authority" in said(look_at_party(bob), "certificate")
+
+
+def test_a_certificate_of_the_other_side(bob):
+    text = bob.read_text().replace("certs/bob.", "certs/alice.")
+    bob.write_text(text)
+    assert "names alice" in said(look_at_party(bob), "certificate")
+
+
+def test_a_table_that_is_not_there_or_has_no_ids(bob):
+    table = bob.parent / "bob.csv"
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([lines[0].replace("id,", "who,"), *lines[1:]]))
+    assert "no id column" in said(look_at_party(bob), "data")
+    table.write_text("\n".join([*lines, lines[3]]))
+    assert "repeat an earlier one" in said(look_at_party(bob), "data")
+    table.unlink()
+    assert "bob.csv" in said(look_at_party(bob), "data")
+
+
+def test_both_sides_show_the_same_digest_of_their_ids(bob):
+    alice = write_config(bob.parent, "alice")
+    digests = {
+        re.search("ids ([0-9a-f]{16})", said(look_at_party(each), "data", Level.OK))
+        for each in (alice, bob)
+    }
+    assert len({found and found[1] for found in digests}) == 1
+
+
+def test_settings_that_do_not_go_with_the_table(bob):
+    write_config(bob.parent, "bob", agreement={"mechanism": "sealed", "l1": 0.1})
+    assert "no L1 penalty" in said(look_at_party(bob), "agreement")
+    alice = write_config(bob.parent, "alice", agreement={"mechanism": "none", "alice-columns": 9})
+    assert "prepared table has 6" in said(look_at_party(alice), "agreement")
+
+
+def test_a_port_that_is_taken(bob):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        write_config(bob.parent, "bob", link={"listen": f"127.0.0.1:{port}"})
+        assert "another program has the port" in said(look_at_party(bob), "link")
+    assert "is free" in said(look_at_party(bob), "link", Level.OK)
+
+
+def test_a_peer_that_is_there_is_not_and_has_no_address(bob):
+    folder = bob.parent
+    with socket.create_server(("127.0.0.1", 0)) as peer:
+        address = f"127.0.0.1:{peer.getsockname()[1]}"
+        alice = write_config(folder, "alice", link={"connect": address})
+        assert "can be reached" in said(look_at_party(alice), "link", Level.OK)
+    assert "start the peer" in said(look_at_party(alice), "link", Level.WARNING)
+    # A name under .invalid never resolves; a port that is none is refused as an address.
+    alice = write_config(folder, "alice", link={"connect": "nobody.invalid:7443"})
+    assert "leads to no address" in said(look_at_party(alice), "link")
+    alice = write_config(folder, "alice", link={"connect": "localhost:99999"})
+    assert "is not an address" in said(look_at_party(alice), "link")
+
+
+def test_an_address_of_another_machine_cannot_be_opened(bob):
+    # 192.0.2.0/24 is for documentation: no machine has it.
+    write_config(bob.parent, "bob", link={"listen": "192.0.2.7:7443"})
+    assert "cannot be opened" in said(look_at_party(bob), "link")
+
+
+def test_a_state_folder_that_is_a_file_is_in_use_or_has_a_damaged_key(bob):
+    folder = bob.parent
+    state = folder / "bob-state"
+    state.write_text("a file")
+    assert "cannot be written" in said(look_at_party(bob), "state")
+    state.unlink()
+    state.mkdir()
+    (state / "lock").touch()
+    with (state / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert "at work" in said(look_at_party(bob), "state", Level.WARNING)
+    assert all(each.level is Level.OK for each in look_at_party(bob) if each.area == "state")
+    (folder / "bob.state.key").write_text("short")
+    text = said(look_at_party(bob), "state")
+    assert "64 hexadecimal digits" in text
+    assert "short" not in text
+
+
+def test_an_output_in_a_folder_that_is_not_there(bob):
+    write_config(bob.parent, "bob", output={"model": "no/where.json"})
+    assert "cannot be written" in said(look_at_party(bob), "output")
+
+
+def test_the_packages_are_those_of_the_project():
+    with (ROOT / "pyproject.toml").open("rb") as stream:
+        project = tomllib.load(stream)["project"]
+    declared = dict(each.split(">=") for each in project["dependencies"])
+    assert dict(packages.NEEDED) == declared
+    oldest = tuple(int(part) for part in project["requires-python"].removeprefix(">=").split("."))
+    assert oldest == packages.OLDEST_PYTHON
+    tested = [
+        tuple(map(int, each.split("::")[-1].split(".")))
+        for each in project["classifiers"]
+        if re.search(r":: 3\.\d+$", each)
+    ]
+    assert tuple(tested) == packages.TESTED_PYTHONS
+
+
+def test_packages_that_are_absent_old_or_do_not_load(tmp_path, monkeypatch):
+    """Three packages as an installer would leave them, in a folder of their own."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, version, code in (("oldwheel", "1.2", ""), ("badwheel", "3.0", "raise OSError(1)")):
+        (tmp_path / f"{name}.py").write_text(code)
+        info = tmp_path / f"{name}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    needed = {"oldwheel": "1.10", "badwheel": "1", "nowheel": "2", "numpy": "2.0"}
+    findings = packages.look_at_packages(needed)
+    text = said(findings, "packages")
+    assert "oldwheel 1.2 is older than 1.10" in text
+    assert "badwheel 3.0 does not load: OSError" in text
+    assert "nowheel is not installed" in text
+    assert "1 of 4 load" in said(findings, "packages", Level.OK)
+
+
+@pytest.mark.parametrize(
+    ("version", "level"), [((3, 10, 9), "problem"), ((3, 12, 0), "ok"), ((3, 99, 0), "warning")]
+)
+def test_pythons(version, level):
+    assert packages.look_at_python(version).level == level
+
+
+@pytest.mark.parametrize(
+    ("system", "name", "level"),
+    [
+        ("darwin", "arm64", "warning"),
+        ("linux", "aarch64", "warning"),
+        ("win32", "AMD64", "problem"),
+    ],
+)
+def test_platforms_that_are_not_tested_are_called_that(system, name, level):
+    finding = machine.look_at_platform(system, name)
+    assert finding.level == level
+    assert "tested" in finding.what + finding.way_out
+
+
+def test_a_processor_without_instructions_and_one_that_is_not_known():
+    assert "avx2 (linear algebra)" in machine.look_at_processor("flags : aes sse", 1).what
+    assert machine.look_at_processor("", 1).what.startswith("1 core;")
+
+
+def test_little_memory_and_a_coarse_clock():
+    little = machine.look_at_memory("MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
+    assert little.level is Level.WARNING
+    now = datetime.now(UTC)
+    assert machine.look_at_clock(now, 0.015).level is Level.WARNING
+
+
+class WrongKey:
+    """A key under which every product is one too large."""
+
+    def __init__(self, right: Any) -> None:
+        self._right = right
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._right, name)
+
+    def unmask(self, *arguments: Any) -> Any:
+        return self._right.unmask(*arguments) + np.int64(1)
+
+
+class WrongScheme(ClearScheme):
+    def read_public(self, *arguments: Any) -> Any:
+        return WrongKey(super().read_public(*arguments))
+
+
+class DeadScheme(ClearScheme):
+    def generate(self, *arguments: Any) -> Any:
+        raise RuntimeError("no such library")
+
+
+def test_schemes_that_compute_wrongly_or_not_at_all_are_found():
+    assert "is not the product" in look_at_scheme(WrongScheme()).what
+    assert "RuntimeError" in look_at_scheme(DeadScheme()).what
+    assert {each.level for each in look_at_schemes()} == {Level.OK}
+
+
+def test_datasets_found_altered_and_looked_for_in_vain(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "nowhere"))
+    assert "TACIT_DATA names" in said(datasets.look_at_datasets(), "datasets", Level.WARNING)
+    (tmp_path / "adult.csv").write_text("age,income\n31,0\n")
+    monkeypatch.setenv("TACIT_DATA", str(tmp_path))
+    assert "not census-income" in said(datasets.look_at_datasets(), "datasets")
+
+
+def test_datasets_that_are_here_are_named_with_their_place(monkeypatch):
+    where = os.environ.get("TACIT_DATA", "")
+    if not (Path(where) / "adult.csv.gz").is_file():
+        pytest.skip("census-income is not here: set TACIT_DATA to the directory of adult.csv.gz")
+    text = said(datasets.look_at_datasets(), "datasets", Level.OK)
+    assert f"census-income: {where}" in text

@@ -1,0 +1,406 @@
+"""The scikit-learn face: its checks, its model against oracles, its words."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import (
+    check_class_weight_classifiers,
+    check_classifiers_classes,
+    check_estimator,
+    check_estimators_pickle,
+    check_fit_idempotent,
+    parametrize_with_checks,
+)
+
+import tacit
+from tacit.__main__ import run
+from tacit.errors import ColumnError, ConfigError, DataError
+from tacit.estimator import VerticalLogisticRegression
+from tacit.numerics.logistic import Penalty
+from tacit.numerics.schedule import LearningRate
+from tacit.numerics.sgd import train_centralised
+from tacit.protocol.events import Progress
+from tacit.simulation.run import simulate
+
+# Small steps: some checks have columns with a spread of 20 and more.
+QUICK = VerticalLogisticRegression(scheme="clear", learning_rate=0.01)
+
+
+@parametrize_with_checks(
+    [QUICK, clone(QUICK).set_params(alice_columns="half", mechanism="none")],
+    expected_failed_checks=lambda estimator: {
+        "check_class_weight_classifiers": "ten epochs are too few for it; the next test has more"
+    },
+)
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+def test_the_check_of_class_weights_given_the_epochs_that_it_needs():
+    estimator = clone(QUICK).set_params(epochs=1000)
+    check_class_weight_classifiers("VerticalLogisticRegression", estimator)
+
+
+@pytest.mark.parametrize(
+    "check", [check_fit_idempotent, check_classifiers_classes, check_estimators_pickle]
+)
+def test_some_checks_with_the_default_scheme(check):
+    check("VerticalLogisticRegression", VerticalLogisticRegression(learning_rate=0.01, epochs=2))
+
+
+@pytest.mark.slow
+def test_all_checks_with_the_default_scheme_and_enough_epochs():
+    estimator = VerticalLogisticRegression(learning_rate=0.01, batch_size=256)
+    few = {"check_class_weight_classifiers": "ten epochs are too few; shown with a quick scheme"}
+    # The one that looks for an array library which is not here is skipped.
+    done = check_estimator(estimator, on_skip=None, expected_failed_checks=few)
+    assert {each["status"] for each in done} <= {"passed", "skipped", "xfail"}
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def centralised(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
+    """The model that one trainer with all columns makes of the same batches."""
+    labels, batches = (y == model.classes_[1]).astype(np.int8), []
+
+    def note(event):
+        if isinstance(event, Progress):
+            batches.append(event.rows)
+
+    simulate(model._settings(labels), model._raw(X, labels), observe=note)
+    features = np.column_stack([X, np.ones(len(X))])
+    rate, penalty = LearningRate(model.learning_rate), Penalty(model.l1, model.l2)
+    return train_centralised(features, labels, batches, rate, penalty, 1, weights)
+
+
+@pytest.mark.parametrize(
+    ("options", "apart"),
+    [
+        ({"mechanism": "none"}, 1e-3),
+        ({"mechanism": "none", "alice_columns": 7, "l1": 0.001}, 1e-3),
+        ({"mechanism": "sealed", "alice_columns": "half", "l2": 0.01}, 2e-3),
+        ({"mechanism": "sealed", "scheme": "bfv", "epochs": 1}, 2e-3),
+    ],
+)
+def test_the_weights_are_those_of_a_centralised_training(cancer, options, apart):
+    X, y = cancer
+    model = VerticalLogisticRegression(**{"scheme": "clear", "random_state": 3, **options})
+    model.fit(X, y)
+    expected = centralised(model, X, y)
+    np.testing.assert_allclose(model.coef_[0], expected[:-1], atol=apart)
+    np.testing.assert_allclose(model.intercept_, expected[-1:], atol=apart)
+    assert model.record_["max_weight_difference"] < apart
+
+
+@pytest.mark.parametrize("weights", [None, {0: 1.0, 1: 4.0}, {0: 2.0}])
+@pytest.mark.parametrize("mechanism", ["none", "sealed"])
+def test_the_minimum_is_the_one_that_scikit_learn_finds(mechanism, weights):
+    """Full batches and many steps; the largest weight is 1, as the class divides it."""
+    X, y = make_classification(200, 4, random_state=5)
+    X = StandardScaler().fit_transform(X)
+    model = VerticalLogisticRegression(
+        mechanism=mechanism,
+        scheme="clear",
+        batch_size=200,
+        epochs=150,
+        learning_rate=2.0,
+        l2=0.02,
+        class_weight=weights,
+        random_state=1,
+    ).fit(X, y)
+    largest = max((weights or {0: 1.0}).values())
+    relative = {each: (weights or {}).get(each, 1.0) / largest for each in (0, 1)}
+    oracle = LogisticRegression(C=1 / (200 * 0.02), class_weight=relative, tol=1e-8).fit(X, y)
+    # sealed rounds its features to some nine digits here.
+    apart = 1e-4 if mechanism == "none" else 5e-3
+    np.testing.assert_allclose(model.coef_, oracle.coef_, atol=apart)
+    np.testing.assert_allclose(model.intercept_, oracle.intercept_, atol=apart)
+
+
+@pytest.mark.parametrize("mechanism", ["none", "sealed", "hybrid"])
+def test_class_weights_give_the_weighted_centralised_model(cancer, mechanism):
+    X, y = cancer
+    options: dict[str, Any] = (
+        {"l_rr": 60, "batch_size": 16, "epochs": 3} if mechanism == "hybrid" else {}
+    )
+    model = VerticalLogisticRegression(
+        mechanism=mechanism, scheme="clear", random_state=2, class_weight={0: 6, 1: 2}, **options
+    ).fit(X, y)
+    assert model.record_["class_weight"] == [1.0, pytest.approx(1 / 3)]
+    expected = centralised(model, X, y, (1.0, 1 / 3))
+    np.testing.assert_allclose(model.coef_[0], expected[:-1], atol=3e-3)
+    assert model.record_["max_weight_difference"] < 3e-3
+    plain = clone(model).set_params(class_weight=None).fit(X, y)
+    assert np.abs(plain.coef_ - model.coef_).max() > 0.02
+
+
+def test_balanced_weights_are_those_of_scikit_learn_where_nothing_is_claimed(cancer):
+    X, y = cancer
+    balanced, manual = (
+        VerticalLogisticRegression(
+            mechanism="none", scheme="clear", random_state=2, class_weight=weights
+        ).fit(X, y)
+        for weights in ("balanced", {0: 1 / np.sum(y == 0), 1: 1 / np.sum(y == 1)})
+    )
+    np.testing.assert_allclose(balanced.coef_, manual.coef_, atol=1e-9)
+
+
+def test_the_attacks_know_the_weights(cancer):
+    """With other residues than Bob's the exact attacks would find nothing certain."""
+    X, y = cancer
+    model = VerticalLogisticRegression(
+        mechanism="none",
+        scheme="clear",
+        fit_intercept=False,
+        epochs=2,
+        random_state=1,
+        class_weight={0: 1, 1: 0.25},
+    ).fit(X, y)
+    found = {each["name"]: each for each in model.audit(X, y, canary=False)["attacks"]}
+    assert found["known-scores"]["accuracy"] == 1.0
+    assert found["known-scores"]["decided_correct"] == 1.0
+
+
+@pytest.mark.parametrize("mechanism", ["add", "mult", "label-rr"])
+@pytest.mark.parametrize("weights", [{0: 1, 1: 2}, "balanced"])
+def test_class_weights_are_refused_where_a_guarantee_does_not_know_them(mechanism, weights):
+    model = VerticalLogisticRegression(mechanism=mechanism, epsilon=1.0, class_weight=weights)
+    with pytest.raises(ConfigError, match=mechanism) as raised:
+        model.fit(*make_classification(40, random_state=1))
+    assert "class" in raised.value.where
+
+
+def test_weights_from_labels_are_refused_where_the_ledger_says_that_nothing_is_told():
+    model = VerticalLogisticRegression(class_weight="balanced")
+    with pytest.raises(ConfigError, match="ratio of the classes"):
+        model.fit(*make_classification(40, random_state=1))
+
+
+@pytest.mark.parametrize("weights", ["even", {0: -1, 1: 1}, {0: 0, 1: 0}, {0: np.inf, 1: 1}, 3])
+def test_impossible_class_weights_are_named(weights):
+    model = VerticalLogisticRegression(mechanism="none", class_weight=weights)
+    with pytest.raises(ConfigError, match=r"class.weight"):
+        model.fit(*make_classification(40, random_state=1))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frames_keep_their_names_and_alices_columns_may_be_named(make):
+    X, y = make_classification(80, 4, random_state=2)
+    names = ["age", "income", "balance", "years"]
+    frame = make(dict(zip(names, X.T, strict=True)))
+    model = VerticalLogisticRegression(
+        alice_columns=["years", "income"], mechanism="none", scheme="clear", random_state=1
+    ).fit(frame, y)
+    assert model.feature_names_in_.tolist() == names
+    assert (model.record_["alice_columns"], model.record_["bob_columns"]) == (2, 2)
+    bare = clone(model).set_params(alice_columns=["x1", "x3"]).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, bare.coef_)
+    np.testing.assert_array_equal(model.predict(frame), bare.predict(X))
+    with pytest.raises(ColumnError, match="there is no column 'sex'"):
+        clone(model).set_params(alice_columns=["sex"]).fit(frame, y)
+
+
+def test_who_has_which_column_does_not_change_the_order_of_the_weights(cancer):
+    X, y = cancer
+    models = [
+        VerticalLogisticRegression(
+            alice_columns=columns, mechanism="none", scheme="clear", random_state=4
+        ).fit(X, y)
+        for columns in ("all", "half", 3, ["x29", "x0"], np.array(["x5"]))
+    ]
+    for model in models[1:]:
+        np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), (-1, 1), (False, True), (2.0, 7.0)])
+def test_labels_may_be_any_two_values(classes):
+    X, y = make_classification(80, random_state=2)
+    model = VerticalLogisticRegression(mechanism="none", scheme="clear", random_state=1)
+    told = np.array(classes)[y]
+    model.fit(X, told)
+    assert model.classes_.tolist() == list(classes)
+    assert set(model.predict(X)) <= set(told)
+    assert model.score(X, told) > 0.8
+    np.testing.assert_array_equal(model.coef_, clone(model).fit(X, y).coef_)
+
+
+@pytest.mark.parametrize("columns", [0, 21, "x99", [], "", 1.5])
+def test_bad_columns_of_alices_are_named(columns):
+    X, y = make_classification(40, 20, random_state=1)
+    with pytest.raises(DataError if columns != 1.5 else ConfigError):
+        VerticalLogisticRegression(alice_columns=columns).fit(X, y)
+
+
+def test_wrong_rows_and_labels_are_named():
+    X, y = make_classification(60, random_state=1)
+    model = VerticalLogisticRegression(scheme="clear")
+    with pytest.raises(ValueError, match="Only binary classification"):
+        model.fit(X, np.arange(60) % 3)
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(X, np.zeros(60))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(np.arange(60)[:, None] == 7, np.nan, X), y)
+    with pytest.raises(TypeError, match="sample_weight is not supported"):
+        model.fit(X, y, sample_weight=np.ones(60))
+    with pytest.raises(TypeError, match="not groups"):
+        model.fit(X, y, groups=y)
+    with pytest.raises(NotFittedError):
+        clone(model).audit(X, y)
+    with pytest.raises(ConfigError, match="unknown mechanism seeled"):
+        VerticalLogisticRegression(mechanism="seeled").fit(X, y)
+    with pytest.raises(ConfigError, match="epochs"):
+        VerticalLogisticRegression(epochs=0).fit(X, y)
+
+
+def test_columns_as_they_come_may_be_too_large_for_sealed_and_that_is_said(cancer):
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="Scale the columns"):
+        VerticalLogisticRegression(scheme="clear", random_state=1).fit(X, y)
+
+
+def test_a_column_that_does_not_vary_is_left_as_it_is():
+    X, y = make_classification(60, 3, n_informative=2, n_redundant=0, random_state=1)
+    X[:, 2] = 1.0
+    model = VerticalLogisticRegression(
+        mechanism="none", scheme="clear", fit_intercept=False, random_state=1
+    ).fit(X, y)
+    assert model.coef_[0, 2] != 0
+    assert model.intercept_.tolist() == [0.0]
+
+
+def test_pipelines_searches_and_clones(cancer):
+    X, y = load_breast_cancer(return_X_y=True)
+    pipeline = make_pipeline(
+        StandardScaler(),
+        VerticalLogisticRegression(
+            mechanism="label-rr", over="sealed", scheme="clear", epochs=3, random_state=1
+        ),
+    )
+    name = "verticallogisticregression__epsilon"
+    scores = {
+        epsilon: cross_val_score(clone(pipeline).set_params(**{name: epsilon}), X, y, cv=3).mean()
+        for epsilon in (0.1, 5.0)
+    }
+    # A label at epsilon 0.1 is nearly a coin.
+    assert scores[5.0] > 0.9
+    assert scores[5.0] > scores[0.1]
+    search = GridSearchCV(pipeline, {name: np.array([0.1, 5.0])}, cv=3).fit(X, y)
+    assert search.best_params_ == {name: 5.0}
+    model = search.best_estimator_[-1]
+    assert model.ledger_["label_epsilon_total"] == 5.0
+
+
+def test_a_seed_repeats_and_none_draws_one_that_repeats_too(cancer):
+    X, y = cancer
+    model = VerticalLogisticRegression(mechanism="add", epsilon=1.0, epochs=1)
+    first, second = clone(model).fit(X, y), clone(model).fit(X, y)
+    assert np.abs(first.coef_ - second.coef_).max() > 0
+    again = clone(model).set_params(random_state=first.seed_).fit(X, y)
+    np.testing.assert_array_equal(again.coef_, first.coef_)
+    assert first.audit(X, y, canary=False)["seed"] == first.seed_
+
+
+def test_nothing_of_the_rows_or_labels_is_kept(cancer):
+    X, y = cancer
+    model = VerticalLogisticRegression(mechanism="none", scheme="clear", random_state=1).fit(X, y)
+    # 569 rows of 30 columns take 136,560 bytes.
+    assert len(pickle.dumps(model)) < 20_000
+    assert all(np.shape(each)[:1] != (len(y),) for each in vars(model).values())
+
+
+def test_an_audit_of_the_unprotected_run_recovers_the_labels(cancer):
+    X, y = cancer
+    model = VerticalLogisticRegression(
+        mechanism="none", scheme="clear", batch_size=16, epochs=3, random_state=1
+    ).fit(X, y)
+    record = model.audit(X, y)
+    found = {each["name"]: each["accuracy"] for each in record["attacks"]}
+    assert found["exact-solve"] == 1.0
+    assert record["verdict"].startswith("exact-solve tells Alice 100.00 % of 569 labels")
+    assert record["canary"]["attacks"][0]["accuracy"] == 1.0
+    assert record["ledger"] == model.ledger_
+    assert (record["rows_train"], record["rows_test"]) == (569, 0)
+    assert any("no row was held out" in note for note in record["notes"])
+
+
+def test_an_audit_of_a_sealed_run_finds_nothing_and_claims_no_more(cancer):
+    X, y = cancer
+    model = VerticalLogisticRegression(epochs=1, random_state=1).fit(X, y)
+    record = model.audit(X, y)
+    assert record["verdict"].startswith("No attack of ours")
+    assert "not a proof of safety" in record["verdict"]
+    assert record["encrypted"]
+    assert record["ledger"]["label_epsilon_total"] == 0.0
+
+
+def test_the_record_of_an_audit_is_that_of_the_command(cancer, capsys):
+    options = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
+    assert run(["audit", *options.split(), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    X, y = cancer
+    model = VerticalLogisticRegression(
+        mechanism="none", scheme="clear", random_state=1, epochs=1
+    ).fit(X, y)
+    record = model.audit(X, y)
+    assert list(record) == list(printed)
+    assert list(model.ledger_) == list(printed["ledger"])
+    assert json.loads(json.dumps(record)) == record
+
+
+def test_an_audit_with_other_rows_or_labels_is_refused(cancer):
+    X, y = cancer
+    model = VerticalLogisticRegression(
+        mechanism="none", scheme="clear", epochs=1, random_state=1
+    ).fit(X, y)
+    with pytest.raises(DataError, match="not those of the fit"):
+        model.audit(X, y[::-1], canary=False)
+    with pytest.raises(ValueError, match="not one of the two classes"):
+        model.audit(X, y + 5)
+    with pytest.raises(ValueError, match="569 rows and 3 labels"):
+        model.audit(X, y[:3])
+
+
+def test_the_page_in_a_notebook_says_what_is_protected(cancer):
+    X, y = cancer
+    model = VerticalLogisticRegression(mechanism="none", scheme="clear", random_state=1)
+    assert "tacit-protection" not in model._repr_html_()
+    page = model.fit(X, y)._repr_html_()
+    assert page == model._repr_mimebundle_()["text/html"] or "tacit-protection" in page
+    assert "epsilon is infinite" in page
+    assert "nothing was encrypted" in page
+    assert "safe" not in page.split("tacit-protection")[1]
+
+
+def test_what_a_page_shows_is_escaped():
+    X, y = make_classification(40, random_state=1)
+    model = VerticalLogisticRegression(mechanism="none", scheme="clear").fit(X, y)
+    model.record_["ledger"]["assumption"] = "<script>"
+    assert "<script>" not in model._protection_html()
+
+
+def test_importing_tacit_does_not_load_scikit_learn():
+    program = "import sys, tacit; assert 'sklearn' not in sys.modules; tacit.train; sys.exit(7)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7
+    assert tacit.VerticalLogisticRegression is VerticalLogisticRegression
+    with pytest.raises(AttributeError, match="no attribute 'HorizontalRegression'"):
+        tacit.HorizontalRegression  # noqa: B018
