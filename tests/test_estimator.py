@@ -65,7 +65,7 @@ def test_some_checks_with_the_default_scheme(check):
 
 
 @pytest.mark.slow
-def test_all_checks_with_the_default_scheme_and_enough_epochs():
+def test_all_checks_with_the_default_scheme():
     estimator = VerticalLogisticRegression(learning_rate=0.01, batch_size=256)
     few = {"check_class_weight_classifiers": "ten epochs are too few; shown with a quick scheme"}
     # The one that looks for an array library which is not here is skipped.
@@ -140,13 +140,17 @@ def test_the_minimum_is_the_one_that_scikit_learn_finds(mechanism, weights):
 @pytest.mark.parametrize("mechanism", ["none", "sealed", "hybrid"])
 def test_class_weights_give_the_weighted_centralised_model(cancer, mechanism):
     X, y = cancer
-    options: dict[str, Any] = (
-        {"l_rr": 60, "batch_size": 16, "epochs": 3} if mechanism == "hybrid" else {}
-    )
+    options: dict[str, Any] = {"epochs": 3}
+    if mechanism == "hybrid":
+        options |= {"l_rr": 60, "batch_size": 16}
     model = VerticalLogisticRegression(
         mechanism=mechanism, scheme="clear", random_state=2, class_weight={0: 6, 1: 2}, **options
     ).fit(X, y)
     assert model.record_["class_weight"] == [1.0, pytest.approx(1 / 3)]
+    assert (
+        "a row of label 0 counts 1, one of label 1 0.333333; both parties know it"
+        in (model.record_["notes"])
+    )
     expected = centralised(model, X, y, (1.0, 1 / 3))
     np.testing.assert_allclose(model.coef_[0], expected[:-1], atol=3e-3)
     assert model.record_["max_weight_difference"] < 3e-3

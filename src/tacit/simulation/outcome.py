@@ -157,6 +157,7 @@ class Outcome:
             "notes": [
                 *self.data.notes,
                 *unused(self.settings),
+                *_weighing(agreement),
                 *_worth(agreement),
                 *self._unhidden(),
             ],
@@ -168,6 +169,13 @@ class Outcome:
             return ()
         name = self.terms.scheme.name
         return (f"the ledger is that of a scheme that encrypts: {name} hides nothing",)
+
+
+def _weighing(agreement: Agreement) -> list[str]:
+    if agreement.class_weight is None:
+        return []
+    zero, one = agreement.class_weight
+    return [f"a row of label 0 counts {zero:g}, one of label 1 {one:g}; both parties know it"]
 
 
 def _worth(agreement: Agreement) -> list[str]:
