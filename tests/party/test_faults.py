@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import stat
 import struct
@@ -170,7 +171,6 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_t
 
 def test_the_page_names_every_figure_and_every_event(folder):
     import json
-    import re
 
     for role in ("alice", "bob"):
         write_config(folder, role, agreement={**MECHANISMS["add"], "evaluate": "epoch"})
@@ -208,7 +208,5 @@ def test_the_page_has_the_versions_of_today():
         ("model file", model.VERSION),
         ("transcript", transcript.VERSION),
     ):
-        (row,) = [
-            line for line in PAGE.splitlines() if line.startswith(f"| {what}") and "| 1 |" in line
-        ]
+        (row,) = [line for line in PAGE.splitlines() if re.match(rf"\| {what}[^|]*\| \d+ \|", line)]
         assert f"| {version} |" in row

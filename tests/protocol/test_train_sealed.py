@@ -551,6 +551,7 @@ def test_alice_refuses_a_share_of_another_length():
 
 GOING_ON: dict[str, tuple[str, dict[str, Any]]] = {
     "clear": ("clear", {"l2": 0.05, "dither": 0.01}),
+    "short-batches": ("clear", {"batch_size": 5, "minimum_batch": 2}),
     "bfv": ("bfv", {"epochs": 1}),
     "paillier": ("paillier", {"epochs": 1}),
     "fresh-keys": ("paillier", {"epochs": 1, "fresh_keys": True}),
@@ -604,9 +605,12 @@ def test_from_every_boundary_the_shares_are_the_same_to_the_last_bit(name):
 
 
 def test_a_state_shows_no_share():
-    state = TrainingState(1, np.empty(0), share=np.array([123456789]))
+    share, ahead = np.array([123456789]), np.array([987654321, -5])
+    state = TrainingState(1, np.empty(0), share=share, ahead=ahead)
     assert "123456789" not in repr(state)
-    assert TrainingState.of_bytes(state.to_bytes()).share.tolist() == [123456789]
+    assert "987654321" not in repr(state)
+    again = TrainingState.of_bytes(state.to_bytes())
+    assert (again.share.tolist(), again.ahead.tolist()) == ([123456789], [987654321, -5])
 
 
 # --- held-out rows and prediction ---------------------------------------------------------------

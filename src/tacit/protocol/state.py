@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import FloatArray, IntArray
-from tacit.errors import LocalProtocolError
+from tacit.errors import StateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class TrainingState:
         ([0.1, -2.0], 3, b'k')
 
         Raises:
-            LocalProtocolError: The bytes are not a state.
+            StateError: The bytes are not a state, or one of another version.
         """
         try:
             found: dict[str, Any] = json.loads(data)
@@ -102,7 +102,11 @@ class TrainingState:
                 ahead=_integers(found["ahead"]),
             )
         except (KeyError, TypeError, ValueError):
-            raise LocalProtocolError("these bytes are not the state of a training") from None
+            raise StateError(
+                "these bytes are not the state of a training, or of another version's",
+                hint="finish with the version that began it, or begin anew on both sides with "
+                "--fresh",
+            ) from None
 
 
 def _hex(values: FloatArray) -> str:
