@@ -156,7 +156,7 @@ class BfvPublicKey:
     def _check_mask(self, mask: Mask, rows: int) -> None:
         if len(mask.values) != rows:
             raise CryptoError(f"{len(mask.values)} masks for {rows} entries")
-        if not all(0 <= value < self.modulus for value in mask.values):
+        if rows and not (min(mask.values) >= 0 and max(mask.values) < self.modulus):
             raise CryptoError("a mask is not of this key's range")
 
     def _cover_all(self, mask: Mask, layout: Layout) -> list[Any]:
