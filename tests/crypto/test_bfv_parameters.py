@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import comb, log2, pi, prod
 
+import numpy as np
 import pytest
 
 from tacit.crypto.base import Capacity
@@ -172,6 +173,19 @@ def test_the_noise_is_bounded_for_all_pieces(rows, length):
     chosen = parameters_for(capacity)
     assert chosen.noise(capacity, pieces) >= bound_on_noise(capacity, pieces)
     assert chosen.leak_bits(capacity, rows, pieces) < chosen.leak_bits(capacity, rows, 1) + 1e-9
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(4, True), (400, False)])
+def test_a_matrix_whose_answer_would_tell_too_much_of_it_is_refused(rows, fits):
+    """The bound is that of the answer as it is laid out: here 2^-41 and 2^-34."""
+    capacity = Capacity(0, 56, 4)
+    public = BfvScheme().generate(128, capacity, SystemEntropy()).public
+    matrix = np.ones((rows, 4), dtype=np.int64)
+    if fits:
+        assert public.prepare(matrix).rows == rows
+    else:
+        with pytest.raises(CryptoError, match=r"hide its matrix to within 2\^-34 only"):
+            public.prepare(matrix)
 
 
 def test_twelve_deviations_are_beyond_2_to_the_minus_100():

@@ -13,7 +13,7 @@ from tacit.crypto.bfv.keys import BfvScheme
 from tacit.crypto.clear import ClearScheme
 from tacit.crypto.paillier import PaillierScheme
 from tacit.data.tables import FeatureTable
-from tacit.errors import LocalProtocolError
+from tacit.errors import StateError
 from tacit.numerics.metrics import evaluate
 from tacit.privacy.ledger import Ledger
 from tacit.privacy.registry import mechanism as mechanism_of
@@ -92,7 +92,7 @@ def test_a_state_shows_no_secret():
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"iteration": 0}'])
 def test_bytes_that_are_no_state_are_refused(data):
-    with pytest.raises(LocalProtocolError, match="not the state of a training"):
+    with pytest.raises(StateError, match="not the state of a training"):
         TrainingState.of_bytes(data)
 
 

@@ -203,6 +203,9 @@ class WitnessScheme:
     def __init__(self) -> None:
         self.matrices: list[IntArray | FloatArray] = []
 
+    def effort(self, rows: int, length: int) -> int:
+        return ClearScheme().effort(rows, length)
+
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
         return ClearScheme().generate(bits, capacity, entropy)
 

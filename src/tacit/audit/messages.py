@@ -51,7 +51,7 @@ _PLAIN: dict[type[Message], str] = {
 _ENCRYPTED: dict[type[Message], str] = {
     EncryptedResidues: "every residue",
     SealedWeights: "Bob's share of her weights, and with hers the weights",
-    SealedResidues: "every residue",
+    SealedResidues: "every residue, and Bob's share of her weights",
 }
 
 

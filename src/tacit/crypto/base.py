@@ -316,6 +316,10 @@ class Scheme(Protocol):
         """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
         ...
 
+    def effort(self, rows: int, length: int) -> int:
+        """How much work one product of this shape is, beside others of the same scheme."""
+        ...
+
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
         """A fresh key pair.
 

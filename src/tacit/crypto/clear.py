@@ -18,6 +18,7 @@ import numpy as np
 
 from tacit.arrays import FloatArray, IntArray, WordArray
 from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
+from tacit.crypto.bfv.layout import Layout
 from tacit.errors import CryptoError
 from tacit.rng import Entropy
 
@@ -171,6 +172,11 @@ class ClearScheme:
     name: ClassVar[str] = "clear"
     protects: ClassVar[bool] = False
     key_bits: ClassVar[tuple[int, ...]] = (0,)
+
+    def effort(self, rows: int, length: int) -> int:
+        """That of the default scheme, for whose conversation this one stands."""
+        layout = Layout.of(rows, length)
+        return layout.pieces + layout.answers
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> ClearSecretKey:
         """The owner of no key.

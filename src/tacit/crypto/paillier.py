@@ -338,6 +338,10 @@ class PaillierScheme:
         """True unless a size is accepted that is for tests only."""
         return min(self.key_bits) >= min(OFFERED_BITS)
 
+    def effort(self, rows: int, length: int) -> int:
+        """The multiplications of the product: powers take the time."""
+        return rows * length
+
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
         """A fresh key pair.
 

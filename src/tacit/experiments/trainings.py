@@ -97,6 +97,10 @@ class _TimedScheme:
         self._inner = inner
         self.name, self.protects, self.key_bits = inner.name, inner.protects, inner.key_bits
 
+    def effort(self, rows: int, length: int) -> int:
+        """The scheme's own."""
+        return self._inner.effort(rows, length)
+
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
         """A key on the clock; making it is not."""
         return _TimedKey(self._inner.generate(bits, capacity, entropy), self.clock)

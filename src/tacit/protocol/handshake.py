@@ -15,7 +15,7 @@ from tacit.errors import AgreementError, RemoteProtocolError
 from tacit.protocol.messages import Hello, Role
 from tacit.protocol.steps import Program, receive, send
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 MAX_MAGNITUDE_BITS = 40
 MAX_COLUMNS = 1 << 20
 

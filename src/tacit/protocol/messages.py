@@ -222,7 +222,10 @@ class SealedScores(Message):
 
 @dataclass(frozen=True, slots=True)
 class SealedResidues(Message):
-    """The batch's residues, times the step and divided by the rows, under Bob's key."""
+    """The batch's residues, times the step and divided by the rows, under Bob's key.
+
+    Where scores come ahead, 2^h times the same and Bob's share of Alice's weights stand after them.
+    """
 
     code = 18
     senders = ("bob",)
@@ -233,7 +236,10 @@ class SealedResidues(Message):
 
 @dataclass(frozen=True, slots=True)
 class SealedGradient(Message):
-    """``X_A^T r' + xi`` under Bob's key: he keeps what he decrypts, as his share of the step."""
+    """``X_A^T r' + xi`` under Bob's key: he keeps what he decrypts, as his share of the step.
+
+    Where scores come ahead, those of the next batch stand after it.
+    """
 
     code = 19
     senders = ("alice",)

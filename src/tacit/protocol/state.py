@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.arrays import FloatArray, IntArray
-from tacit.errors import LocalProtocolError
+from tacit.errors import StateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ class TrainingState:
         magnitude_bits: The size of the values that the key is made for.
         losses: The held-out losses so far, as Bob has them.
         share: This party's share of Alice's weights, where they are shared.
+        ahead: Alice's part of the next batch's scores, where Bob has it already.
     """
 
     iteration: int
@@ -40,6 +41,7 @@ class TrainingState:
     magnitude_bits: int = 0
     losses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     share: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    ahead: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
     def at(
         self,
@@ -47,11 +49,17 @@ class TrainingState:
         weights: FloatArray,
         losses: FloatArray | None = None,
         share: IntArray | None = None,
+        ahead: IntArray | None = None,
     ) -> TrainingState:
         """The same training, further on."""
-        known = self.losses if losses is None else losses
-        held = self.share if share is None else share
-        return replace(self, iteration=iteration, weights=weights, losses=known, share=held)
+        return replace(
+            self,
+            iteration=iteration,
+            weights=weights,
+            losses=self.losses if losses is None else losses,
+            share=self.share if share is None else share,
+            ahead=self.ahead if ahead is None else ahead,
+        )
 
     def to_bytes(self) -> bytes:
         """The state for a file; whoever reads it can go on, and read what was encrypted."""
@@ -64,6 +72,7 @@ class TrainingState:
             "magnitude_bits": self.magnitude_bits,
             "losses": _hex(self.losses),
             "share": self.share.astype("<i8").tobytes().hex(),
+            "ahead": self.ahead.astype("<i8").tobytes().hex(),
         }
         return json.dumps(values).encode()
 
@@ -77,7 +86,7 @@ class TrainingState:
         ([0.1, -2.0], 3, b'k')
 
         Raises:
-            LocalProtocolError: The bytes are not a state.
+            StateError: The bytes are not a state, or one of another version.
         """
         try:
             found: dict[str, Any] = json.loads(data)
@@ -90,9 +99,14 @@ class TrainingState:
                 magnitude_bits=int(found["magnitude_bits"]),
                 losses=_floats(found["losses"]),
                 share=_integers(found["share"]),
+                ahead=_integers(found["ahead"]),
             )
         except (KeyError, TypeError, ValueError):
-            raise LocalProtocolError("these bytes are not the state of a training") from None
+            raise StateError(
+                "these bytes are not the state of a training, or of another version's",
+                hint="finish with the version that began it, or begin anew on both sides with "
+                "--fresh",
+            ) from None
 
 
 def _hex(values: FloatArray) -> str:

@@ -15,6 +15,7 @@ from tacit.data.tables import FeatureTable
 from tacit.numerics.fixedpoint import magnitude_bits
 from tacit.privacy.batch_response import Hybrid
 from tacit.privacy.registry import mechanism
+from tacit.protocol.look_ahead import Turns
 from tacit.protocol.scales import Scales
 from tacit.protocol.terms import Terms
 from tacit.rng import KEY_BYTES, KeyedEntropy
@@ -83,33 +84,34 @@ def forecast(terms: Terms, features: FeatureTable) -> Estimate:
 
 
 def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedEntropy) -> Estimate:
-    """Two products an iteration: scores of the rows, and the step of the columns."""
+    """One product an iteration, or two: scores of the rows, and the step of the columns."""
     agreed, size = terms.agreement, magnitude_bits(features.largest)
     scales = Scales.of(agreed, features.rows, size)
-    ring = scales.ring(size, max(len(features.columns), terms.longest_batch))
-    pair = KeyPair.of(terms.scheme, agreed.key_bits, ring, coins)
+    turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
+    pair = KeyPair.of(terms.scheme, agreed.key_bits, turns.ring, coins)
     rows = scales.feature_grid.rounded(features.values[: agreed.batch_size])
     one = np.ones(1, dtype=np.int64)
+    matrices = [turns.matrix(rows, rows)] if turns.ahead else [rows, rows.T]
     trials = [
-        [pair.trial(matrix, one.repeat(matrix.shape[1]), coins) for matrix in (rows, rows.T)]
+        [pair.trial(matrix, one.repeat(matrix.shape[1]), coins) for matrix in matrices]
         for _ in range(TRIALS)
     ]
     seconds = statistics.median(sum(t.seconds + t.ahead for t in both) for both in trials)
     key = len(pair.public.to_bytes())
-    keys = 2 * iterations if agreed.fresh_keys else 1
+    keys = len(matrices) * iterations if agreed.fresh_keys else 1
     if agreed.fresh_keys:
         start = time.perf_counter()
-        KeyPair.of(terms.scheme, agreed.key_bits, ring, coins)
-        seconds += 2 * (time.perf_counter() - start)
+        KeyPair.of(terms.scheme, agreed.key_bits, turns.ring, coins)
+        seconds += len(matrices) * (time.perf_counter() - start)
     to_alice, to_bob = (
         sum(getattr(trial, name) for trial in trials[0])
         for name in ("bytes_to_alice", "bytes_to_bob")
     )
     return Estimate(
         iterations=iterations,
-        seconds=iterations * (seconds + 2 * OVERHEAD_SECONDS),
-        bytes_to_alice=iterations * (to_alice + 2 * OVERHEAD_BYTES) + keys * key,
-        bytes_to_bob=iterations * (to_bob + 2 * OVERHEAD_BYTES),
+        seconds=iterations * (seconds + len(matrices) * OVERHEAD_SECONDS),
+        bytes_to_alice=iterations * (to_alice + len(matrices) * OVERHEAD_BYTES) + keys * key,
+        bytes_to_bob=iterations * (to_bob + len(matrices) * OVERHEAD_BYTES),
     )
 
 

@@ -68,6 +68,10 @@ class RecallScheme:
         self.protects = scheme.protects
         self.key_bits = scheme.key_bits
 
+    def effort(self, rows: int, length: int) -> int:
+        """The real scheme's: it decides how the parties talked."""
+        return self._scheme.effort(rows, length)
+
     def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
         """The recorded public key."""
         return RecallKey(self._scheme.read_public(data, bits, capacity))

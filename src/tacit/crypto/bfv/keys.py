@@ -119,10 +119,12 @@ class BfvPublicKey:
         """The matrix as polynomials in NTT form, by answer and piece; None where all is zero.
 
         Raises:
-            CryptoError: The matrix does not fit the capacity.
+            CryptoError: The matrix does not fit the capacity, or is so large that its answer would
+                tell more of it than ``LEAST_LEAK_BITS`` allows.
         """
         self.capacity.check_matrix(matrix)
         layout, whole = Layout.of(*matrix.shape), matrix.astype(np.int64, copy=False)
+        self._seal.parameters.check_leak(self.capacity, layout.rows, layout.pieces)
         polynomials = [
             [self._polynomial(layout, whole[rows, terms]) for terms in layout.slices()]
             for rows in layout.groups()
@@ -154,7 +156,7 @@ class BfvPublicKey:
     def _check_mask(self, mask: Mask, rows: int) -> None:
         if len(mask.values) != rows:
             raise CryptoError(f"{len(mask.values)} masks for {rows} entries")
-        if not all(0 <= value < self.modulus for value in mask.values):
+        if rows and not (min(mask.values) >= 0 and max(mask.values) < self.modulus):
             raise CryptoError("a mask is not of this key's range")
 
     def _cover_all(self, mask: Mask, layout: Layout) -> list[Any]:
@@ -406,6 +408,11 @@ class BfvScheme:
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
+
+    def effort(self, rows: int, length: int) -> int:
+        """The ciphertexts in both directions: each takes about the same time."""
+        layout = Layout.of(rows, length)
+        return layout.pieces + layout.answers
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> BfvSecretKey:
         """A fresh key pair; SEAL draws it from the operating system.

@@ -42,7 +42,7 @@ SECURITY_BITS = 128
 # [HomomorphicEncryptionStandard18, table 1, ternary secrets].
 MOST_PRIME_BITS = 218
 LEAST_FAILURE_BITS = 100
-# The customary statistical security parameter; at the sizes of a training it is 70 and more.
+# The customary statistical security parameter; at the sizes of a training it is 68 and more.
 LEAST_LEAK_BITS = 40
 MOST_EXTRA_PIECES = 15
 _TAIL = 12.0
@@ -92,6 +92,20 @@ class BfvParameters:
         74
         """
         return math.log2(_power(self.dropped)) - math.log2(entries * self.noise(capacity, pieces))
+
+    def check_leak(self, capacity: Capacity, entries: int, pieces: int) -> None:
+        """Refuses an answer that would tell too much of the matrix.
+
+        Raises:
+            CryptoError: The distance of ``leak_bits`` is above 2^-LEAST_LEAK_BITS.
+        """
+        found = self.leak_bits(capacity, entries, pieces)
+        if found < LEAST_LEAK_BITS:
+            raise CryptoError(
+                f"an answer of {entries} entries would hide its matrix to within 2^-{found:.0f} "
+                f"only, where 2^-{LEAST_LEAK_BITS} is the least",
+                hint="lower the fixed-point bits, clip the features, or use fewer rows at a time",
+            )
 
     def noise(self, capacity: Capacity, pieces: int = 1) -> float:
         """The bound on E, wrong with probability below 2^-100 per entry."""

@@ -63,10 +63,10 @@ def answer_scores(
     re-randomised, and holds only the coefficients or slots of these rows.
     """
     key = yield from keys.receive()
-    ring, coins = keys.ring, entropy.fork(f"scores {number}")
+    coins = entropy.fork(f"scores {number}")
     matrix = key.prepare(rows)
-    term = ring.centred(ring.product(rows, share) + _dither(dither, scales, len(rows), coins))
-    mask = key.mask_of(term, coins.fork("multiples"))
+    own = own_scores(keys.ring, scales, rows, share, coins, dither)
+    mask = key.mask_of(own, coins.fork("multiples"))
     key.stock(matrix, mask, coins)
     sent = yield from receive(SealedWeights)
     require_turn("SealedWeights", sent.iteration, number)
@@ -75,6 +75,18 @@ def answer_scores(
             f"the peer's share has {sent.weights.length} entries for {len(share)} columns"
         )
     yield from send(SealedScores(number, key.masked_product(matrix, sent.weights, mask, coins)))
+
+
+def own_scores(
+    ring: Wrapping,
+    scales: Scales,
+    rows: FloatArray,
+    share: IntArray,
+    entropy: Entropy,
+    dither: float,
+) -> IntArray:
+    """What Alice's own share adds to the scores of some rows, dither included."""
+    return ring.centred(ring.product(rows, share) + _dither(dither, scales, len(rows), entropy))
 
 
 def _dither(size: float, scales: Scales, count: int, entropy: Entropy) -> IntArray:

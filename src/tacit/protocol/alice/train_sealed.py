@@ -5,18 +5,25 @@
     Alice                                            Bob
                                                 <-   KeyOffer
       the seed of the batches (tacit.protocol.batch_seed)
-      each iteration:
-                                                <-   SealedWeights       <v>
-      SealedScores         <X_A v + X_A u>      ->   z_A; r, exactly
-                                                <-   SealedResidues      <(rate/|B|) r>
+      each iteration, X its rows and X' those of the next:
+                                                     r, exactly; r' = (rate/|B|) r
+                                                <-   SealedResidues      <r', 2^h r', v>
       draws xi
-      SealedGradient       <X_A^T r' + xi>      ->   v += X_A^T r' + xi
+      SealedGradient       <X^T r' + xi,        ->   v += X^T r' + xi
+                            X' (u + v + X^T r')>     the next scores
       u -= xi
+
+The first scores are zero, as the weights are; the last step has no next batch, and is ``<r'>`` and
+``<X^T r' + xi>`` alone. Where looking ahead does not pay (``tacit.protocol.look_ahead``), every
+step is of that kind, and from the second iteration on scores have their own exchange before it::
+
+                                                <-   SealedWeights       <v>
+      SealedScores         <X v + X u>          ->   the scores
 
 ``w_A = u + v`` modulo 2^k at a public scale (``tacit.protocol.scales``); both start at zero. With
 ``fresh_keys`` a KeyOffer stands before each of Bob's vectors. With ``reveal`` Bob sends v at the
-end (RevealedShare). Where held-out rows are looked at after each epoch, the first two messages are
-exchanged once more for them; Bob never says what he saw.
+end (RevealedShare). Where held-out rows are looked at after each epoch, the last two messages are
+exchanged for them; Bob never says what he saw.
 """
 
 from __future__ import annotations
@@ -28,9 +35,11 @@ from tacit.data.tables import FeatureTable
 from tacit.errors import RemoteProtocolError
 from tacit.numerics.fixedpoint import magnitude_bits
 from tacit.protocol.alice.batch_seed import agree_seed
-from tacit.protocol.alice.sealed import Keys, answer_scores
+from tacit.protocol.alice.sealed import Keys, answer_scores, own_scores
+from tacit.protocol.batches import Batch
 from tacit.protocol.events import Boundary, ShareKept, ShareRevealed
 from tacit.protocol.handshake import greeting, shake_hands
+from tacit.protocol.look_ahead import Turns
 from tacit.protocol.messages import RevealedShare, SealedGradient, SealedResidues
 from tacit.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from tacit.protocol.scales import Scales
@@ -38,6 +47,8 @@ from tacit.protocol.state import TrainingState
 from tacit.protocol.steps import Program, emit, receive, require_turn, send
 from tacit.protocol.terms import Terms
 from tacit.rng import Entropy
+
+_NO_SCORES = np.empty(0, dtype=np.int64)
 
 
 def train(
@@ -63,23 +74,30 @@ def train(
     """
     size = magnitude_bits(features.largest) if resume is None else resume.magnitude_bits
     scales = Scales.of(terms.agreement, features.rows, size)
-    ring = scales.ring(size, max(len(features.columns), terms.longest_batch))
-    if resume is None:
-        keys = Keys(terms, ring)
-        state = yield from _open(features, terms, keys, size, entropy)
-    else:
-        state, keys = resume, Keys(terms, ring, resume.key)
+    turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
+    keys = Keys(terms, turns.ring, b"" if resume is None else resume.key)
+    state = resume or (yield from _open(features, terms, keys, size, entropy))
     plan = terms.plan(state.seed, features.rows)
 
-    share, dither = state.share, terms.agreement.dither or 0.0
-    for batch in plan.since(state.iteration):
+    def rounded(batch: Batch) -> FloatArray:
+        taken = features.values.take(batch.rows, axis=0)
+        return scales.rounded(taken, entropy.fork(f"rounding {batch.iteration}"))
+
+    share, dither, rows = state.share, terms.agreement.dither or 0.0, None
+    for batch, following in plan.with_next(state.iteration):
         number = batch.iteration
         yield from emit(Boundary(state.at(number, state.weights, share=share)))
-        taken = features.values.take(batch.rows, axis=0)
-        rows = scales.rounded(taken, entropy.fork(f"rounding {number}"))
-        yield from answer_scores(keys, scales, rows, share, number, entropy, dither)
-        given = yield from _answer_step(keys, rows, number, entropy)
-        share = ring.centred(share - given)
+        rows, after = rounded(batch) if rows is None else rows, None
+        matrix: IntArray | FloatArray = rows.T
+        own = _NO_SCORES
+        if turns.ahead and following is not None:
+            after, coins = rounded(following), entropy.fork(f"scores {number + 1}")
+            own = own_scores(turns.ring, scales, after, share, coins, dither)
+            matrix = turns.matrix(rows, after)
+        elif number and not turns.ahead:
+            yield from answer_scores(keys, scales, rows, share, number, entropy, dither)
+        given = yield from _answer_step(keys, matrix, own, number, entropy)
+        share, rows = turns.ring.centred(share - given), after
         if held_out is not None and plan.ends_epoch(batch):
             coins = entropy.fork(f"held out {number}")
             yield from _score_held_out(keys, scales, held_out, share, size, coins, dither)
@@ -99,19 +117,25 @@ def _open(
     return TrainingState(0, np.empty(0), seed, keys.to_bytes(), hello.columns, size, share=share)
 
 
-def _answer_step(keys: Keys, rows: FloatArray, number: int, entropy: Entropy) -> Program[IntArray]:
-    """Adds a fresh mask to the step under Bob's key: what Alice's share gives away to his."""
+def _answer_step(
+    keys: Keys, whole: IntArray | FloatArray, own: IntArray, number: int, entropy: Entropy
+) -> Program[IntArray]:
+    """The step under Bob's key with a fresh mask in it, and the scores that come with it.
+
+    Returns:
+        The mask: what Alice's share gives away to his.
+    """
     key = yield from keys.receive()
     coins = entropy.fork(f"step {number}")
-    matrix = key.prepare(rows.T)
-    taken = keys.ring.draw(matrix.rows, entropy.fork(f"masks {number}"))
-    mask = key.mask_of(taken, coins.fork("multiples"))
+    matrix = key.prepare(whole)
+    taken = keys.ring.draw(matrix.rows - len(own), entropy.fork(f"masks {number}"))
+    mask = key.mask_of(np.concatenate([taken, own]), coins.fork("multiples"))
     key.stock(matrix, mask, coins)
     sent = yield from receive(SealedResidues)
     require_turn("SealedResidues", sent.iteration, number)
-    if sent.residues.length != len(rows):
+    if sent.residues.length != matrix.length:
         raise RemoteProtocolError(
-            f"the peer's residues are {sent.residues.length} where {len(rows)} rows are due"
+            f"the peer's vector has {sent.residues.length} entries where {matrix.length} are due"
         )
     answer = key.masked_product(matrix, sent.residues, mask, coins)
     yield from send(SealedGradient(number, answer))

@@ -25,6 +25,7 @@ from tacit.protocol.bob.sealed import Keys, ask_scores, sized
 from tacit.protocol.events import Boundary, HeldOutSeen, Progress, ShareKept, WrapsSuspected
 from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.held_out import HeldOut
+from tacit.protocol.look_ahead import Turns
 from tacit.protocol.messages import RevealedShare, SealedGradient, SealedResidues
 from tacit.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from tacit.protocol.scales import Scales
@@ -64,27 +65,33 @@ def train(
     labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
     state = resume or (yield from _greet(features, terms))
     scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
-    ring = scales.ring(state.magnitude_bits, max(state.columns, terms.longest_batch))
-    keys = Keys(terms, ring, state.key)
+    turns = Turns.of(terms, scales, features.rows, state.columns, state.magnitude_bits)
+    keys = Keys(terms, turns.ring, state.key)
     if resume is None:
         state = yield from _open(state, keys, entropy)
     plan = terms.plan(state.seed, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
-    weights, share, losses = state.weights, state.share, state.losses
-    for batch in plan.since(state.iteration):
+    weights, share, losses, ahead = state.weights, state.share, state.losses, state.ahead
+    for batch, following in plan.with_next(state.iteration):
         number, size = batch.iteration, len(batch.rows)
-        yield from emit(Boundary(state.at(number, weights, losses, share)))
+        yield from emit(Boundary(state.at(number, weights, losses, share, ahead)))
         rows = features.values.take(batch.rows, axis=0)
-        found = yield from ask_scores(keys, share, size, number, entropy, after=size)
+        found = ahead
+        if number == 0:
+            # As the weights are: there is nothing to ask.
+            found = np.zeros(size, dtype=np.int64)
+        elif not turns.ahead:
+            found = yield from ask_scores(keys, share, size, number, entropy, after=size)
         if wraps := scales.suspected(found):
             yield from emit(WrapsSuspected(number, wraps))
         # Whatever the numbers are, he goes on: an end here would tell that they are none.
         scores = np.nan_to_num(scales.scores(found, number) + rows @ weights)
         residues = mechanism.residue(scores, labels.values[batch.rows])
         step = scales.steps(residues, rate.at(number), number)
-        masked = yield from _ask_step(keys, step, state.columns, number, entropy)
-        share = ring.centred(share + masked)
+        after = 0 if following is None else len(following.rows)
+        masked, ahead = yield from _ask_step(keys, turns, step, share, after, number, entropy)
+        share = turns.ring.centred(share + masked)
         own = gradient(rows, residues) + penalty.gradient(weights, features.free)
         weights = weights - rate.at(number) * own
         yield from emit(Progress(number + 1, plan.iterations, batch.rows, scores))
@@ -120,18 +127,39 @@ def _open(state: TrainingState, keys: Keys, entropy: Entropy) -> Program[Trainin
 
 
 def _ask_step(
-    keys: Keys, step: IntArray, columns: int, number: int, entropy: Entropy
-) -> Program[IntArray]:
-    """``X_A^T r' + xi``: Bob cannot take xi off, and adds it to his share as it is."""
+    keys: Keys,
+    turns: Turns,
+    step: IntArray,
+    share: IntArray,
+    after: int,
+    number: int,
+    entropy: Entropy,
+) -> Program[tuple[IntArray, IntArray]]:
+    """The masked step, of which Bob cannot take the mask off, and the next scores if they come.
+
+    Args:
+        keys: His key.
+        turns: How he asks.
+        step: The batch's residues on their grid.
+        share: His share of Alice's weights.
+        after: How many rows the next batch has; 0 at the end.
+        number: The iteration.
+        entropy: His coins.
+    """
+    columns, vector = len(share), step
+    entries, upcoming = columns, (after, columns)
+    if turns.ahead and after:
+        vector, entries = turns.vector(step, share), columns + after
+        upcoming = entries, len(vector)
     coins = entropy.fork(f"step {number}")
     key = yield from keys.offer(coins)
-    yield from send(SealedResidues(number, key.encrypt(step, columns, coins)))
-    if not keys.single_use:
-        # For the share that he sends next.
-        key.stock(len(step), columns, coins)
+    yield from send(SealedResidues(number, key.encrypt(vector, entries, coins)))
+    if after and not keys.single_use:
+        key.stock(*upcoming, coins)
     message = yield from receive(SealedGradient)
     require_turn("SealedGradient", message.iteration, number)
-    return keys.ring.residues(key.decrypt(sized(message.answer, columns), len(step)))
+    found = keys.ring.residues(key.decrypt(sized(message.answer, entries), len(vector)))
+    return found[:columns], found[columns:]
 
 
 def _ask_held_out(
