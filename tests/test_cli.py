@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
 import os
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -385,6 +388,7 @@ def test_progress_with_time_left_is_shown_on_a_terminal_only():
     import pty
 
     ours, theirs = pty.openpty()
+    shown: list[bytes] = []
     with os.fdopen(ours, "rb", buffering=0) as screen:
         done = subprocess.Popen(
             [sys.executable, "-m", "tacit", *shlex.split(f"train {QUICK} --json --epochs 200")],
@@ -392,20 +396,22 @@ def test_progress_with_time_left_is_shown_on_a_terminal_only():
             stderr=theirs,
         )
         os.close(theirs)
-        out, _ = done.communicate(timeout=120)
-        shown = b""
-        while True:
-            try:
-                part = screen.read(65536)
-            except OSError:  # the terminal closes when the last writer has gone
-                break
-            if not part:
-                break
-            shown += part
+        # Read while it runs: a screen that nobody reads fills up, and whoever writes to it waits.
+        reader = threading.Thread(target=_read_all, args=(screen, shown))
+        reader.start()
+        out, _ = done.communicate(timeout=240)
+        reader.join(30)
     assert done.returncode == 0
     assert json.loads(out)["epochs"] == 200
-    assert b"training" in shown
-    assert b"left" in shown
+    assert b"training" in b"".join(shown)
+    assert b"left" in b"".join(shown)
+
+
+def _read_all(screen: io.FileIO, shown: list[bytes]) -> None:
+    """Until the terminal closes, which it does when the last writer has gone."""
+    with contextlib.suppress(OSError):
+        while part := screen.read(65536):
+            shown.append(part)
 
 
 def test_demo_recovers_every_label_with_real_keys(tmp_path):

@@ -14,21 +14,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from tacit import errors
+from tacit.arrays import IndexArray
 from tacit.data.ids import RowIds
-from tacit.export.whole import whole_model
+from tacit.export.whole import WholeModel, whole_model
 from tacit.model import ModelShare
+from tacit.numerics.sgd import train_centralised
 from tacit.party.aligned import AlignedRows
 from tacit.party.config import PartyConfig
+from tacit.party.run import Party, Watch
 from tacit.party.templates import Trial, template
+from tacit.protocol.events import Event, Progress
 from tacit.runtime.transcript import Transcript
+from tests.party.hosts import ADDRESSES, PORT, needs_namespaces, two_hosts
 from tests.party.sides import in_one_process
+from tests.runtime.wires import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "two-machines"
@@ -45,12 +53,13 @@ class Terminal:
     folder: Path
     started: list[subprocess.Popen[str]] = field(default_factory=list)
     said: str = ""
+    host: tuple[str, ...] = ()
 
     def start(self, line: str) -> subprocess.Popen[str]:
         first, *rest = shlex.split(line)
         programs = {"tacit": [sys.executable, "-m", "tacit"], "python": [sys.executable]}
         process = subprocess.Popen(
-            [*programs[first], *rest],
+            [*self.host, *programs[first], *rest],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -216,6 +225,61 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     exact = whole_model(*second).scores(hers, his)
     assert sorted(scores) == hers["id"].to_list()
     assert [scores[each] for each in sorted(scores)] == pytest.approx(exact.tolist(), abs=1e-9)
+
+
+@needs_namespaces
+def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder):
+    """Each on a host of its own; the scores are those of a model that was trained centrally."""
+    prepare, align, _, train, _, _, score = [lines for _, lines in steps()]
+    for role in ROLES:
+        path = folder / f"{role}.toml"
+        text = re.sub(r"127\.0\.0\.1:\d+", f"{ADDRESSES['bob']}:{PORT}", path.read_text())
+        text = re.sub(r'^mechanism = "add"', 'mechanism = "sealed"', text, flags=re.MULTILINE)
+        path.write_text(re.sub(r"^epsilon = .*\n", "", text, flags=re.MULTILINE))
+    with two_hosts() as hosts:
+        there = [Terminal(role, folder, host=tuple(hosts.prefix(role))) for role in ROLES]
+        try:
+            for lines in (prepare, align, train, score):
+                for code, said in both(there, lines):
+                    assert code == 0, said
+        finally:
+            for each in there:
+                each.leave()
+    model = whole_model(*shares(folder))
+    assert shares(folder)[0].sealed
+    hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
+    central = centralised(folder)
+    columns = len(model.alice.weights)
+    parts = (
+        replace(model.alice, weights=central[:columns]),
+        replace(model.bob, weights=central[columns:]),
+    )
+    with (folder / "scores.csv").open(newline="") as stream:
+        scores = {line["id"]: float(line["score"]) for line in csv.DictReader(stream)}
+    found = [scores[each] for each in hers["id"]]
+    # Ours are rounded to the grid; a weight may differ by as much as the rounding of its steps.
+    assert found == pytest.approx(WholeModel(*parts).scores(hers, his).tolist(), abs=2e-3)
+    assert found == pytest.approx(model.scores(hers, his).tolist(), abs=2e-3)
+
+
+def centralised(folder: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The weights of SGD in one place, on the batches that the two parties drew."""
+    batches: list[IndexArray] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, Progress):
+            batches.append(event.rows)
+
+    in_one_process(folder, note)
+    sides = [
+        Party(PartyConfig.read(folder / f"{role}.toml"), Wire().endpoint(serves=True), Watch())
+        for role in ROLES
+    ]
+    labels = sides[1].tables.labels
+    assert labels is not None
+    terms = sides[1].terms
+    features = np.hstack([side.tables.train.values for side in sides])
+    return train_centralised(features, labels.values, batches, terms.rate, terms.penalty, free=1)
 
 
 def shares(folder: Path) -> list[ModelShare]:
