@@ -1,0 +1,64 @@
+"""The notebook runs from its first cell to its last, and keeps what it showed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+NOTEBOOK = Path(__file__).resolve().parents[1] / "examples" / "story.ipynb"
+# In a process of its own: a kernel's client leaves sockets to the collector. It talks to the kernel
+# over files in its folder, not over ports.
+EXECUTE = """
+import sys
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+
+notebook = nbformat.read(sys.argv[1], as_version=4)
+kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")
+NotebookClient(notebook, timeout=600, km=kernel).execute()
+nbformat.write(notebook, sys.argv[2])
+"""
+
+
+def code_cells(path: Path) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
+
+
+def kinds(path: Path) -> list[str]:
+    """What each output is: the richest form of it, or a stream."""
+    return [
+        next(iter(output.get("data", {})), output["output_type"])
+        for cell in code_cells(path)
+        for output in cell["outputs"]
+    ]
+
+
+def test_every_cell_runs_and_shows_what_the_kept_notebook_shows(tmp_path):
+    made = tmp_path / "made.ipynb"
+    done = subprocess.run(
+        [sys.executable, "-c", EXECUTE, str(NOTEBOOK), str(made)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert kinds(made) == kinds(NOTEBOOK)
+    assert kinds(made).count("image/png") == 5
+
+
+def test_it_is_kept_with_its_pictures_and_without_a_machines_paths():
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    assert len(text) < 500_000
+    for place in ("/home/", "/root/", "/usr/", "/var/"):
+        assert place not in text
+    assert "stream" not in kinds(NOTEBOOK)
+    cells = code_cells(NOTEBOOK)
+    assert all(cell["outputs"] for cell in cells)
+    assert 8 <= len(cells) <= 12
