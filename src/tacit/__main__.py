@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -30,7 +31,24 @@ USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
 def main() -> None:
     """Runs the command line and exits."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    if "grpc" in sys.modules:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process without waiting for threads.
+
+    gRPC's are not ours to end, and have been seen to keep an interpreter from ending on a busy
+    machine. Whatever had to be written or told is by now.
+    """
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = code or UNWRITABLE
+    os._exit(code)
 
 
 def run(arguments: list[str]) -> int:

@@ -88,7 +88,7 @@ class ModelShare:
     @property
     def agreement_digest(self) -> str:
         """SHA-256 over what both sides had agreed on, in canonical form."""
-        return hashlib.sha256(_canonical(self.agreement)).hexdigest()
+        return hashlib.sha256(_canonical(_finite(self.agreement))).hexdigest()
 
     def save(self, path: Path) -> None:
         """Writes the file, whole or not at all, for its owner's eyes only.
