@@ -232,6 +232,7 @@ def test_tables_fit_the_screen(record):
         paper_tables.everything(record),
         paper_tables.figure(record["fig-eps"]),
         paper_tables.table3(record["table3"]),
+        paper_tables.leaks(record["leaks"]),
     ):
         assert max(map(len, shown(part).splitlines())) <= 100
 

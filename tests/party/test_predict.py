@@ -36,6 +36,7 @@ from tacit.party.config import PartyConfig
 from tacit.party.new_rows import new_rows
 from tacit.party.predict import Answer, Predictor, Question, meaning_of, predict
 from tacit.party.run import Watch
+from tacit.protocol.handshake import told
 from tacit.protocol.messages import Hello
 from tacit.protocol.steps import Send
 from tacit.rng import KeyedEntropy
@@ -198,7 +199,7 @@ def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
         assert isinstance(first, Send)
         assert isinstance(first.message, Hello)
         program.send(None)
-        second = program.send(replace(first.message, role="bob"))
+        second = program.send(answered(first.message, asked))
         assert isinstance(second, Send)
         assert isinstance(second.message, Hello)
         heard.add(second.message.magnitude_bits)
@@ -317,13 +318,20 @@ def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     ids=str,
 )
 def test_a_greeting_that_does_not_fit_is_named(plain, changes, match):
-    program = question(plain, "alice").program(KeyedEntropy.from_seed(1))
+    asked = question(plain, "alice")
+    program = asked.program(KeyedEntropy.from_seed(1))
     first = program.send(None)
     assert isinstance(first, Send)
     assert isinstance(first.message, Hello)
     program.send(None)
     with pytest.raises(RemoteProtocolError, match=match):
-        program.send(replace(first.message, **{"role": "bob", **changes}))
+        program.send(answered(first.message, asked, **changes))
+
+
+def answered(heard: Hello, asked: Question, **changes: Any) -> Hello:
+    """What Bob says to her greeting, about the same rows."""
+    ids = asked.rows.table.ids.digest()
+    return told(replace(heard, **{"role": "bob", "ids_digest": ids, **changes}))
 
 
 # --- rows and models that are not fit for use ----------------------------------------------------

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tacit.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
 from tacit.data.ids import RowIds
 from tacit.data.normalisation import Normalisation
+from tacit.data.tables import FeatureTable
 from tacit.errors import (
     AgreementError,
     LocalProtocolError,
@@ -25,9 +26,10 @@ from tacit.errors import (
     ShapeError,
 )
 from tacit.protocol import align as room
-from tacit.protocol.align import MAX_IDS, SHARE_BYTES, TURN_IDS, Alignment, align
+from tacit.protocol.align import MAX_IDS, SHARE_BYTES, TURN_IDS, Alignment, align, list_digest
 from tacit.protocol.codec import MAX_ELEMENTS, decode, encode
 from tacit.protocol.events import Aligning, Event
+from tacit.protocol.handshake import greeting, shake_hands
 from tacit.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,
@@ -453,13 +455,29 @@ def shuffling(program: Program[Alignment], seed: int) -> Program[Alignment]:
         answer = yield step
 
 
-def test_answers_in_another_order_are_found_out_at_the_end():
-    """She takes the wrong rows for common. By chance they stand in the right order once in 20!."""
+def test_a_peer_that_lies_passes_here_and_is_refused_by_the_trainings_greeting():
+    """She takes wrong rows for common: what the alignment cannot show, the ids themselves do."""
     coins = KeyedEntropy.from_seed(1)
-    hers = align("alice", numbered(0, 20), TERMS, coins.fork("alice"))
-    his = align("bob", numbered(0, 20), TERMS, coins.fork("bob"))
-    with pytest.raises(AgreementError, match="different lists of common ids: 20 here, 20 there"):
-        run_pair(hers, shuffling(his, 2))
+    names, others = numbered(0, 20), numbered(10, 30)
+    hers = align("alice", names, TERMS, coins.fork("alice"))
+    his = align("bob", others, TERMS, coins.fork("bob"))
+    here, there = run_pair(hers, shuffling(his, 2))
+    assert (here.digest, len(here.rows)) == (there.digest, len(there.rows))
+    mine, theirs = (
+        FeatureTable.of(np.ones((10, 1)), ids=ids.take(found.rows))
+        for ids, found in ((names, here), (others, there))
+    )
+    assert mine.ids.digest() != theirs.ids.digest()
+    with pytest.raises(AgreementError, match="row ids"):
+        run_pair(
+            shake_hands(greeting("alice", "{}", mine)), shake_hands(greeting("bob", "{}", theirs))
+        )
+
+
+def test_the_last_digest_does_not_tell_where_an_id_stands():
+    """Whatever the ids are called, so that they sort in another order, the digest is the same."""
+    elements = np.array([b"a" * 32, b"c" * 32, b"b" * 32], dtype="S32")
+    assert len({list_digest(b"salt", elements[np.roll([0, 1, 2], n)]) for n in range(3)}) == 1
 
 
 def test_a_list_that_is_too_long_for_a_frame_is_refused_by_the_codec():

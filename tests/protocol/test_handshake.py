@@ -11,7 +11,13 @@ import pytest
 from tacit.crypto.base import EncryptedVector
 from tacit.errors import AgreementError, RemoteProtocolError
 from tacit.protocol.codec import MAX_TEXT
-from tacit.protocol.handshake import MAX_MAGNITUDE_BITS, PROTOCOL_VERSION, shake_hands
+from tacit.protocol.handshake import (
+    MAX_MAGNITUDE_BITS,
+    PROTOCOL_VERSION,
+    compare,
+    shake_hands,
+    told,
+)
 from tacit.protocol.messages import EncryptedResidues, Hello
 from tacit.protocol.steps import Program, receive, send
 from tacit.runtime.pair import run_pair
@@ -30,7 +36,7 @@ def greet(hello: Hello) -> Program[Hello]:
 def answer_to(hello: Hello) -> Hello:
     """What Bob's side makes of Alice's greeting."""
     _, heard = run_pair(
-        greet(hello),
+        greet(told(hello)),
         shake_hands(
             Hello(
                 PROTOCOL_VERSION,
@@ -54,8 +60,8 @@ def test_two_sides_that_are_alike_hear_each_other():
         shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4)),
         shake_hands(Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4)),
     )
-    assert alice == Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4)
-    assert bob == Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4)
+    assert alice == told(Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4))
+    assert bob == told(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4))
 
 
 @pytest.mark.parametrize("version", [PROTOCOL_VERSION + 1, 0, -1])
@@ -194,7 +200,7 @@ def test_the_ends_of_the_range_are_accepted(bits):
 
 def test_alice_refuses_as_bob_does():
     side = ByHand("alice", shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)))
-    assert side.said == [Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)]
+    assert side.said == [told(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4))]
     with pytest.raises(AgreementError, match="this side has 10 rows, the peer 9"):
         side.feed(replace(OURS, rows=9))
 
@@ -203,3 +209,14 @@ def test_anything_but_a_greeting_is_refused_by_name():
     side = ByHand("alice", shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)))
     with pytest.raises(RemoteProtocolError, match="sent EncryptedResidues where Hello was due"):
         side.feed(EncryptedResidues(0, EncryptedVector(b"", 1)))
+
+
+def test_a_greeting_cannot_be_sent_back():
+    """Who does not know the ids cannot make the other role's digest of them."""
+    ours = Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)
+    wire = told(ours)
+    assert wire.ids_digest not in (ours.ids_digest, told(replace(ours, role="bob")).ids_digest)
+    echo = replace(wire, role="bob")
+    with pytest.raises(AgreementError, match="row ids"):
+        compare(ours, echo)
+    compare(ours, told(replace(ours, role="bob")))

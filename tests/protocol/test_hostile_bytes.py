@@ -9,7 +9,7 @@ import pytest
 
 from tacit.errors import CryptoError, MalformedFrame, ProtocolError, StateError
 from tacit.protocol.codec import decode, encode
-from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.handshake import PROTOCOL_VERSION, told
 from tacit.protocol.messages import Hello
 from tacit.rng import KeyedEntropy
 from tacit.runtime.driver import Driver
@@ -72,7 +72,7 @@ def handshakes(count: int, seed: int) -> int:
     tables, agreed, mutate, passed = Tables.make(rows=6, alice=3), agreement(), Mutator(seed), 0
     digest = tables.alice.ids.digest()
     hellos = [
-        encode(Hello(PROTOCOL_VERSION, role, agreed.canonical(), 6, digest, bits, columns))
+        encode(told(Hello(PROTOCOL_VERSION, role, agreed.canonical(), 6, digest, bits, columns)))
         for role, bits, columns in (("alice", 1, 3), ("bob", 0, 0))
     ]
     for number in range(count):

@@ -10,7 +10,7 @@ from tacit.errors import AgreementError, RemoteProtocolError
 from tacit.protocol.alice import predict as alice
 from tacit.protocol.bob import predict as bob
 from tacit.protocol.codec import decode
-from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.handshake import PROTOCOL_VERSION, told
 from tacit.protocol.messages import Hello, Message, PartialScores
 from tacit.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
 from tacit.rng import KeyedEntropy
@@ -66,11 +66,11 @@ def test_only_bob_learns_anything():
     )
     assert nothing is None
     assert heard == [
-        Hello(PROTOCOL_VERSION, "bob", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 3)
+        told(Hello(PROTOCOL_VERSION, "bob", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 3))
     ]
 
 
-HELLO = Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 4)
+HELLO = told(Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 4))
 
 
 @pytest.mark.parametrize("rows", [0, 10, 12])

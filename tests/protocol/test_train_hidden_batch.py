@@ -23,7 +23,7 @@ from tacit.privacy.events import BatchResponse, HiddenBatchGradient
 from tacit.privacy.ledger import Ledger
 from tacit.protocol.codec import decode
 from tacit.protocol.events import GradientSeen, HiddenBatchSeen, Progress, Redrawn
-from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.handshake import PROTOCOL_VERSION, told
 from tacit.protocol.messages import (
     BatchShare,
     EncryptedResidues,
@@ -378,7 +378,7 @@ AGREED = hidden(subset_size=7, batch_size=2)
 
 def hello(role: str, columns: int = 2, terms: Agreement = AGREED) -> Hello:
     digest = TABLES.alice.ids.digest()
-    return Hello(PROTOCOL_VERSION, role, terms.canonical(), ROWS, digest, 1, columns)
+    return told(Hello(PROTOCOL_VERSION, role, terms.canonical(), ROWS, digest, 1, columns))
 
 
 def offer_of(subset: list[int], bits: list[int], iteration: int = 0) -> HiddenBatchOffer:

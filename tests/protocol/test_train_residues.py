@@ -24,7 +24,7 @@ from tacit.protocol.batch_seed import commitment, draw_share
 from tacit.protocol.bob import train_residues
 from tacit.protocol.codec import MESSAGES, decode
 from tacit.protocol.events import Progress, ResiduesSeen, Stopped
-from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.handshake import PROTOCOL_VERSION, told
 from tacit.protocol.messages import (
     BatchCommitment,
     BatchShare,
@@ -240,7 +240,7 @@ def test_a_label_moves_its_integer_by_exactly_one_unit_at_every_score(monkeypatc
 
 def hello(role: Role, tables: Tables, terms: Agreement) -> Hello:
     rows, digest = tables.labels.rows, tables.alice.ids.digest()
-    return Hello(PROTOCOL_VERSION, role, terms.canonical(), rows, digest, 0, 4)
+    return told(Hello(PROTOCOL_VERSION, role, terms.canonical(), rows, digest, 0, 4))
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from tacit.protocol.alice import train_revealed as alice_train
 from tacit.protocol.batch_seed import commitment
 from tacit.protocol.codec import MESSAGES, decode
 from tacit.protocol.events import Event, GradientSeen, Progress
-from tacit.protocol.handshake import PROTOCOL_VERSION
+from tacit.protocol.handshake import PROTOCOL_VERSION, told
 from tacit.protocol.messages import (
     BatchCommitment,
     BatchShare,
@@ -310,8 +310,8 @@ ROWS = 6
 TABLES = Tables.make(rows=ROWS, alice=3)
 AGREED = agreement(batch_size=4, epochs=1)  # batches of 4 and 2 rows
 DIGEST = TABLES.alice.ids.digest()
-BOBS_HELLO = Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4)
-ALICES_HELLO = Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3)
+BOBS_HELLO = told(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4))
+ALICES_HELLO = told(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3))
 KEY = KeyOffer(PublicBytes(b""))
 BOUND, SHARE = BatchCommitment(commitment(bytes(32))), BatchShare(PublicBytes(bytes(32)))
 
@@ -447,7 +447,7 @@ def test_alice_refuses_a_public_key_where_there_is_none():
 def test_alice_refuses_a_bad_paillier_key(key):
     agreed = agreement(batch_size=4, epochs=1, scheme="paillier-for-tests", key_bits=512)
     side = ByHand("alice", alice_program(TABLES, agreed, SMALL_KEY))
-    side.feed(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4))
+    side.feed(told(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
     with pytest.raises(CryptoError, match="public key"):
         side.feed(KeyOffer(PublicBytes(key)))
 
@@ -491,7 +491,7 @@ def test_alice_refuses_malformed_paillier_ciphertexts(data):
 def test_alice_refuses_a_bad_bfv_key(key):
     agreed = agreement(batch_size=4, epochs=1, scheme="bfv", key_bits=128)
     side = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
-    side.feed(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4))
+    side.feed(told(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
     with pytest.raises(CryptoError, match=r"public key of|coefficient lies outside"):
         side.feed(KeyOffer(PublicBytes(key)))
 
@@ -534,7 +534,7 @@ def test_alice_refuses_a_gradient_outside_the_capacity(change):
 def test_alice_refuses_to_train_with_another_row_order():
     side = ByHand("alice", alice_program(TABLES, AGREED))
     with pytest.raises(AgreementError, match="order"):
-        side.feed(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, "00" * 32, 0, 4))
+        side.feed(told(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, "00" * 32, 0, 4)))
 
 
 # --- a peer that does not keep to it: Bob's side -----------------------------------------------
@@ -649,7 +649,7 @@ def test_bob_refuses_labels_of_other_rows():
 def test_bob_refuses_features_too_large_for_any_product():
     side = bob_after()
     with pytest.raises(CryptoError, match="do not fit 62"):
-        side.feed(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 40, 4))
+        side.feed(told(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 40, 4)))
 
 
 @pytest.mark.parametrize("scale", [1e300, -1e300])

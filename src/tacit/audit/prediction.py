@@ -73,7 +73,8 @@ def _repeated(agreed: Agreement, columns: int) -> str:
     )
     cheating = (
         f". A Bob who does not keep to the protocol has all {columns} columns of a row after "
-        f"{columns + 1} predictions of it with one model"
+        f"{columns + 1} predictions of it with one model at most, and after fewer where several "
+        "columns fit into one number"
         if _shared(agreed)
         else ""
     )

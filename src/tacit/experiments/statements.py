@@ -216,7 +216,7 @@ def _per_release(leaks: Record) -> Statement:
         "does not hold" if worst > 0.99 else "not decided",
         "Epsilon is of one release, and a row is released once per epoch. Right guesses by the "
         f"likelihood of ten epochs, labels shuffled before training: {'; '.join(figures)}.",
-        "tacit audit --mechanism add --epsilon 10 --scheme clear --seed 0",
+        "tacit reproduce leaks",
     )
 
 
@@ -236,7 +236,7 @@ def _baseline_leaks(leaks: Record) -> Statement:
         f"Right guesses of exact-solve, labels shuffled before training: {words}. A batch whose "
         "columns depend on each other (levels that no row of it has) is not determined; other "
         "attacks get further there.",
-        "tacit audit --mechanism none --scheme clear --seed 0",
+        "tacit reproduce leaks",
     )
 
 
@@ -258,7 +258,7 @@ def _lossless(leaks: Record) -> Statement:
         _all_or_some(all(same), any(same)),
         "Largest difference of a weight from centralised SGD on the same batches (and accuracy of "
         f"both): {figures}. The batches themselves vary in size, as hybrid's do.",
-        "tacit train --mechanism hybrid --scheme clear --seed 0",
+        "tacit reproduce leaks",
     )
 
 
@@ -284,7 +284,7 @@ def _hybrid_security(leaks: Record) -> Statement:
         "does not hold" if worst > 0.95 else "not decided",
         "The residues are mostly 0, and a linear program needs no enumeration. Right guesses, "
         f"labels shuffled before training: {'; '.join(figures)}.",
-        "tacit audit --mechanism hybrid --scheme clear --seed 0",
+        "tacit reproduce leaks",
     )
 
 

@@ -12,16 +12,17 @@
       AlignmentEnd    how many, digest                <->  AlignmentEnd
 
 Each side keeps what it made of the peer's elements, and knows its own by their order. The common
-ids are put in the order of their code points, and the digest is over their twice blinded elements
-in that order: both have these, and no hash of an id ever leaves a party.
+ids are put in the order of their code points. The digest is over their twice blinded elements, in
+the order of these: both have them, and no hash of an id ever leaves a party. It shows faults; a
+peer that deviates can always make it agree.
 
 **Guarantee.** Against a peer that follows the protocol: it learns how many ids this side has and
 which of its own are among them, and nothing else. The salt is fresh if one of the two shares is: no
 element means anything in another session.
 
 **Assumes.** DDH in ristretto255 and a random function into it (``tacit.crypto.group``)
-[Meadows86, HubermanFranklin99]; against a peer that deviates, one-more Diffie-Hellman: it learns
-membership of at most as many chosen ids as it says it has [JareckiLiu10].
+[Meadows86, HubermanFranklin99]; against a peer that deviates, one-more gap Diffie-Hellman: it
+learns membership of at most as many chosen ids as it says it has [JareckiLiu10].
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ def align(
     order = entropy.fork("order").permutation(len(ids))
     mine, peers = yield from _exchange(ids, order, theirs.rows, blinder)
     rows, elements = _common(mine, peers, ids, order)
-    digest = hashlib.sha256(_LIST + salt + elements.tobytes()).digest()
+    digest = list_digest(salt, elements)
     yield from _conclude(AlignmentEnd(len(rows), PublicBytes(digest)))
     return Alignment(rows, theirs.rows, digest.hex())
 
@@ -261,6 +262,15 @@ def _refuse_repeated(ranked: ElementArray, what: str) -> None:
     again = int((ranked[1:] == ranked[:-1]).sum())
     if again:
         raise RemoteProtocolError(f"{what}: {again} repeated elements")
+
+
+def list_digest(salt: bytes, elements: ElementArray) -> bytes:
+    """What both sides compare at the end.
+
+    In the order of the elements' bytes: that of the ids would tell a peer which forges a match for
+    an id that it does not know where this id stands among the others.
+    """
+    return hashlib.sha256(_LIST + salt + np.sort(elements).tobytes()).digest()
 
 
 def _conclude(ours: AlignmentEnd) -> Program[None]:

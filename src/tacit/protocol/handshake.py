@@ -1,13 +1,17 @@
 """The first words of every conversation: the same on both sides.
 
 Each party says its version, its role, its terms (the settings that must agree, in canonical form),
-how many rows it has and the digest of their ids in order. A difference ends the run with an error
-that names it. Two things are told about a party's features: how many columns there are, which
-bounds the length of an answer, and ``magnitude_bits``, the smallest b such that no value exceeds
-2^b in size, which sets the width of the fixed-point products.
+how many rows it has and the digest of their ids in order, which on the wire is bound to the role: a
+peer that does not know the ids cannot just send back what it heard. A difference ends the run with
+an error that names it. Two things are told about a party's features: how many columns there are,
+which bounds the length of an answer, and ``magnitude_bits``, the smallest b such that no value
+exceeds 2^b in size, which sets the width of the fixed-point products.
 """
 
 from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
 
 from tacit.config import differences
 from tacit.data.tables import FeatureTable
@@ -40,6 +44,17 @@ def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int
     )
 
 
+def told(hello: Hello) -> Hello:
+    """A greeting as it goes over the wire: the digest of the ids is its speaker's own."""
+    text = f"tacit ids of {hello.role}: {hello.ids_digest}"
+    return replace(hello, ids_digest=hashlib.sha256(text.encode()).hexdigest())
+
+
+def same_ids(ours: Hello, theirs: Hello) -> bool:
+    """Whether the peer, whose greeting came over the wire, speaks of this side's rows."""
+    return theirs.ids_digest == told(replace(ours, role=theirs.role)).ids_digest
+
+
 def shake_hands(ours: Hello) -> Program[Hello]:
     """Exchanges greetings and compares them.
 
@@ -50,14 +65,14 @@ def shake_hands(ours: Hello) -> Program[Hello]:
         AgreementError: Versions, roles, terms or rows differ.
         RemoteProtocolError: The peer's table has an absurd size.
     """
-    yield from send(ours)
+    yield from send(told(ours))
     theirs = yield from receive(Hello)
     compare(ours, theirs)
     return theirs
 
 
 def compare(ours: Hello, theirs: Hello) -> None:
-    """Compares two greetings.
+    """Compares this side's greeting with the peer's, which came over the wire.
 
     Raises:
         AgreementError: Versions, roles, terms or rows differ.
@@ -83,7 +98,7 @@ def compare(ours: Hello, theirs: Hello) -> None:
             f"this side has {ours.rows} rows, the peer {theirs.rows}",
             hint="both tables must hold the same rows in the same order: align them first",
         )
-    if theirs.ids_digest != ours.ids_digest:
+    if not same_ids(ours, theirs):
         raise AgreementError(
             "the row ids, or their order, differ between the two sides",
             hint="both tables must hold the same rows in the same order: align them first",

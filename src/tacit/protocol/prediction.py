@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tacit.config import differences
 from tacit.data.tables import FeatureTable
 from tacit.errors import AgreementError
-from tacit.protocol.handshake import compare, greeting
+from tacit.protocol.handshake import compare, greeting, same_ids, told
 from tacit.protocol.messages import Hello, Role
 from tacit.protocol.scales import Scales
 from tacit.protocol.steps import Program, receive, send
@@ -54,7 +54,7 @@ def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
         AgreementError: They are not, or the versions or roles do not fit.
     """
     ours = greeting(role, model.canonical(), features)
-    yield from send(ours)
+    yield from send(told(ours))
     theirs = yield from receive(Hello)
     if theirs.version == ours.version and theirs.role != ours.role:
         _require_same(ours, theirs)
@@ -68,7 +68,7 @@ def _require_same(ours: Hello, theirs: Hello) -> None:
             f"the two model files do not come from the same training: {apart}",
             hint="name the two files that one training wrote (tacit model show says which it was)",
         )
-    if theirs.rows != ours.rows or theirs.ids_digest != ours.ids_digest:
+    if theirs.rows != ours.rows or not same_ids(ours, theirs):
         counts = (
             f"this side has {ours.rows} rows, the peer {theirs.rows}"
             if theirs.rows != ours.rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tacit.report.curves import curves_svg
 from tacit.report.page import Block, Grid, Heading, Paragraph, Picture
-from tacit.report.paper_tables import SIGNS, bounds, curve_name, ratio_of, shape_words
+from tacit.report.paper_tables import SIGNS, bounds, curve_name, leak_rows, ratio_of, shape_words
 from tacit.report.record import Record
 from tacit.report.tables import percent
 
@@ -167,32 +167,11 @@ def _table3(record: Record) -> list[Block]:
 
 
 def _leaks(record: Record) -> list[Block]:
-    rows = []
-    for row in record["rows"]:
-        for name, seen in (("none", row["none"]), ("hybrid", row["hybrid"])):
-            rows += [_leak(row["dataset"], name, "", seen, score) for score in seen["attacks"]]
-        for seen in row["add"]:
-            label = f"{seen['epsilon']:g}"
-            rows += [_leak(row["dataset"], "add", label, seen, each) for each in seen["attacks"]]
     headings = ["dataset", "mechanism", "ε", "epochs", "attack", "right %", "certain %"]
     headings += ["prior %", "seconds"]
     return [
         Heading("What is told of labels that were shuffled before training"),
-        Grid("Attacks on what Alice received", headings, rows, words=(0, 1, 4)),
-    ]
-
-
-def _leak(dataset: str, mechanism: str, epsilon: str, seen: Record, score: Record) -> list[str]:
-    return [
-        dataset,
-        mechanism,
-        epsilon,
-        str(seen["epochs"]),
-        score["name"],
-        percent(score["accuracy"]),
-        percent(score["decided"]),
-        percent(seen["commoner_label"]),
-        f"{score['seconds']:.1f}",
+        Grid("Attacks on what Alice received", headings, leak_rows(record), words=(0, 1, 4)),
     ]
 
 

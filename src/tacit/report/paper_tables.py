@@ -162,6 +162,54 @@ def table3(record: Record) -> RenderableType:
     return Group(table, Text(note, style="dim"), *missing(record), *absent)
 
 
+def leaks(record: Record) -> RenderableType:
+    """What attacks get right of labels that were shuffled before training."""
+    table = Table(title="Labels shuffled before training", title_justify="left")
+    for heading in ("", "mechanism", "ε", "epochs", "attack"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("right %", "certain %", "prior %", "seconds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    last = None
+    for each in leak_rows(record):
+        if last not in (None, each[0]):
+            table.add_section()
+        table.add_row("" if last == each[0] else each[0], *each[1:])
+        last = each[0]
+    trained = [
+        Text(
+            f"  {row['dataset']}: hybrid's weights differ by "
+            f"{row['hybrid_trained']['max_weight_difference']:.1e} at most from centralised ones",
+            style="dim",
+        )
+        for row in record["rows"]
+    ]
+    return Group(table, *trained, *missing(record))
+
+
+def leak_rows(record: Record) -> list[list[str]]:
+    """One line for each attack: what it was run on, and what it got right."""
+    found = []
+    for row in record["rows"]:
+        seen = [("none", row["none"]), ("hybrid", row["hybrid"])]
+        for mechanism, each in [*seen, *(("add", noisy) for noisy in row["add"])]:
+            epsilon = f"{each['epsilon']:g}" if mechanism == "add" else ""
+            found += [
+                [
+                    row["dataset"],
+                    mechanism,
+                    epsilon,
+                    str(each["epochs"]),
+                    score["name"],
+                    percent(score["accuracy"]),
+                    percent(score["decided"]),
+                    percent(each["commoner_label"]),
+                    f"{score['seconds']:.1f}",
+                ]
+                for score in each["attacks"]
+            ]
+    return found
+
+
 def ratio_of(record: Record, row: Record) -> Record | None:
     """The ratio to the baseline that belongs to a row of times."""
     key = (row["dataset"], row["mechanism"], row["scheme"])

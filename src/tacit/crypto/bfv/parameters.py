@@ -42,7 +42,8 @@ SECURITY_BITS = 128
 # [HomomorphicEncryptionStandard18, table 1, ternary secrets].
 MOST_PRIME_BITS = 218
 LEAST_FAILURE_BITS = 100
-# The customary statistical security parameter; at the sizes of a training it is 68 and more.
+# The customary statistical security parameter, for one answer; at the sizes of a training it is 68
+# and more, which leaves room for as many answers as a training has.
 LEAST_LEAK_BITS = 40
 MOST_EXTRA_PIECES = 15
 _TAIL = 12.0
