@@ -291,7 +291,10 @@ def test_attack_by_name():
 
 @pytest.mark.parametrize(
     ("name", "accuracy", "auc"),
-    [("census-income", 0.8269, 0.8879), ("give-me-some-credit", 0.8556, 0.8115)],
+    [
+        ("census-income", 0.8269, 0.8879),
+        pytest.param("give-me-some-credit", 0.8556, 0.8115, marks=pytest.mark.slow),
+    ],
 )
 def test_the_large_datasets_come_near_the_papers_baseline(dataset_dir, name, accuracy, auc):
     """One seed, within three points; ``docs/datasets.md`` has the full figures."""

@@ -40,7 +40,8 @@ def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir
         monkeypatch.setenv("TACIT_DATA", str(dataset_dir(dataset)))
         epochs = 1
     rows = Rows.of(dataset, 5)
-    terms = [terms_of(rows, cell, epochs=epochs) for cell in CELLS]
+    cells = CELLS if epochs > 1 else CELLS[:3]
+    terms = [terms_of(rows, cell, epochs=epochs) for cell in cells]
     methods = [cast(ResidueRelease, mechanism(each.agreement)) for each in terms]
     bob = KeyedEntropy.from_seed(9)
     plan = terms[0].plan(bytes(32), len(rows.train.labels))

@@ -34,8 +34,9 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def record(shelf: Path) -> dict[str, Any]:
-    """Everything on one dataset, with two iterations of each training on the clock."""
-    few = tuple(replace(each, iterations=2) for each in table3.CONTENDERS)
+    """Everything on one dataset, with two iterations of the quicker trainings on the clock."""
+    quicker = [each for each in table3.CONTENDERS if each.scheme != "paillier"]
+    few = tuple(replace(each, iterations=2) for each in quicker)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table3, "CONTENDERS", few)
         patch.setattr(table3, "QUICK_TURNS", 2)
@@ -183,9 +184,7 @@ def test_statements_without_their_records_are_left_out(record):
 def test_table_three_sets_ratios_beside_the_papers(record):
     table = record["table3"]
     names = {(row["mechanism"], row["scheme"]) for row in table["rows"]}
-    ours = {
-        (name, scheme) for name in ("none", "hybrid", "sealed") for scheme in ("bfv", "paillier")
-    }
+    ours = {(name, "bfv") for name in ("none", "hybrid", "sealed")}
     assert {*ours, ("add", None), ("mult", None)} <= names
     ratio = next(
         each for each in table["ratios"] if (each["mechanism"], each["scheme"]) == ("hybrid", "bfv")
@@ -235,6 +234,13 @@ def test_tables_fit_the_screen(record):
         paper_tables.leaks(record["leaks"]),
     ):
         assert max(map(len, shown(part).splitlines())) <= 100
+
+
+def test_both_schemes_take_part_and_everything_that_encrypts():
+    ours = {(each.mechanism, each.scheme) for each in table3.CONTENDERS if each.scheme != "clear"}
+    assert ours == {
+        (name, scheme) for name in ("none", "hybrid", "sealed") for scheme in ("bfv", "paillier")
+    }
 
 
 @pytest.mark.slow
