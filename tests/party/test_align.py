@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from tacit.party.align import AligningParty
 from tacit.party.aligned import AlignedRows
 from tacit.party.config import PartyConfig
 from tacit.party.run import Party, Watch
+from tacit.party.way import way_to_peer
 from tacit.protocol.align import TURN_IDS
 from tacit.protocol.events import Aligning, Event
 from tacit.protocol.messages import (
@@ -44,6 +45,7 @@ from tacit.protocol.messages import (
     TwiceBlinded,
 )
 from tacit.protocol.steps import Program, receive, send
+from tacit.runtime.driver import Observer, ignore
 from tacit.runtime.journal import Meta, Past
 from tacit.runtime.link import ALIGNMENT, Link
 from tacit.runtime.party import run_party
@@ -51,7 +53,7 @@ from tacit.transport.certs import make_certificates
 from tests.party.hosts import Hosts, furnish, needs_namespaces, two_hosts
 from tests.party.sides import Ends, write_config
 from tests.runtime.wires import Wire
-from tests.test_two_machines import free_port, wait_for
+from tests.test_two_machines import free_port
 
 ROLES = ("alice", "bob")
 
@@ -305,8 +307,10 @@ class Side:
 
 
 @contextmanager
-def running(folder: Path, *options: str, hosts: Hosts | None = None) -> Iterator[list[Side]]:
-    sides = [Side(folder, role, *options, hosts=hosts) for role in ROLES]
+def running(
+    folder: Path, *options: str, roles: Sequence[str] = ROLES, hosts: Hosts | None = None
+) -> Iterator[list[Side]]:
+    sides = [Side(folder, role, *options, hosts=hosts) for role in roles]
     try:
         yield sides
     finally:
@@ -353,16 +357,26 @@ def test_two_hosts_align(tmp_path):
     assert hers.own == his.own == RowIds.of([f"p{number:04d}" for number in range(20, 100)])
 
 
+def alice_here(folder: Path, observe: Observer = ignore) -> dict[str, Any]:
+    """Alice in this process, over real TLS."""
+    config = PartyConfig.read(folder / "alice.toml")
+    with way_to_peer(config, lambda what: None) as endpoint:
+        watch = Watch(observe=observe)
+        return AligningParty(config, endpoint, watch, Normalisation()).run()
+
+
 def test_a_killed_peer_ends_the_other_side_at_once(tmp_path):
-    """With as many ids as take some seconds; SIGKILL tells nobody, the broken link does."""
-    count = 6 * TURN_IDS
-    local(tmp_path, some(0, count), some(0, count))
-    with running(tmp_path) as (alice, bob):
-        wait_for(tmp_path / "alice.log", "connected")
-        bob.process.send_signal(signal.SIGKILL)
-        code, _, err = alice.end(30)
-    assert code == ConnectionLost.exit_code, err
-    assert "the link to the peer broke" in err
+    """Bob is killed after the first of two turns: SIGKILL tells nobody, the broken link does."""
+    ids = some(0, TURN_IDS + 1)
+    local(tmp_path, ids, ids)
+    with running(tmp_path, roles=("bob",)) as (bob,):
+
+        def kill(event: Event) -> None:
+            if isinstance(event, Aligning):
+                bob.process.send_signal(signal.SIGKILL)
+
+        with pytest.raises(ConnectionLost, match="the link to the peer broke"):
+            alice_here(tmp_path, kill)
     assert not (tmp_path / "alice.aligned.csv").exists()
 
 
@@ -372,9 +386,9 @@ def test_a_peer_of_another_authority_is_refused(tmp_path):
     make_certificates(tmp_path / "others", ["alice", "bob"])
     path = tmp_path / "alice.toml"
     path.write_text(path.read_text().replace('"certs/', '"others/'))
-    with running(tmp_path) as (alice, _):
-        code, _, err = alice.end(40)
-    assert code == PeerRefused.exit_code, err
+    bob = PartyConfig.read(tmp_path / "bob.toml")
+    with way_to_peer(bob, lambda what: None), pytest.raises(PeerRefused):
+        alice_here(tmp_path)
 
 
 @pytest.mark.slow
