@@ -34,7 +34,6 @@ from tacit.party.run import Party, Watch
 from tacit.party.templates import Trial, template
 from tacit.protocol.events import Event, Progress
 from tacit.runtime.transcript import Transcript
-from tacit.transport.corelog import _CHATTER
 from tests.party.hosts import ADDRESSES, PORT, needs_namespaces, two_hosts
 from tests.party.sides import in_one_process
 from tests.runtime.wires import Wire
@@ -81,9 +80,7 @@ class Terminal:
         self.said = out
         assert "Traceback" not in out
         assert "bug in tacit" not in out
-        # gRPC's threads may outlive the filter of their words by a moment.
-        own = [line for line in out.splitlines() if not _CHATTER.match(line.encode())]
-        assert max(map(len, own), default=0) <= 100, out
+        assert max(map(len, out.splitlines()), default=0) <= 100, out
         return process.returncode
 
 

@@ -139,7 +139,7 @@ def refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
     """Puts in words why callers fail before they are callers; this command owns its process."""
     from tacit.transport.corelog import handshake_reasons
 
-    with handshake_reasons(lambda reason: announce(f"refused a caller: {reason}")):
+    with handshake_reasons(lambda why: announce(f"refused a caller: {why}"), for_good=True):
         yield
 
 

@@ -122,8 +122,8 @@ def demo(record: Record) -> RenderableType:
         )
     chance = max(control["accuracy"] for control in first["canary"]["controls"])
     notes = Text(
-        "  Shuffled: labels shuffled before training, so that only the messages tell them; without "
-        f"messages {percent(chance)} %.\n  The report on {record['runs'][-1]['mechanism']}: "
+        "  Shuffled: labels shuffled before training, so that only the messages tell them;\n"
+        f"  without messages {percent(chance)} %.\n  The report on {record['runs'][-1]['mechanism']}: "
         f"{record['html']}",
         style="dim",
     )

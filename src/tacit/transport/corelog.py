@@ -66,12 +66,16 @@ def explain(line: bytes) -> str | None:
 
 
 @contextmanager
-def handshake_reasons(on_refused: Callable[[str], None]) -> Iterator[None]:
+def handshake_reasons(
+    on_refused: Callable[[str], None], *, for_good: bool = False
+) -> Iterator[None]:
     """Tells why handshakes fail, as long as it lasts.
 
     Args:
         on_refused: Told the reason in words, a few times a second at most, from another thread.
             The caller's address is not known.
+        for_good: The process ends soon after: what the C libraries say from then on is dropped.
+            gRPC's threads go on for a moment, and a closed link is worth a line to them.
     """
     sys.stderr.flush()
     original = os.dup(2)
@@ -87,9 +91,14 @@ def handshake_reasons(on_refused: Callable[[str], None]) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.stderr = before
-        direct.close()
-        os.dup2(original, 2)  # closes the pipe's last writing end, which ends the reader
+        # Either closes the pipe's last writing end, which ends the reader.
+        if for_good:
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), 2)
+        else:
+            sys.stderr = before
+            direct.close()
+            os.dup2(original, 2)
         reader.join(5)
         os.close(original)
 
