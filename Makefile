@@ -15,7 +15,7 @@ setup: $(READY)  ## make .venv with the pinned dependencies
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "tacit needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	  { echo "taciturn needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "this Python has no venv module; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
@@ -25,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 demo: $(READY)  ## train and attack the paper's baseline
-	$(BIN)/tacit demo
+	$(BIN)/taciturn demo
 
 check: $(READY)  ## format, lint, types, imports
 	$(BIN)/ruff format --check .
@@ -54,9 +54,9 @@ test-all: check browser network  ## the long proofs too
 bench: $(READY)  ## speed, as ratios in one run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --no-build-isolation --editable '.[bench]'
-	$(BIN)/python -m tacit.experiments.throughput
-	$(BIN)/python -m tacit.experiments.wire
-	$(BIN)/tacit bench --against phe,heu
+	$(BIN)/python -m taciturn.experiments.throughput
+	$(BIN)/python -m taciturn.experiments.wire
+	$(BIN)/taciturn bench --against phe,heu
 
 format: $(READY)  ## put the code in its form
 	$(BIN)/ruff format .

@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.__main__ import run
-from tacit.api import train
-from tacit.config import Agreement
-from tacit.data.prepare import NumericRule, Preparation
-from tacit.model import ModelShare
-from tacit.party.templates import Trial, template
-from tacit.protocol.messages import Role
+from taciturn.__main__ import run
+from taciturn.api import train
+from taciturn.config import Agreement
+from taciturn.data.prepare import NumericRule, Preparation
+from taciturn.model import ModelShare
+from taciturn.party.templates import Trial, template
+from taciturn.protocol.messages import Role
 
 HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"
@@ -101,7 +101,7 @@ def toml(what: str, text: str) -> Case:
 
 
 def party(what: str, old: str, new: str, role: Role = "bob", mechanism: str = "add") -> Case:
-    """A file as tacit init writes it, with something in it changed."""
+    """A file as taciturn init writes it, with something in it changed."""
     text = template(role, Trial(mechanism))
     assert old in text, old
     changed = text.replace(old, new, 1).encode
@@ -109,7 +109,7 @@ def party(what: str, old: str, new: str, role: Role = "bob", mechanism: str = "a
 
 
 def align(what: str, options: str) -> Case:
-    """An alignment by a file as tacit init writes it."""
+    """An alignment by a file as taciturn init writes it."""
     command = f"align bob.toml {options}".strip()
     return Case(what, command, "bob.toml", template("bob", Trial("add")).encode)
 
@@ -286,7 +286,7 @@ CASES = (
         "a transcript cut short",
         "audit --transcript x",
         "x",
-        lambda: b"TACIT-TRANSCRIPT\n\x01\x02\x00\x00\x00{}\x01\x09",
+        lambda: b"TACITURN-TRANSCRIPT\n\x01\x02\x00\x00\x00{}\x01\x09",
     ),
     Case("a name that cannot stand in a certificate", "certs --name Alice! --name bob"),
     Case("a name given twice", "certs --name alice --name alice"),
@@ -407,7 +407,7 @@ def render() -> str:
         "What the commands say to what they cannot use: the thing, the place, the way out, and the "
         "exit code.\nThis page is made by `python -m tests.bad_input > docs/errors.md`; a test "
         "compares it with what the program says.\n",
-        "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in tacit |\n"
+        "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in taciturn |\n"
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
         "| 11 | the training diverged |\n| 20 | data |\n"
         "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
@@ -417,14 +417,14 @@ def render() -> str:
         "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
         "| 70 | a transcript |\n| 71 | a party's state: journal, lock or key |\n"
-        "| 74 | a result could not be written |\n| 80 | `tacit doctor` found a problem |\n"
+        "| 74 | a result could not be written |\n| 80 | `taciturn doctor` found a problem |\n"
         "| 130 | interrupted |\n",
     ]
     for number, case in enumerate(CASES, 1):
         code, _, err = outcome(case)
         said = "\n".join(line.rstrip() for line in err.strip().splitlines())
         parts.append(
-            f"## {number}. {case.what}\n\n```text\n$ tacit {case.command}\n{said}\n```\n\n"
+            f"## {number}. {case.what}\n\n```text\n$ taciturn {case.command}\n{said}\n```\n\n"
             f"Exit code {code}.\n"
         )
     return "\n".join(parts)

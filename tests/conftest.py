@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tacit.data.datasets import file_names, load
-from tacit.data.raw import RawData
+from taciturn.data.datasets import file_names, load
+from taciturn.data.raw import RawData
 
 # Read once, and made absolute: tests change the environment and the working directory.
-_NAMED = os.environ.get("TACIT_DATA")
+_NAMED = os.environ.get("TACITURN_DATA")
 _PLACES = [Path(_NAMED).resolve()] if _NAMED else []
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -22,7 +22,7 @@ def find_dataset_dir(name: str) -> Path:
     for place in [*_PLACES, _BESIDE]:
         if any((place / file).is_file() for file in file_names(name)):
             return place
-    pytest.skip(f"{name} is not here: set TACIT_DATA to the directory of {file_names(name)[0]}")
+    pytest.skip(f"{name} is not here: set TACITURN_DATA to the directory of {file_names(name)[0]}")
 
 
 @pytest.fixture(scope="session")

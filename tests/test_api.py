@@ -10,11 +10,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
-import tacit
-from tacit.attacks.registry import ATTACKS
-from tacit.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
-from tacit.report.record import to_json
-from tacit.runtime.transcript import Transcript, TranscriptFile
+import taciturn
+from taciturn.attacks.registry import ATTACKS
+from taciturn.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
+from taciturn.report.record import to_json
+from taciturn.runtime.transcript import Transcript, TranscriptFile
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -96,7 +96,7 @@ def without_clock(value: Any) -> Any:
 
 
 def test_the_train_record_has_the_keys_of_the_contract():
-    record = tacit.train(**SMALL).to_dict()
+    record = taciturn.train(**SMALL).to_dict()
     assert record.keys() >= TRAIN_KEYS
     assert record["ledger"].keys() == LEDGER_KEYS
     for part in ("train", "test"):
@@ -110,20 +110,20 @@ def test_the_train_record_has_the_keys_of_the_contract():
 
 
 def test_the_audit_record_has_the_keys_of_the_contract():
-    record = tacit.audit(**SMALL).to_dict()
+    record = taciturn.audit(**SMALL).to_dict()
     assert record.keys() >= TRAIN_KEYS | {"controls", "attacks", "skipped"}
     assert all(attack.keys() >= ATTACK_KEYS for attack in record["attacks"])
     assert all(control.keys() == {"name", "accuracy", "auc"} for control in record["controls"])
 
 
 def test_a_seed_repeats_everything_but_the_clock():
-    first, second = (tacit.audit(**SMALL).to_dict() for _ in range(2))
+    first, second = (taciturn.audit(**SMALL).to_dict() for _ in range(2))
     assert without_clock(first) == without_clock(second)
 
 
 def test_runs_without_a_seed_differ():
     options: dict[str, Any] = {**SMALL, "seed": None}
-    first, second = (tacit.train(**options) for _ in range(2))
+    first, second = (taciturn.train(**options) for _ in range(2))
     assert first.to_dict()["seed"] is None
     assert not np.array_equal(first.weights["alice"], second.weights["alice"])
 
@@ -142,7 +142,7 @@ def test_runs_without_a_seed_differ():
     ids=str,
 )
 def test_weights_equal_the_centralised_trainers_to_fixed_point(options):
-    record = tacit.train(**{**SMALL, **options}).to_dict()
+    record = taciturn.train(**{**SMALL, **options}).to_dict()
     bound = record["weight_bound"]
     assert bound is None if "l1" in options else record["max_weight_difference"] < bound
     assert record["max_weight_difference"] < 2e-5
@@ -152,9 +152,9 @@ def test_weights_equal_the_centralised_trainers_to_fixed_point(options):
 @pytest.mark.parametrize("columns", ["all", "half"])
 def test_bfv_gives_the_weights_of_the_clear_scheme_to_the_last_bit(columns):
     options = {**SMALL, "alice_columns": columns}
-    sealed = tacit.train(**{**options, "scheme": "bfv"})
+    sealed = taciturn.train(**{**options, "scheme": "bfv"})
     assert sealed.to_dict()["key_bits"] == 128
-    for role, weights in tacit.train(**options).weights.items():
+    for role, weights in taciturn.train(**options).weights.items():
         np.testing.assert_array_equal(sealed.weights[role], weights)
 
 
@@ -162,8 +162,8 @@ def test_bfv_gives_the_weights_of_the_clear_scheme_to_the_last_bit(columns):
 def test_real_paillier_keys_give_the_centralised_weights(columns):
     """2048 bits, one epoch; every iteration through real encryption."""
     options: dict[str, Any] = {**SMALL, "epochs": 1, "alice_columns": columns}
-    record = tacit.train(**{**options, "scheme": "paillier", "key_bits": 2048}).to_dict()
-    clear = tacit.train(**options).to_dict()
+    record = taciturn.train(**{**options, "scheme": "paillier", "key_bits": 2048}).to_dict()
+    clear = taciturn.train(**options).to_dict()
     assert record["key_bits"] == 2048
     assert record["max_weight_difference"] < record["weight_bound"]
     assert record["max_weight_difference"] == pytest.approx(
@@ -174,7 +174,7 @@ def test_real_paillier_keys_give_the_centralised_weights(columns):
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", ["all", "half"])
 def test_whole_training_with_3072_bits_gives_the_centralised_weights(columns):
-    record = tacit.train(
+    record = taciturn.train(
         dataset="breast-cancer", mechanism="none", scheme="paillier", alice_columns=columns, seed=1
     ).to_dict()
     assert record["key_bits"] == 3072
@@ -200,7 +200,7 @@ def test_pandas_polars_and_files_give_the_same_model(tmp_path):
         path,
         str(tmp_path / "people.parquet"),
     ]
-    weights = [tacit.train(source, **options).weights for source in sources]
+    weights = [taciturn.train(source, **options).weights for source in sources]
     for other in weights[1:]:
         np.testing.assert_array_equal(weights[0]["alice"], other["alice"])
         np.testing.assert_array_equal(weights[0]["bob"], other["bob"])
@@ -209,27 +209,27 @@ def test_pandas_polars_and_files_give_the_same_model(tmp_path):
 
 
 def test_own_data_has_an_intercept_by_default_and_can_do_without():
-    with_it = tacit.train(people(), **OWN, seed=1).to_dict()
-    without = tacit.train(people(), **OWN, seed=1, intercept=False).to_dict()
+    with_it = taciturn.train(people(), **OWN, seed=1).to_dict()
+    without = taciturn.train(people(), **OWN, seed=1, intercept=False).to_dict()
     assert (with_it["intercept"], without["intercept"]) == (True, False)
     assert with_it["bob_columns"] == without["bob_columns"] == 0
 
 
 def test_what_was_done_to_each_column_is_in_the_record():
-    record = tacit.train(
+    record = taciturn.train(
         people(), id="person", label="default", mechanism="none", scheme="clear", seed=1
     ).to_dict()
     assert [line.split(":")[0] for line in record["preparation"]] == ["age", "city", "balance"]
 
 
 def test_constant_columns_are_kept_as_zeros_with_a_note():
-    record = tacit.train(**{**SMALL, "dataset": "sklearn-digits"}).to_dict()
+    record = taciturn.train(**{**SMALL, "dataset": "sklearn-digits"}).to_dict()
     assert record["alice_columns"] == 64
     assert any("constant" in note for note in record["notes"])
 
 
 def test_seeds_give_means_and_each_run():
-    record = tacit.audit(**{**SMALL, "seeds": 3}).to_dict()
+    record = taciturn.audit(**{**SMALL, "seeds": 3}).to_dict()
     assert record["seeds"] == 3
     assert [run["seed"] for run in record["runs"]] == [1, 2, 3]
     accuracies = [run["test"]["accuracy"] for run in record["runs"]]
@@ -240,15 +240,15 @@ def test_seeds_give_means_and_each_run():
 
 def test_a_transcript_audits_like_the_run_it_recorded(tmp_path):
     path = tmp_path / "run.transcript"
-    live = tacit.audit(**SMALL, record=path).to_dict()
-    later = tacit.audit(transcript=path).to_dict()
+    live = taciturn.audit(**SMALL, record=path).to_dict()
+    later = taciturn.audit(transcript=path).to_dict()
     assert without_clock(later) == without_clock(live)
 
 
 def test_a_canary_transcript_is_judged_by_the_shuffled_labels(tmp_path):
     path = tmp_path / "run.transcript"
-    tacit.train(**SMALL, permute_labels=True, record=path)
-    record = tacit.audit(transcript=path).to_dict()
+    taciturn.train(**SMALL, permute_labels=True, record=path)
+    record = taciturn.audit(transcript=path).to_dict()
     assert record["permute_labels"] is True
     assert record["attacks"][0]["accuracy"] == 1.0
     assert record["controls"][1]["auc"] < 0.7
@@ -256,34 +256,34 @@ def test_a_canary_transcript_is_judged_by_the_shuffled_labels(tmp_path):
 
 def test_an_unseeded_transcript_can_be_audited(tmp_path):
     path = tmp_path / "run.transcript"
-    tacit.train(**{**SMALL, "seed": None}, record=path)
-    assert tacit.audit(transcript=path).attack("exact-solve")["accuracy"] == 1.0
+    taciturn.train(**{**SMALL, "seed": None}, record=path)
+    assert taciturn.audit(transcript=path).attack("exact-solve")["accuracy"] == 1.0
 
 
 def test_a_transcript_of_another_table_is_refused(tmp_path):
     path = tmp_path / "run.transcript"
-    tacit.train(people(), **OWN, record=path, seed=1)
+    taciturn.train(people(), **OWN, record=path, seed=1)
     other = people().with_columns(pl.col("age") + pl.col("balance"))
     with pytest.raises(TranscriptError, match="another table"):
-        tacit.audit(other, transcript=path)
+        taciturn.audit(other, transcript=path)
 
 
 def test_shuffled_truth_puts_every_attack_at_chance():
     """False alarm below 1e-3: four standard errors of an AUC of one half over 455 rows."""
-    record = tacit.audit(**SMALL, shuffle_truth=True).to_dict()
+    record = taciturn.audit(**SMALL, shuffle_truth=True).to_dict()
     assert all(abs(attack["auc"] - 0.5) < 0.115 for attack in record["attacks"])
 
 
 def test_record_takes_one_run_only(tmp_path):
-    for call in (tacit.train, tacit.audit):
+    for call in (taciturn.train, taciturn.audit):
         with pytest.raises(ConfigError, match="one run"):
             call(**{**SMALL, "seeds": 2}, record=tmp_path / "x")
     with pytest.raises(ConfigError, match="read or recorded"):
-        tacit.audit(transcript=tmp_path / "x", record=tmp_path / "y")
+        taciturn.audit(transcript=tmp_path / "x", record=tmp_path / "y")
 
 
 def test_attack_by_name():
-    result = tacit.audit(**SMALL)
+    result = taciturn.audit(**SMALL)
     assert result.attack("least-squares")["rows"] == 455
     with pytest.raises(KeyError):
         result.attack("magic")
@@ -298,7 +298,7 @@ def test_attack_by_name():
 )
 def test_the_large_datasets_come_near_the_papers_baseline(dataset_dir, name, accuracy, auc):
     """One seed, within three points; ``docs/datasets.md`` has the full figures."""
-    record = tacit.train(
+    record = taciturn.train(
         dataset=name,
         mechanism="none",
         scheme="clear",
@@ -324,32 +324,32 @@ def test_the_large_datasets_come_near_the_papers_baseline(dataset_dir, name, acc
 )
 def test_a_recorded_run_keeps_its_own_settings(tmp_path, options):
     path = tmp_path / "run.transcript"
-    tacit.train(**SMALL, record=path)
+    taciturn.train(**SMALL, record=path)
     with pytest.raises(ConfigError, match="settled by the transcript"):
-        tacit.audit(transcript=path, **options)
+        taciturn.audit(transcript=path, **options)
 
 
 def test_other_labels_than_the_recorded_ones_are_refused(tmp_path):
     """The features alone would not tell: judging by other labels would say nothing."""
     path = tmp_path / "run.transcript"
-    tacit.train(people(), **OWN, record=path, seed=1)
-    assert tacit.audit(people(), transcript=path).to_dict()["attacks"]
+    taciturn.train(people(), **OWN, record=path, seed=1)
+    assert taciturn.audit(people(), transcript=path).to_dict()["attacks"]
     turned = people().with_columns(default=1 - pl.col("default"))
     with pytest.raises(TranscriptError, match="labels are not those"):
-        tacit.audit(turned, transcript=path)
+        taciturn.audit(turned, transcript=path)
 
 
 def test_shuffled_truth_is_marked_in_the_record_and_the_verdict():
-    record = tacit.audit(**SMALL, shuffle_truth=True).to_dict()
+    record = taciturn.audit(**SMALL, shuffle_truth=True).to_dict()
     assert record["shuffle_truth"] is True
     assert record["verdict"].startswith("Judged against labels shuffled after the run.")
-    assert tacit.audit(**SMALL).to_dict()["shuffle_truth"] is False
+    assert taciturn.audit(**SMALL).to_dict()["shuffle_truth"] is False
 
 
 @pytest.mark.parametrize("damage", [{"settings": 5}, {"settings": "x"}, {"coins": []}, {}])
 def test_a_header_that_makes_no_sense_is_a_transcript_error(tmp_path, damage):
     path = tmp_path / "run.transcript"
-    tacit.train(**SMALL, record=path)
+    taciturn.train(**SMALL, record=path)
     whole = Transcript.load(path)
     header = {**whole.header, **damage} if damage else {}
     with TranscriptFile(path, header) as file:
@@ -357,23 +357,23 @@ def test_a_header_that_makes_no_sense_is_a_transcript_error(tmp_path, damage):
             file(sender, frame)
         file.conclude(whole.footer)
     with pytest.raises(TranscriptError):
-        tacit.audit(transcript=path)
+        taciturn.audit(transcript=path)
 
 
 def test_a_transcript_without_its_footer_is_a_transcript_error(tmp_path):
     path = tmp_path / "run.transcript"
-    tacit.train(**SMALL, record=path)
+    taciturn.train(**SMALL, record=path)
     whole = Transcript.load(path)
     with TranscriptFile(path, whole.header) as file:
         for sender, frame in whole.records:
             file(sender, frame)
     with pytest.raises(TranscriptError):
-        tacit.audit(transcript=path)
+        taciturn.audit(transcript=path)
 
 
 def test_a_transcript_is_for_its_owners_eyes_only(tmp_path):
     path = tmp_path / "run.transcript"
-    tacit.train(**SMALL, record=path)
+    taciturn.train(**SMALL, record=path)
     assert path.stat().st_mode & 0o077 == 0
 
 
@@ -381,29 +381,29 @@ def test_columns_and_labels_come_as_arrays_frames_or_tables():
     frame = people().select("age", "balance")
     labels = people()["default"]
     options: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
-    table = tacit.FeatureTable.of(frame)
+    table = taciturn.FeatureTable.of(frame)
     sources: list[tuple[object, object]] = [
         (frame, labels),
         (frame.to_numpy(), labels.to_numpy()),
         (pd.DataFrame(frame.to_dict(as_series=False)), pd.Series(labels.to_list())),
-        (table, tacit.LabelTable.of(labels)),
+        (table, taciturn.LabelTable.of(labels)),
     ]
-    weights = [tacit.train(*source, **options).weights["alice"] for source in sources]
+    weights = [taciturn.train(*source, **options).weights["alice"] for source in sources]
     for other in weights[1:]:
         np.testing.assert_array_equal(weights[0], other)
 
 
 def test_there_is_no_bound_on_the_weights_with_l1_or_a_rate_beyond_two_over_l():
     """The L1 step jumps at zero, and beyond 2/L a step expands distances."""
-    assert tacit.train(**SMALL).to_dict()["weight_bound"] is not None
-    assert tacit.train(**SMALL, l1=0.2).to_dict()["weight_bound"] is None
-    assert tacit.train(**{**SMALL, "learning_rate": 50.0}).to_dict()["weight_bound"] is None
+    assert taciturn.train(**SMALL).to_dict()["weight_bound"] is not None
+    assert taciturn.train(**SMALL, l1=0.2).to_dict()["weight_bound"] is None
+    assert taciturn.train(**{**SMALL, "learning_rate": 50.0}).to_dict()["weight_bound"] is None
 
 
 def test_a_diverging_training_is_named_on_either_side():
     for columns in ("all", 1):
         with pytest.raises(DivergenceError):
-            tacit.train(**{**SMALL, "learning_rate": 1e308, "alice_columns": columns})
+            taciturn.train(**{**SMALL, "learning_rate": 1e308, "alice_columns": columns})
 
 
 # --- protected trainings -------------------------------------------------------------------------
@@ -420,7 +420,7 @@ PROTECTED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", PROTECTED)
 def test_the_record_of_a_protected_training_has_the_keys_of_the_contract(name):
-    record = tacit.train(**{**SMALL, **PROTECTED[name]}).to_dict()
+    record = taciturn.train(**{**SMALL, **PROTECTED[name]}).to_dict()
     assert record.keys() >= TRAIN_KEYS | {"epsilon", "noise", "variant", "b1", "b2", "budget"}
     assert record["ledger"].keys() == LEDGER_KEYS
     assert json.loads(to_json(record)) == json.loads(json.dumps(record))
@@ -431,12 +431,12 @@ def test_the_record_of_a_protected_training_has_the_keys_of_the_contract(name):
 @pytest.mark.parametrize("scheme", ["bfv", "paillier"])
 @pytest.mark.parametrize("name", ["add", "mult"])
 def test_residues_in_clear_are_said_not_to_be_encrypted(name, scheme):
-    record = tacit.train(**{**SMALL, **PROTECTED[name], "scheme": scheme}).to_dict()
+    record = taciturn.train(**{**SMALL, **PROTECTED[name], "scheme": scheme}).to_dict()
     assert (record["scheme"], record["key_bits"], record["encrypted"]) == ("clear", 0, False)
 
 
 def test_hybrid_is_encrypted_and_says_how_its_batches_came_out():
-    record = tacit.train(**{**SMALL, "mechanism": "hybrid", "scheme": "bfv"}).to_dict()
+    record = taciturn.train(**{**SMALL, "mechanism": "hybrid", "scheme": "bfv"}).to_dict()
     assert (record["scheme"], record["encrypted"]) == ("bfv", True)
     batches = record["hidden_batches"]
     assert (batches["subset_size"], batches["marked"], batches["epsilon"]) == (111, 22, 1.0)
@@ -446,20 +446,20 @@ def test_hybrid_is_encrypted_and_says_how_its_batches_came_out():
     assert batches["mean_batch"] == pytest.approx(batches["expected_batch"], abs=1.7)
     assert 0 < batches["rejected"] < 0.05
     assert record["max_weight_difference"] < record["weight_bound"]
-    assert tacit.train(**SMALL).to_dict()["hidden_batches"] is None
+    assert taciturn.train(**SMALL).to_dict()["hidden_batches"] is None
 
 
 @pytest.mark.parametrize("name", PROTECTED)
 def test_a_seed_repeats_a_protected_training(name):
     first, second = (
-        tacit.train(**{**SMALL, **PROTECTED[name], "epochs": 1}).to_dict() for _ in range(2)
+        taciturn.train(**{**SMALL, **PROTECTED[name], "epochs": 1}).to_dict() for _ in range(2)
     )
     assert without_clock(first) == without_clock(second)
 
 
 @pytest.mark.parametrize("name", ["add", "mult-mean-one"])
 def test_there_is_no_bound_on_noisy_weights(name):
-    assert tacit.train(**{**SMALL, **PROTECTED[name]}).to_dict()["weight_bound"] is None
+    assert taciturn.train(**{**SMALL, **PROTECTED[name]}).to_dict()["weight_bound"] is None
 
 
 @pytest.mark.parametrize(
@@ -474,14 +474,14 @@ def test_there_is_no_bound_on_noisy_weights(name):
     ids=str,
 )
 def test_hybrid_gives_the_centralised_weights_of_its_true_batches(options):
-    record = tacit.train(**{**SMALL, "mechanism": "hybrid", **options}).to_dict()
+    record = taciturn.train(**{**SMALL, "mechanism": "hybrid", **options}).to_dict()
     assert record["max_weight_difference"] < record["weight_bound"]
     assert record["max_weight_difference"] < 2e-5
 
 
 def test_with_next_to_no_noise_add_gives_the_centralised_weights():
     for columns in ("all", "half"):
-        record = tacit.train(
+        record = taciturn.train(
             **{**SMALL, "mechanism": "add", "epsilon": 1e8, "alice_columns": columns, "delta": 0.0}
         ).to_dict()
         assert record["max_weight_difference"] < 1e-5
@@ -491,9 +491,9 @@ def test_with_next_to_no_noise_add_gives_the_centralised_weights():
 @pytest.mark.parametrize("budget", [0.5, 1.0, 2.75])
 def test_a_budget_buys_as_many_epochs_as_it_pays_for(columns, budget):
     options = {**SMALL, "mechanism": "add", "epsilon": 1.0, "alice_columns": columns}
-    stopped = tacit.train(**{**options, "epochs": 8, "budget": budget})
+    stopped = taciturn.train(**{**options, "epochs": 8, "budget": budget})
     epochs = int(budget / 0.5)
-    paid = tacit.train(**{**options, "epochs": epochs})
+    paid = taciturn.train(**{**options, "epochs": epochs})
     record = stopped.to_dict()
     assert record["stopped"] == "the privacy budget is spent"
     assert record["iterations"] == 29 * epochs
@@ -507,13 +507,13 @@ def test_a_budget_buys_as_many_epochs_as_it_pays_for(columns, budget):
 @pytest.mark.parametrize("mechanism", ["none", "hybrid"])
 def test_a_budget_is_refused_where_nothing_pays_for_a_release(mechanism):
     with pytest.raises(BudgetExceeded):
-        tacit.train(**{**SMALL, "mechanism": mechanism, "budget": 100.0})
+        taciturn.train(**{**SMALL, "mechanism": mechanism, "budget": 100.0})
 
 
 @pytest.mark.parametrize("columns", ["all", "half"])
 @pytest.mark.parametrize("update", ["released", "true"])
 def test_only_true_updates_of_weights_that_bob_has_make_the_total_infinite(columns, update):
-    record = tacit.train(
+    record = taciturn.train(
         **{**SMALL, **PROTECTED["add"], "alice_columns": columns, "bob_update": update}
     ).to_dict()
     infinite = record["ledger"]["label_epsilon_total"] == "inf"
@@ -523,8 +523,8 @@ def test_only_true_updates_of_weights_that_bob_has_make_the_total_infinite(colum
 @pytest.mark.parametrize("name", PROTECTED)
 def test_a_transcript_of_a_protected_run_audits_like_the_run(tmp_path, name):
     path = tmp_path / "run.transcript"
-    live = tacit.audit(**{**SMALL, **PROTECTED[name], "epochs": 1}, record=path).to_dict()
-    later = tacit.audit(transcript=path).to_dict()
+    live = taciturn.audit(**{**SMALL, **PROTECTED[name], "epochs": 1}, record=path).to_dict()
+    later = taciturn.audit(transcript=path).to_dict()
     # Who was in a hidden batch only Bob knows: a recording of the conversation cannot be judged.
     hidden = name == "hybrid"
     assert (live.pop("membership") is not None, later.pop("membership")) == (hidden, None)
@@ -544,7 +544,7 @@ def test_hybrid_at_the_papers_sizes_gives_the_centralised_weights(
 
     With half of the columns at Bob the paper's L_RR is still required to exceed hers.
     """
-    record = tacit.train(
+    record = taciturn.train(
         dataset=name,
         mechanism="hybrid",
         scheme=scheme,
@@ -559,7 +559,7 @@ def test_hybrid_at_the_papers_sizes_gives_the_centralised_weights(
 
 
 def test_a_summary_averages_what_has_a_mean_and_invents_nothing():
-    record = tacit.audit(**{**SMALL, "seeds": 3}).to_dict()
+    record = taciturn.audit(**{**SMALL, "seeds": 3}).to_dict()
     runs = record["runs"]
     assert record["max_weight_difference"] == max(run["max_weight_difference"] for run in runs)
     assert "verdict" not in record

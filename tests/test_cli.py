@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-import tacit
-from tacit.__main__ import run
-from tacit.cli.options import SHARED
-from tacit.config import Settings
-from tacit.experiments import encryption
+import taciturn
+from taciturn.__main__ import run
+from taciturn.cli.options import SHARED
+from taciturn.config import Settings
+from taciturn.experiments import encryption
 from tests.bad_input import CASES, Case, outcome
 
 QUICK = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
@@ -29,7 +29,7 @@ QUICK = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epoc
 def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
     """The real program in a process of its own."""
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-m", "tacit", *shlex.split(line)],
+        [sys.executable, "-m", "taciturn", *shlex.split(line)],
         capture_output=True,
         text=True,
         timeout=120,
@@ -44,7 +44,7 @@ def test_wrong_input_gets_a_clear_error(case: Case):
     assert code in (2, *range(10, 80))
     assert err.startswith("error: ")
     assert "Traceback" not in err
-    assert "bug in tacit" not in err
+    assert "bug in taciturn" not in err
     assert max(len(line) for line in err.splitlines()) <= 107  # "error: " stands before the text
     assert out == ""
 
@@ -68,7 +68,7 @@ def test_audit_prints_one_json_object_and_nothing_else():
 def test_json_says_what_the_python_api_says(capsys):
     assert run(shlex.split(f"train {QUICK} --json")) == 0
     printed = json.loads(capsys.readouterr().out)
-    record = tacit.train(
+    record = taciturn.train(
         dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1
     ).to_dict()
     for each in (printed, record):
@@ -131,7 +131,7 @@ def test_every_setting_is_an_option_and_the_other_way_round():
 def test_help_shows_examples_and_exits_well(name, capsys):
     assert run([*name.split(), "--help"]) == 0
     text = capsys.readouterr().out
-    assert "Usage: tacit" in text
+    assert "Usage: taciturn" in text
     if name not in ("", "demo"):
         assert "Example" in text
     if name == "party":
@@ -166,7 +166,7 @@ def test_init_says_what_comes_next_and_what_protects_nothing(
     assert run(["init", "--mechanism", mechanism]) == 0
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert "tacit party FILE --dry-run" in text
+    assert "taciturn party FILE --dry-run" in text
     assert ("no protection" in text) == (mechanism in ("none", "hybrid"))
 
 
@@ -331,13 +331,13 @@ def test_the_command_alone_shows_its_help(capsys):
 
 def test_version(capsys):
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"tacit {tacit.__version__}\n"
+    assert capsys.readouterr().out == f"taciturn {taciturn.__version__}\n"
 
 
 def test_a_full_disk_is_named():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "tacit", "train", *shlex.split(QUICK)],
+            [sys.executable, "-m", "taciturn", "train", *shlex.split(QUICK)],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -350,7 +350,7 @@ def test_a_full_disk_is_named():
 
 
 def test_a_reader_that_goes_away_is_no_error():
-    program = f"{shlex.quote(sys.executable)} -m tacit audit {QUICK} --json"
+    program = f"{shlex.quote(sys.executable)} -m taciturn audit {QUICK} --json"
     line = f"{program} | head -c 1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False
@@ -363,13 +363,13 @@ def test_a_bug_is_told_without_a_traceback_unless_asked_for(monkeypatch, capsys)
     def broken(**_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("tacit.api.train", broken)
-    monkeypatch.delenv("TACIT_DEBUG", raising=False)
+    monkeypatch.setattr("taciturn.api.train", broken)
+    monkeypatch.delenv("TACITURN_DEBUG", raising=False)
     assert run(shlex.split(f"train {QUICK}")) == 1
     said = capsys.readouterr().err
-    assert "a bug in tacit: ZeroDivisionError: oops" in said
+    assert "a bug in taciturn: ZeroDivisionError: oops" in said
     assert "Traceback" not in said
-    monkeypatch.setenv("TACIT_DEBUG", "1")
+    monkeypatch.setenv("TACITURN_DEBUG", "1")
     assert run(shlex.split(f"train {QUICK}")) == 1
     assert "Traceback" in capsys.readouterr().err
 
@@ -378,7 +378,7 @@ def test_interrupting_is_told_in_a_word(monkeypatch, capsys):
     def interrupted(**_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tacit.api.train", interrupted)
+    monkeypatch.setattr("taciturn.api.train", interrupted)
     assert run(shlex.split(f"train {QUICK}")) == 130
     assert capsys.readouterr().err.endswith("\nerror: interrupted\n")
 
@@ -391,7 +391,7 @@ def test_progress_with_time_left_is_shown_on_a_terminal_only():
     shown: list[bytes] = []
     with os.fdopen(ours, "rb", buffering=0) as screen:
         done = subprocess.Popen(
-            [sys.executable, "-m", "tacit", *shlex.split(f"train {QUICK} --json --epochs 200")],
+            [sys.executable, "-m", "taciturn", *shlex.split(f"train {QUICK} --json --epochs 200")],
             stdout=subprocess.PIPE,
             stderr=theirs,
         )
@@ -426,7 +426,7 @@ def test_demo_recovers_every_label_with_real_keys(tmp_path):
         assert each["test"]["accuracy"] == each["centralised"]["accuracy"]
     assert runs[2]["attacks"] == []
     assert len(runs[2]["skipped"]) == len(runs[0]["skipped"]) + len(runs[0]["attacks"]) + 1
-    assert [path.name for path in tmp_path.iterdir()] == ["tacit-demo.html"]
+    assert [path.name for path in tmp_path.iterdir()] == ["taciturn-demo.html"]
 
 
 def test_train_says_beforehand_what_it_will_take(capsys):
@@ -445,7 +445,7 @@ def test_bench_prints_its_rows_as_json(capsys):
 
 def test_bench_writes_its_plot_and_says_what_the_star_means(monkeypatch, tmp_path, capsys):
     row = encryption.Row("breast", 16, 30, "bfv", 128, 9.5, 12.0, 127.0, 100, 50, 0, 1)
-    monkeypatch.setattr("tacit.cli.app.encryption.run", lambda *given, **named: [row])
+    monkeypatch.setattr("taciturn.cli.app.encryption.run", lambda *given, **named: [row])
     plot = tmp_path / "bench.svg"
     assert run(["bench", "--quick", "--against", "phe", "--plot", str(plot)]) == 0
     assert "bfv 128: 127x" in plot.read_text()
@@ -469,7 +469,7 @@ def test_a_result_that_cannot_be_written_is_refused_before_any_work(
         raise AssertionError("work began")
 
     for name in ("app.api.audit", "app.encryption.run", "reproduce.matrix.run"):
-        monkeypatch.setattr(f"tacit.cli.{name}", work)
+        monkeypatch.setattr(f"taciturn.cli.{name}", work)
     for place in (tmp_path / "no" / "where", tmp_path, tmp_path / ("x" * 300)):
         assert run([*shlex.split(line), str(place)]) == 74
         assert "the file cannot be written" in capsys.readouterr().err

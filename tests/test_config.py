@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tacit.config import (
+from taciturn.config import (
     DATASET_DEFAULTS,
     OWN_DATA_DEFAULTS,
     Agreement,
     Settings,
     differences,
 )
-from tacit.errors import ConfigError
+from taciturn.errors import ConfigError
 
 RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit import errors
-from tacit.__main__ import run
+from taciturn import errors
+from taciturn.__main__ import run
 from tests import bad_input
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("line", [each for each in commands() if each.startswith("tacit ")])
+@pytest.mark.parametrize("line", [each for each in commands() if each.startswith("taciturn ")])
 def test_readme_commands_run(line, folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert run(shlex.split(line)[1:]) == 0
@@ -45,7 +45,7 @@ def test_readme_commands_run(line, folder, monkeypatch, capsys):
 
 
 def test_readme_names_the_two_commands_and_the_makefile_has_them():
-    made = [line for line in commands() if not line.startswith("tacit ")]
+    made = [line for line in commands() if not line.startswith("taciturn ")]
     assert made == ["make demo", "make test"]
     for line in made:
         subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
@@ -82,7 +82,7 @@ def test_errors_page_is_what_the_program_says():
 def test_every_exit_code_is_documented():
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     listed = {int(code) for code in re.findall(r"^\| (\d+)", page, flags=re.MULTILINE)}
-    kinds = [errors.TacitError]
+    kinds = [errors.TaciturnError]
     for kind in kinds:
         kinds += kind.__subclasses__()
         assert kind.exit_code in listed or 30 <= kind.exit_code <= 33, kind.__name__
@@ -104,6 +104,6 @@ def test_every_citation_is_in_the_bibliography():
 
 def test_architecture_names_every_room():
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    for room in (ROOT / "src/tacit").iterdir():
+    for room in (ROOT / "src/taciturn").iterdir():
         if room.suffix == ".py" or (room.is_dir() and (room / "__init__.py").exists()):
             assert room.stem == "__init__" or room.stem in text, room.name

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from tacit import errors
-from tacit.errors import ConfigError, TacitError, nearest
+from taciturn import errors
+from taciturn.errors import ConfigError, TaciturnError, nearest
 
 LINE = re.compile(r"^    (?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?:exit )? *(?P<code>\d+)\b")
 
@@ -34,7 +34,7 @@ def test_the_drawing_names_every_class_once():
     defined = {
         name
         for name, thing in vars(errors).items()
-        if inspect.isclass(thing) and issubclass(thing, TacitError)
+        if inspect.isclass(thing) and issubclass(thing, TaciturnError)
     }
     names = [name for name, _, _ in TREE]
     assert len(names) == len(set(names))
@@ -77,7 +77,7 @@ def test_an_error_survives_copying():
 
 def test_every_error_is_caught_at_the_root():
     for name, _, _ in TREE:
-        with pytest.raises(TacitError, match="something"):
+        with pytest.raises(TaciturnError, match="something"):
             raise getattr(errors, name)("something")
 
 

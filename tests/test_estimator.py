@@ -28,15 +28,15 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-import tacit
-from tacit.__main__ import run
-from tacit.errors import ColumnError, ConfigError, DataError
-from tacit.estimator import VerticalLogisticRegression
-from tacit.numerics.logistic import Penalty
-from tacit.numerics.schedule import LearningRate
-from tacit.numerics.sgd import train_centralised
-from tacit.protocol.events import Progress
-from tacit.simulation.run import simulate
+import taciturn
+from taciturn.__main__ import run
+from taciturn.errors import ColumnError, ConfigError, DataError
+from taciturn.estimator import VerticalLogisticRegression
+from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.schedule import LearningRate
+from taciturn.numerics.sgd import train_centralised
+from taciturn.protocol.events import Progress
+from taciturn.simulation.run import simulate
 
 # Small steps: some checks have columns with a spread of 20 and more.
 QUICK = VerticalLogisticRegression(scheme="clear", learning_rate=0.01)
@@ -387,12 +387,12 @@ def test_an_audit_with_other_rows_or_labels_is_refused(cancer):
 def test_the_page_in_a_notebook_says_what_is_protected(cancer):
     X, y = cancer
     model = VerticalLogisticRegression(mechanism="none", scheme="clear", random_state=1)
-    assert "tacit-protection" not in model._repr_html_()
+    assert "taciturn-protection" not in model._repr_html_()
     page = model.fit(X, y)._repr_html_()
-    assert page == model._repr_mimebundle_()["text/html"] or "tacit-protection" in page
+    assert page == model._repr_mimebundle_()["text/html"] or "taciturn-protection" in page
     assert "epsilon is infinite" in page
     assert "nothing was encrypted" in page
-    assert "safe" not in page.split("tacit-protection")[1]
+    assert "safe" not in page.split("taciturn-protection")[1]
 
 
 def test_what_a_page_shows_is_escaped():
@@ -402,9 +402,11 @@ def test_what_a_page_shows_is_escaped():
     assert "<script>" not in model._protection_html()
 
 
-def test_importing_tacit_does_not_load_scikit_learn():
-    program = "import sys, tacit; assert 'sklearn' not in sys.modules; tacit.train; sys.exit(7)"
+def test_importing_taciturn_does_not_load_scikit_learn():
+    program = (
+        "import sys, taciturn; assert 'sklearn' not in sys.modules; taciturn.train; sys.exit(7)"
+    )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7
-    assert tacit.VerticalLogisticRegression is VerticalLogisticRegression
+    assert taciturn.VerticalLogisticRegression is VerticalLogisticRegression
     with pytest.raises(AttributeError, match="no attribute 'HorizontalRegression'"):
-        tacit.HorizontalRegression  # noqa: B018
+        taciturn.HorizontalRegression  # noqa: B018

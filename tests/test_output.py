@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.output import require_writable, write_text
-from tacit.errors import OutputError
+from taciturn.cli.output import require_writable, write_text
+from taciturn.errors import OutputError
 
 
 def test_trying_leaves_nothing_behind(tmp_path):

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
-from tacit.errors import ConfigError
-from tacit.rng import Entropy, KeyedEntropy, SystemEntropy, _ByteSource
+from taciturn.errors import ConfigError
+from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy, _ByteSource
 
 KEY = bytes(range(32))
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import tacit
+import taciturn
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "tacit"
+SOURCE = ROOT / "src" / "taciturn"
 FILES = sorted(SOURCE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
@@ -74,12 +74,12 @@ def test_only_rng_asks_the_operating_system_for_randomness():
 
 
 def test_the_public_names_are_pinned():
-    assert tacit.__all__ == [
+    assert taciturn.__all__ == [
         "AuditResult",
         "FeatureTable",
         "LabelTable",
         "Preflight",
-        "TacitError",
+        "TaciturnError",
         "TrainResult",
         "VerticalLogisticRegression",
         "__version__",
@@ -90,7 +90,7 @@ def test_the_public_names_are_pinned():
         "estimate",
         "train",
     ]
-    assert all(hasattr(tacit, each) for each in tacit.__all__)
+    assert all(hasattr(taciturn, each) for each in taciturn.__all__)
 
 
 # Written in parts, so that this file does not hold what it forbids.

@@ -6,9 +6,9 @@ from typing import Any
 
 from rich.console import Console
 
-from tacit.report import tables
-from tacit.report.claim import evidence_of, ledger_of
-from tacit.summary import summary
+from taciturn.report import tables
+from taciturn.report.claim import evidence_of, ledger_of
+from taciturn.summary import summary
 
 FIGURES = {"accuracy": 0.5, "auc": 0.5}
 

@@ -22,18 +22,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit import errors
-from tacit.arrays import IndexArray
-from tacit.data.ids import RowIds
-from tacit.export.whole import WholeModel, whole_model
-from tacit.model import ModelShare
-from tacit.numerics.sgd import train_centralised
-from tacit.party.aligned import AlignedRows
-from tacit.party.config import PartyConfig
-from tacit.party.run import Party, Watch
-from tacit.party.templates import Trial, template
-from tacit.protocol.events import Event, Progress
-from tacit.runtime.transcript import Transcript
+from taciturn import errors
+from taciturn.arrays import IndexArray
+from taciturn.data.ids import RowIds
+from taciturn.export.whole import WholeModel, whole_model
+from taciturn.model import ModelShare
+from taciturn.numerics.sgd import train_centralised
+from taciturn.party.aligned import AlignedRows
+from taciturn.party.config import PartyConfig
+from taciturn.party.run import Party, Watch
+from taciturn.party.templates import Trial, template
+from taciturn.protocol.events import Event, Progress
+from taciturn.runtime.transcript import Transcript
 from tests.party.hosts import ADDRESSES, PORT, needs_namespaces, two_hosts
 from tests.party.sides import in_one_process
 from tests.runtime.wires import Wire
@@ -57,7 +57,7 @@ class Terminal:
 
     def start(self, line: str) -> subprocess.Popen[str]:
         first, *rest = shlex.split(line)
-        programs = {"tacit": [sys.executable, "-m", "tacit"], "python": [sys.executable]}
+        programs = {"taciturn": [sys.executable, "-m", "taciturn"], "python": [sys.executable]}
         process = subprocess.Popen(
             [*self.host, *programs[first], *rest],
             cwd=self.folder,
@@ -79,7 +79,7 @@ class Terminal:
         out, _ = process.communicate(timeout=PATIENCE)
         self.said = out
         assert "Traceback" not in out
-        assert "bug in tacit" not in out
+        assert "bug in taciturn" not in out
         assert max(map(len, out.splitlines()), default=0) <= 100, out
         return process.returncode
 
@@ -300,7 +300,7 @@ def test_the_chapters_are_the_ones_that_are_run():
 
 def test_the_readme_shows_commands_of_the_runbook():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```sh\n(.*?)```", readme, flags=re.DOTALL)
+    (block,) = re.findall(r"```sh\n(taciturn .*?)```", readme, flags=re.DOTALL)
     run = {line for _, lines in steps() for each in lines.values() for line in each}
     run |= {line.partition(" --record")[0] for line in run}
     for line in block.strip().split("\n"):
@@ -329,7 +329,7 @@ def test_both_ready_files_agree():
 
 # --- what cannot be run here ---------------------------------------------------------------------
 
-UNIT = EXAMPLE / "tacit-party.service"
+UNIT = EXAMPLE / "taciturn-party.service"
 
 
 def unit() -> configparser.ConfigParser:
@@ -342,7 +342,7 @@ def unit() -> configparser.ConfigParser:
 
 
 def exit_codes() -> dict[int, str]:
-    kinds = [errors.TacitError]
+    kinds = [errors.TaciturnError]
     for kind in kinds:
         kinds += kind.__subclasses__()
     return {kind.exit_code: kind.__name__ for kind in kinds}
@@ -364,9 +364,9 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
     if verify is None:
         pytest.skip("no systemd-analyze here: the unit was only parsed")
     text = UNIT.read_text()
-    assert "/opt/tacit/bin/tacit" in text
+    assert "/opt/taciturn/bin/taciturn" in text
     copy = tmp_path / UNIT.name
-    copy.write_text(text.replace("/opt/tacit/bin/tacit", sys.executable))
+    copy.write_text(text.replace("/opt/taciturn/bin/taciturn", sys.executable))
     done = subprocess.run(
         [verify, "verify", "--man=no", str(copy)],
         capture_output=True,

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.attacks.base import LabelAttack, LabelGuess
-from tacit.audit.judge import judge
-from tacit.config import Settings
-from tacit.data.tables import LabelTable
-from tacit.rng import KeyedEntropy
-from tacit.simulation.run import simulate
-from tacit.simulation.source import load_raw
-from tacit.view.alice_view import AliceView
+from taciturn.attacks.base import LabelAttack, LabelGuess
+from taciturn.audit.judge import judge
+from taciturn.config import Settings
+from taciturn.data.tables import LabelTable
+from taciturn.rng import KeyedEntropy
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
+from taciturn.view.alice_view import AliceView
 
 DATASETS = ("breast-cancer", "sklearn-digits")
 # Normal deviates beyond this come once in 90,000 times.

@@ -10,22 +10,22 @@ import polars as pl
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tacit.attacks.base import Announce, Attack, LabelGuess
-from tacit.attacks.controls import ModelOnlyControl
-from tacit.attacks.exact_solve import ExactSolveAttack
-from tacit.attacks.least_squares import LeastSquaresAttack
-from tacit.attacks.linear import gradients, residue_step, solve
-from tacit.attacks.registry import ATTACKS, rehearsal_attacks
-from tacit.audit.judge import judge
-from tacit.config import Settings
-from tacit.data.tables import LabelTable
-from tacit.numerics.logistic import sigmoid
-from tacit.numerics.metrics import auc
-from tacit.protocol.events import GradientSeen
-from tacit.rng import KeyedEntropy
-from tacit.simulation.run import simulate
-from tacit.simulation.source import load_raw
-from tacit.view.alice_view import AliceView, Observations
+from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.controls import ModelOnlyControl
+from taciturn.attacks.exact_solve import ExactSolveAttack
+from taciturn.attacks.least_squares import LeastSquaresAttack
+from taciturn.attacks.linear import gradients, residue_step, solve
+from taciturn.attacks.registry import ATTACKS, rehearsal_attacks
+from taciturn.audit.judge import judge
+from taciturn.config import Settings
+from taciturn.data.tables import LabelTable
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import auc
+from taciturn.protocol.events import GradientSeen
+from taciturn.rng import KeyedEntropy
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
+from taciturn.view.alice_view import AliceView, Observations
 
 
 def run(table: object = None, **options: object) -> tuple[AliceView, LabelTable]:
@@ -151,8 +151,8 @@ def test_exact_solve_is_certain_and_says_how_many_batches_it_solved():
 
 
 def test_a_residue_that_rounds_to_zero_has_no_sign_and_is_not_called_certain():
-    """With seed 3 one row is scored so surely that its residue is below half a step of the grid."""
-    view, truth = run(seed=3)
+    """With seed 1 one row is scored so surely that its residue is below half a step of the grid."""
+    view, truth = run(seed=1)
     guess = ExactSolveAttack().infer(view)
     (row,) = np.flatnonzero(~guess.certain)
     batch = next(seen for seen in gradients(view) if row in seen.rows)
@@ -185,9 +185,14 @@ def test_least_squares_on_wide_batches_beats_chance_in_a_canary_run():
 
 
 def test_least_squares_ranks_first_what_it_sees_best():
-    """Divided by the leverage, the same estimates reach an AUC of 0.859."""
+    """The same estimates divided by the leverage rank worse."""
     view, truth = run(batch_size=128, epochs=3, permute_labels=True, seed=1)
-    assert judge("", LeastSquaresAttack().infer(view), truth).auc >= 0.88
+    total, leverage = np.zeros(truth.rows), np.zeros(truth.rows)
+    for solved in solve(view, gradients(view)):
+        total[solved.seen.rows] += solved.residues
+        leverage[solved.seen.rows] += solved.leverage
+    found = judge("", LeastSquaresAttack().infer(view), truth).auc
+    assert found > auc(total / leverage, truth.values) + 0.01
 
 
 def test_model_only_falls_to_memorising_in_a_canary_run(canary):

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.attacks.base import LabelAttack, LabelGuess
-from tacit.attacks.exact_solve import ExactSolveAttack
-from tacit.attacks.flipped import about_labels
-from tacit.attacks.known_scores import KnownScoresAttack
-from tacit.attacks.least_squares import LeastSquaresAttack
-from tacit.attacks.linear import gradients
-from tacit.attacks.sparse import SparseAttack
-from tacit.attacks.stacking import StackingAttack, largest_gap
-from tacit.audit.runner import examine
-from tacit.data.tables import LabelTable
-from tacit.privacy.label_response import FlippedLabels
-from tacit.simulation.coins import Coins
-from tacit.view.alice_view import AliceView
+from taciturn.attacks.base import LabelAttack, LabelGuess
+from taciturn.attacks.exact_solve import ExactSolveAttack
+from taciturn.attacks.flipped import about_labels
+from taciturn.attacks.known_scores import KnownScoresAttack
+from taciturn.attacks.least_squares import LeastSquaresAttack
+from taciturn.attacks.linear import gradients
+from taciturn.attacks.sparse import SparseAttack
+from taciturn.attacks.stacking import StackingAttack, largest_gap
+from taciturn.audit.runner import examine
+from taciturn.data.tables import LabelTable
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.simulation.coins import Coins
+from taciturn.view.alice_view import AliceView
 from tests.attacks.evidence import known_run, sits_at_chance
 from tests.privacy.odds import happens
 

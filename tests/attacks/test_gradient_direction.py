@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.attacks.gradient_direction import GradientDirectionAttack
-from tacit.attacks.linear import gradients
-from tacit.audit.judge import judge
+from taciturn.attacks.gradient_direction import GradientDirectionAttack
+from taciturn.attacks.linear import gradients
+from taciturn.audit.judge import judge
 from tests.attacks.evidence import DATASETS, applies, known_run, sits_at_chance
 
 

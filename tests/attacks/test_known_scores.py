@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.attacks.controls import ModelOnlyControl
-from tacit.attacks.known_scores import KnownScoresAttack, affordable, recover_states
-from tacit.attacks.linear import gradients
-from tacit.attacks.posterior import Law, gather, hear
-from tacit.attacks.recovery import System, lone
-from tacit.attacks.states import Search, exchangeable
-from tacit.audit.judge import judge
-from tacit.view.alice_view import AliceView
+from taciturn.attacks.controls import ModelOnlyControl
+from taciturn.attacks.known_scores import KnownScoresAttack, affordable, recover_states
+from taciturn.attacks.linear import gradients
+from taciturn.attacks.posterior import Law, gather, hear
+from taciturn.attacks.recovery import System, lone
+from taciturn.attacks.states import Search, exchangeable
+from taciturn.audit.judge import judge
+from taciturn.view.alice_view import AliceView
 from tests.attacks.evidence import known_run, sits_at_chance
 from tests.attacks.test_attacks import run
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.attacks.likelihood import SURE, LikelihoodAttack, log_ratios
-from tacit.audit.judge import judge
-from tacit.numerics.intervals import clopper_pearson
-from tacit.numerics.logistic import sigmoid
-from tacit.protocol.events import ResiduesSeen
+from taciturn.attacks.likelihood import SURE, LikelihoodAttack, log_ratios
+from taciturn.audit.judge import judge
+from taciturn.numerics.intervals import clopper_pearson
+from taciturn.numerics.logistic import sigmoid
+from taciturn.protocol.events import ResiduesSeen
 from tests.attacks.evidence import ALARM, DATASETS, applies, known_run, run, sits_at_chance
 
 ADD = {"mechanism": "add", "epochs": 10}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from threadpoolctl import threadpool_limits
 
-from tacit.arrays import IndexArray
-from tacit.attacks.membership import guess_membership
-from tacit.audit.membership import judge_membership
-from tacit.config import Settings
-from tacit.protocol.events import Event, Progress
-from tacit.simulation.run import simulate
-from tacit.simulation.source import load_raw
-from tacit.view.alice_view import AliceView
+from taciturn.arrays import IndexArray
+from taciturn.attacks.membership import guess_membership
+from taciturn.audit.membership import judge_membership
+from taciturn.config import Settings
+from taciturn.protocol.events import Event, Progress
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
+from taciturn.view.alice_view import AliceView
 from tests.attacks.test_attacks import blas_threads, run
 
 
@@ -93,7 +93,9 @@ def test_tells_how_much_is_done():
 
 def test_members_are_guessed_on_one_thread_too(monkeypatch):
     seen: list[set[int]] = []
-    monkeypatch.setattr("tacit.attacks.membership.evenly", lambda *_: seen.append(blas_threads()))
+    monkeypatch.setattr(
+        "taciturn.attacks.membership.evenly", lambda *_: seen.append(blas_threads())
+    )
     view, _ = hybrid(epochs=1)
     with threadpool_limits(limits=2, user_api="blas"), pytest.raises(TypeError):
         guess_membership(view)

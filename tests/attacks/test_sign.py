@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.attacks.sign import SignAttack
-from tacit.audit.judge import judge
+from taciturn.attacks.sign import SignAttack
+from taciturn.audit.judge import judge
 from tests.attacks.evidence import DATASETS, applies, known_run, sits_at_chance
 
 ADD = {"mechanism": "add", "epochs": 10, "epsilon": 10.0}

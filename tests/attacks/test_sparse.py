@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.attacks import sparse
-from tacit.attacks.controls import ModelOnlyControl
-from tacit.attacks.linear import gradients
-from tacit.attacks.recovery import evenly, independent_columns, scattered
-from tacit.attacks.sparse import SparseAttack, recover_sparse
-from tacit.audit.judge import judge
-from tacit.protocol.events import GradientSeen
-from tacit.view.alice_view import AliceView, Observations
+from taciturn.attacks import sparse
+from taciturn.attacks.controls import ModelOnlyControl
+from taciturn.attacks.linear import gradients
+from taciturn.attacks.recovery import evenly, independent_columns, scattered
+from taciturn.attacks.sparse import SparseAttack, recover_sparse
+from taciturn.audit.judge import judge
+from taciturn.protocol.events import GradientSeen
+from taciturn.view.alice_view import AliceView, Observations
 from tests.attacks.evidence import sits_at_chance
 from tests.attacks.test_attacks import run
 

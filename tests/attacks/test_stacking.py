@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.attacks import stacking
-from tacit.attacks.exact_solve import ExactSolveAttack
-from tacit.attacks.linear import gradients
-from tacit.attacks.stacking import StackingAttack, System
-from tacit.audit.judge import judge
-from tacit.rng import KeyedEntropy
+from taciturn.attacks import stacking
+from taciturn.attacks.exact_solve import ExactSolveAttack
+from taciturn.attacks.linear import gradients
+from taciturn.attacks.stacking import StackingAttack, System
+from taciturn.audit.judge import judge
+from taciturn.rng import KeyedEntropy
 from tests.attacks.evidence import DATASETS, applies, known_run, run, sits_at_chance
 
 # Batches wider than Alice's 30 and 64 columns.
@@ -65,13 +65,13 @@ def test_sits_at_chance_against_labels_shuffled_after_the_run(dataset):
 
 def test_a_residue_that_rounds_to_zero_hides_nothing():
     """exact-solve sees no sign there; the label is the residue plus the score."""
-    view, truth = known_run(epochs=3, seed=3)
+    view, truth = known_run(epochs=3, seed=1)
     assert not ExactSolveAttack().infer(view).certain.all()
     found = judge("", StackingAttack().infer(view), truth)
     assert found.accuracy == found.decided == 1.0
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [2, 3])
 def test_equal_rows_that_share_every_batch_are_not_called_certain(seed):
     """Ten rows make one batch of eight columns: the twins' labels, swapped, satisfy all as well."""
     values = KeyedEntropy.from_seed(3).uniform((12, 8)) - 0.5

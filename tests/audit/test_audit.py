@@ -8,18 +8,18 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tacit.attacks.base import Announce, Attack, LabelGuess
-from tacit.attacks.exact_solve import ExactSolveAttack
-from tacit.attacks.registry import ATTACKS
-from tacit.audit.judge import AttackScore, ControlScore, commoner_label, judge, prior
-from tacit.audit.runner import examine
-from tacit.audit.verdict import verdict
-from tacit.data.tables import LabelTable
-from tacit.errors import RowOrderError, ShapeError
-from tacit.numerics.intervals import auc_interval, clopper_pearson
-from tacit.privacy.unprotected import Unprotected
-from tacit.view.alice_view import AliceView
-from tacit.view.signals import Signal
+from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.exact_solve import ExactSolveAttack
+from taciturn.attacks.registry import ATTACKS
+from taciturn.audit.judge import AttackScore, ControlScore, commoner_label, judge, prior
+from taciturn.audit.runner import examine
+from taciturn.audit.verdict import verdict
+from taciturn.data.tables import LabelTable
+from taciturn.errors import RowOrderError, ShapeError
+from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
 from tests.attacks.test_attacks import run
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tacit
-from tacit.attacks.base import LabelGuess
-from tacit.audit.preflight import _judged
-from tacit.audit.rehearsal import Rehearsal, random_table
-from tacit.config import Settings
-from tacit.data.tables import LabelTable
-from tacit.errors import ShapeError
+import taciturn
+from taciturn.attacks.base import LabelGuess
+from taciturn.audit.preflight import _judged
+from taciturn.audit.rehearsal import Rehearsal, random_table
+from taciturn.config import Settings
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ShapeError
 
 CLEAR = "no attack of ours applies"
 
@@ -57,7 +57,7 @@ def test_there_are_at_least_sixty():
 
 def best_beyond_chance(options: dict[str, Any]) -> float:
     """By how much the best attack beats the better control on shuffled labels, for sure."""
-    found = tacit.audit(
+    found = taciturn.audit(
         **options, scheme="clear", seed=3, permute_labels=True, canary=False
     ).to_dict()
     known = max(control["accuracy"] for control in found["controls"])
@@ -85,7 +85,7 @@ def test_what_check_clears_audit_does_not_break(options):
 
 
 def agrees(options: dict[str, Any]) -> None:
-    verdict = tacit.check(**options).worst
+    verdict = taciturn.check(**options).worst
     if verdict == CLEAR:
         assert best_beyond_chance(options) < 0.1
     if verdict == "leaks":
@@ -96,7 +96,7 @@ def agrees(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("alice_columns", ["all", "half", 7])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_any_split_of_the_columns_is_checked(alice_columns, intercept):
-    found = tacit.check(
+    found = taciturn.check(
         dataset="breast-cancer",
         mechanism="add",
         epsilon=10.0,
@@ -113,18 +113,18 @@ def test_the_order_of_names_does_not_matter():
     options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "none", "epochs": 1}
     names = ("mean radius", "mean texture", "mean area", "mean symmetry")
     forward, backward = (
-        tacit.check(**options, alice_columns=order).to_dict() for order in (names, names[::-1])
+        taciturn.check(**options, alice_columns=order).to_dict() for order in (names, names[::-1])
     )
     assert forward["verdict"] == backward["verdict"]
     assert forward["facts"]["alice_columns"] == backward["facts"]["alice_columns"] == 4
 
 
 def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
-    assert tacit.check(columns=30, mechanism="none", batch_size=16, epochs=1).worst == "leaks"
+    assert taciturn.check(columns=30, mechanism="none", batch_size=16, epochs=1).worst == "leaks"
     path = tmp_path / "alice.csv"
     lines = ["who,age,income", *(f"{n},{20 + n % 50},{(n * 37) % 101}" for n in range(400))]
     path.write_text("\n".join(lines))
-    found = tacit.check(path, id="who", mechanism="add", epsilon=0.01, epochs=1, batch_size=50)
+    found = taciturn.check(path, id="who", mechanism="add", epsilon=0.01, epochs=1, batch_size=50)
     assert found.worst == CLEAR
     assert found.facts["alice_columns"] == 2
 
@@ -138,25 +138,25 @@ def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
     ],
 )
 def test_what_does_not_go_together_is_refused(options, message):
-    with pytest.raises(tacit.TacitError, match=message):
-        tacit.check(mechanism="none", **options)
+    with pytest.raises(taciturn.TaciturnError, match=message):
+        taciturn.check(mechanism="none", **options)
 
 
 def test_alice_is_warned_of_what_bob_learns():
-    found = tacit.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
+    found = taciturn.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
     assert any(warning.startswith("for Alice") for warning in found.warnings)
 
 
 def test_a_setting_that_the_mechanism_does_not_use_is_noted():
-    found = tacit.check(columns=5, mechanism="none", epsilon=1.0, epochs=1)
+    found = taciturn.check(columns=5, mechanism="none", epsilon=1.0, epochs=1)
     assert found.to_dict()["notes"] == ["none does not use epsilon"]
-    assert tacit.check(columns=5, mechanism="add", epsilon=1.0, epochs=1).notes == ()
+    assert taciturn.check(columns=5, mechanism="add", epsilon=1.0, epochs=1).notes == ()
 
 
 @pytest.mark.parametrize(("rows", "fraction"), [(2, None), (17, None), (27, 0.5)])
 def test_too_few_rows_are_refused_by_their_number(rows, fraction):
     with pytest.raises(ShapeError, match=r"too few rows .* 14 are needed") as raised:
-        tacit.check(columns=3, rows=rows, test_fraction=fraction, mechanism="none")
+        taciturn.check(columns=3, rows=rows, test_fraction=fraction, mechanism="none")
     assert raised.value.hint.startswith(f"use {18 if fraction is None else 28} rows or more")
 
 
@@ -169,7 +169,7 @@ def test_enough_rows_have_coins_of_both_kinds(rows):
 
 
 def test_a_batch_has_no_more_rows_than_there_are():
-    facts = tacit.check(columns=3, rows=20, mechanism="none", batch_size=64, epochs=4).facts
+    facts = taciturn.check(columns=3, rows=20, mechanism="none", batch_size=64, epochs=4).facts
     assert (facts["batch_size"], facts["last_batch"]) == (16, 16)
     assert facts["stacked_equations_per_row"] == 4 * 3 / 16
 
@@ -177,7 +177,9 @@ def test_a_batch_has_no_more_rows_than_there_are():
 def test_true_updates_have_no_finite_total_before_training_either():
     options: dict[str, Any] = {"columns": 4, "mechanism": "add", "epsilon": 1.0, "epochs": 1}
     released, true = (
-        tacit.check(**options, bob_update=update, alice_columns="half").facts["label_epsilon_total"]
+        taciturn.check(**options, bob_update=update, alice_columns="half").facts[
+            "label_epsilon_total"
+        ]
         for update in ("released", "true")
     )
     assert (released, true) == (0.5, "inf")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.audit.epsilon_bound import (
+from taciturn.audit.epsilon_bound import (
     FIRST_OVER_SECOND,
     SECOND_OVER_FIRST,
     EpsilonBound,
@@ -18,8 +18,8 @@ from tacit.audit.epsilon_bound import (
     epsilon_lower_bound,
     epsilon_lower_bound_over,
 )
-from tacit.errors import ConfigError, DataError, ShapeError
-from tacit.rng import Entropy, KeyedEntropy, SystemEntropy
+from taciturn.errors import ConfigError, DataError, ShapeError
+from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 
 Mechanism = Callable[[float, float], Sampler]
 

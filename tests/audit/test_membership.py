@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.attacks.membership import MembershipGuess
-from tacit.audit.membership import judge_membership
-from tacit.errors import ShapeError
+from taciturn.attacks.membership import MembershipGuess
+from taciturn.audit.membership import judge_membership
+from taciturn.errors import ShapeError
 
 
 def guess(iteration: int, members: list[int], size: int, certified: bool = False):

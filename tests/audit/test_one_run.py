@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from tacit.audit.one_run import _fair_p_value, one_run_epsilon
-from tacit.errors import ConfigError
-from tacit.rng import KeyedEntropy
+from taciturn.audit.one_run import _fair_p_value, one_run_epsilon
+from taciturn.errors import ConfigError
+from taciturn.rng import KeyedEntropy
 
 
 def naive_p_value(

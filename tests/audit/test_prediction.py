@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tacit
-from tacit.__main__ import run
-from tacit.config import Settings
-from tacit.data.tables import FeatureTable
-from tacit.protocol.alice import predict as alice_predict
-from tacit.protocol.alice.predict_sealed import predict as alice_sealed
-from tacit.protocol.bob import predict as bob_predict
-from tacit.protocol.bob.predict_sealed import predict as bob_sealed
-from tacit.protocol.scales import Scales
-from tacit.protocol.terms import Terms
-from tacit.rng import KeyedEntropy
-from tacit.runtime.pair import run_pair
-from tacit.simulation.agree import agree
+import taciturn
+from taciturn.__main__ import run
+from taciturn.config import Settings
+from taciturn.data.tables import FeatureTable
+from taciturn.protocol.alice import predict as alice_predict
+from taciturn.protocol.alice.predict_sealed import predict as alice_sealed
+from taciturn.protocol.bob import predict as bob_predict
+from taciturn.protocol.bob.predict_sealed import predict as bob_sealed
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.pair import run_pair
+from taciturn.simulation.agree import agree
 
 COLUMNS = 5
 
@@ -28,7 +28,7 @@ COLUMNS = 5
 @pytest.mark.parametrize("mechanism", ["none", "add", "sealed"])
 def test_check_says_what_predictions_tell_each_side(mechanism):
     options: dict[str, Any] = {"epsilon": 1.0} if mechanism == "add" else {}
-    found = tacit.check(columns=7, rows=200, mechanism=mechanism, epochs=1, **options).to_dict()
+    found = taciturn.check(columns=7, rows=200, mechanism=mechanism, epochs=1, **options).to_dict()
     notes = found["prediction"]
     assert set(notes) == {"bob", "alice", "repeated"}
     assert "one number per row and model" in notes["bob"]

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tacit
-from tacit.attacks.base import LabelGuess
-from tacit.audit.evidence import FAILURE, evidence
-from tacit.data.tables import LabelTable
-from tacit.privacy.ledger import Statement
-from tacit.rng import KeyedEntropy
+import taciturn
+from taciturn.attacks.base import LabelGuess
+from taciturn.audit.evidence import FAILURE, evidence
+from taciturn.data.tables import LabelTable
+from taciturn.privacy.ledger import Statement
+from taciturn.rng import KeyedEntropy
 
 
 def audited(**options: Any) -> dict[str, Any]:
     base = {"dataset": "breast-cancer", "scheme": "clear", "seed": 1, "epochs": 2}
-    return tacit.audit(**{**base, **options}).to_dict()
+    return taciturn.audit(**{**base, **options}).to_dict()
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +89,10 @@ def test_hidden_batches_are_judged_too():
 
 def test_a_recording_has_its_surroundings_too(tmp_path):
     path = tmp_path / "run.transcript"
-    tacit.train(
+    taciturn.train(
         dataset="breast-cancer", mechanism="add", epsilon=1.0, seed=1, epochs=2, record=path
     )
-    found = tacit.audit(transcript=path).to_dict()
+    found = taciturn.audit(transcript=path).to_dict()
     assert found["canary"] is not None
     assert found["evidence"]["claim"] == 1.0
     assert found["membership"] is None

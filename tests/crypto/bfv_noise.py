@@ -15,12 +15,12 @@ import numpy as np
 import tenseal.sealapi as sealapi
 from scipy.fft import irfft, rfft
 
-from tacit.arrays import FloatArray, IntArray, WordArray
-from tacit.crypto.base import EncryptedAnswer
-from tacit.crypto.bfv.keys import BfvSecretKey
-from tacit.crypto.bfv.layout import Layout
-from tacit.crypto.bfv.parameters import DEGREE
-from tacit.crypto.bfv.seal import SEED_BYTES
+from taciturn.arrays import FloatArray, IntArray, WordArray
+from taciturn.crypto.base import EncryptedAnswer
+from taciturn.crypto.bfv.keys import BfvSecretKey
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.seal import SEED_BYTES
 
 _PIECE = 20
 

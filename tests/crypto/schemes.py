@@ -6,12 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from tacit.arrays import IntArray
-from tacit.crypto.base import Capacity, EncryptedAnswer, Mask, PublicKey, Scheme, SecretKey
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.clear import ClearScheme
-from tacit.crypto.paillier import PaillierScheme
-from tacit.rng import Entropy, KeyedEntropy
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import Capacity, EncryptedAnswer, Mask, PublicKey, Scheme, SecretKey
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.rng import Entropy, KeyedEntropy
 
 SMALL = 512
 MOST_BITS = {"bfv": 58}

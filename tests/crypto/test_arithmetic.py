@@ -9,12 +9,12 @@ from gmpy2 import mpz
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.crypto.base import Capacity
-from tacit.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
-from tacit.crypto.packing import Packing
-from tacit.crypto.primes import draw_prime, has_small_factor, looks_prime
-from tacit.errors import CryptoError
-from tacit.rng import KeyedEntropy
+from taciturn.crypto.base import Capacity
+from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
+from taciturn.crypto.packing import Packing
+from taciturn.crypto.primes import draw_prime, has_small_factor, looks_prime
+from taciturn.errors import CryptoError
+from taciturn.rng import KeyedEntropy
 
 N = 10007 * 10009
 SQUARE = N * N

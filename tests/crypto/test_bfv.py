@@ -11,14 +11,14 @@ import tenseal.sealapi as sealapi
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tacit.arrays import IntArray
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
-from tacit.crypto.bfv.keys import BfvScheme, BfvSecretKey
-from tacit.crypto.bfv.layout import Layout
-from tacit.crypto.bfv.parameters import DEGREE, NARROW, WIDE
-from tacit.crypto.bfv.seal import Seal, _MemoryFile
-from tacit.errors import CryptoError
-from tacit.rng import SystemEntropy
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE, NARROW, WIDE
+from taciturn.crypto.bfv.seal import Seal, _MemoryFile
+from taciturn.errors import CryptoError
+from taciturn.rng import SystemEntropy
 from tests.crypto.bfv_noise import (
     answer_bytes,
     first_primes,

@@ -14,14 +14,14 @@ import pytest
 import tenseal.sealapi as sealapi
 from scipy.stats import ks_2samp
 
-from tacit.arrays import FloatArray, IntArray
-from tacit.crypto.base import Capacity, Mask, Wrapping
-from tacit.crypto.bfv import parameters
-from tacit.crypto.bfv.keys import BfvSecretKey
-from tacit.crypto.bfv.layout import Layout
-from tacit.crypto.bfv.parameters import DEGREE, parameters_for
-from tacit.protocol.look_ahead import Turns
-from tacit.rng import SystemEntropy
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import Capacity, Mask, Wrapping
+from taciturn.crypto.bfv import parameters
+from taciturn.crypto.bfv.keys import BfvSecretKey
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE, parameters_for
+from taciturn.protocol.look_ahead import Turns
+from taciturn.rng import SystemEntropy
 from tests.crypto.bfv_noise import (
     Opened,
     answer_noise,

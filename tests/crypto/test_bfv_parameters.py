@@ -7,10 +7,10 @@ from math import comb, log2, pi, prod
 import numpy as np
 import pytest
 
-from tacit.crypto.base import Capacity
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.bfv.layout import Layout
-from tacit.crypto.bfv.parameters import (
+from taciturn.crypto.base import Capacity
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import (
     DEGREE,
     LEAST_FAILURE_BITS,
     MOST_PRIME_BITS,
@@ -21,9 +21,9 @@ from tacit.crypto.bfv.parameters import (
     most_pieces,
     parameters_for,
 )
-from tacit.crypto.bfv.seal import Seal
-from tacit.errors import CryptoError
-from tacit.rng import SystemEntropy
+from taciturn.crypto.bfv.seal import Seal
+from taciturn.errors import CryptoError
+from taciturn.rng import SystemEntropy
 
 E_LOG2 = 1.4426950408889634
 PAPER = {

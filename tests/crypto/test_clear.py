@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.crypto import clear
-from tacit.crypto.base import Capacity, EncryptedVector
-from tacit.crypto.clear import ClearScheme, exact_product
-from tacit.errors import CryptoError
-from tacit.rng import KeyedEntropy, SystemEntropy
+from taciturn.crypto import clear
+from taciturn.crypto.base import Capacity, EncryptedVector
+from taciturn.crypto.clear import ClearScheme, exact_product
+from taciturn.errors import CryptoError
+from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import ints, oracle
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
-from tacit.errors import CryptoError
-from tacit.rng import KeyedEntropy, SystemEntropy
+from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
+from taciturn.errors import CryptoError
+from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import (
     MOST_BITS,
     SCHEMES,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.crypto import group
-from tacit.crypto.group import (
+from taciturn.crypto import group
+from taciturn.crypto.group import (
     ELEMENT_BYTES,
     ORDER,
     Scalar,
@@ -22,8 +22,8 @@ from tacit.crypto.group import (
     raised,
     require_elements,
 )
-from tacit.errors import CryptoError
-from tacit.rng import KeyedEntropy
+from taciturn.errors import CryptoError
+from taciturn.rng import KeyedEntropy
 
 # RFC 9496, appendix A.1: the generator and its multiples.
 MULTIPLES = [
@@ -127,9 +127,9 @@ def test_the_hash_is_sha_512():
 
 LOADING = """
 import sys, tempfile
-import tacit.protocol.align, tacit.party.aligned
-from tacit.crypto.group import hashed
-from tacit.errors import CryptoError
+import taciturn.protocol.align, taciturn.party.aligned
+from taciturn.crypto.group import hashed
+from taciturn.errors import CryptoError
 assert "rbcl" not in sys.modules
 folder = tempfile.gettempdir()
 tempfile.tempdir = "/dev/null/nowhere"

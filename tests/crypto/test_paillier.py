@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
-from tacit.crypto import paillier
-from tacit.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
-from tacit.crypto.paillier import PaillierScheme, PaillierSecretKey, generate_for_tests
-from tacit.crypto.trapdoor import Trapdoor, suitable
-from tacit.errors import CryptoError
-from tacit.rng import KeyedEntropy, SystemEntropy
+from taciturn.crypto import paillier
+from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
+from taciturn.crypto.paillier import PaillierScheme, PaillierSecretKey, generate_for_tests
+from taciturn.crypto.trapdoor import Trapdoor, suitable
+from taciturn.errors import CryptoError
+from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import SMALL, answered, exchange, ints, oracle
 
 CAPACITY = Capacity(24, 24, 8)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tacit.crypto.base import Scheme
-from tacit.crypto.registry import SCHEMES, scheme
-from tacit.errors import ConfigError
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.registry import SCHEMES, scheme
+from taciturn.errors import ConfigError
 
 
 def test_every_scheme_is_registered_under_its_own_name():

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tacit.arrays import IntArray
-from tacit.crypto.base import Capacity, Mask, Wrapping
-from tacit.crypto.bfv.parameters import (
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import Capacity, Mask, Wrapping
+from taciturn.crypto.bfv.parameters import (
     LEAST_FAILURE_BITS,
     LEAST_LEAK_BITS,
     NARROW,
     WIDE,
     parameters_for,
 )
-from tacit.crypto.paillier import PaillierPublicKey
-from tacit.errors import CryptoError
-from tacit.rng import Entropy, KeyedEntropy, SystemEntropy
+from taciturn.crypto.paillier import PaillierPublicKey
+from taciturn.errors import CryptoError
+from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import SCHEMES, key_pair
 
 NAMES = list(SCHEMES)

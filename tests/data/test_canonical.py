@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data.canonical import Layout, canonical, digest, written
-from tacit.errors import ColumnError, LabelValueError
+from taciturn.data.canonical import Layout, canonical, digest, written
+from taciturn.errors import ColumnError, LabelValueError
 
 Row = tuple[Decimal | float | None, str | None, bool]
 

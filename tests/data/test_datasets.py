@@ -10,23 +10,23 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from tacit.data import datasets
-from tacit.data.canonical import canonical, digest
-from tacit.data.datasets import load
-from tacit.data.files import read_frame
-from tacit.data.ids import RowIds
-from tacit.data.raw import RawData
-from tacit.data.split import VerticalData, prepare_vertical, random_partition
-from tacit.errors import ConfigError, DatasetUnavailable
-from tacit.rng import KeyedEntropy
+from taciturn.data import datasets
+from taciturn.data.canonical import canonical, digest
+from taciturn.data.datasets import load
+from taciturn.data.files import read_frame
+from taciturn.data.ids import RowIds
+from taciturn.data.raw import RawData
+from taciturn.data.split import VerticalData, prepare_vertical, random_partition
+from taciturn.errors import ConfigError, DatasetUnavailable
+from taciturn.rng import KeyedEntropy
 
 SMALL_CSV = "age,workclass,income\n39,Private,<=50K\n"
 
 
 @pytest.fixture
 def alone(monkeypatch, tmp_path):
-    """No data anywhere: an empty cache, no TACIT_DATA, an OpenML that does not answer."""
-    monkeypatch.delenv("TACIT_DATA", raising=False)
+    """No data anywhere: an empty cache, no TACITURN_DATA, an OpenML that does not answer."""
+    monkeypatch.delenv("TACITURN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     asked = []
 
@@ -42,7 +42,7 @@ def test_where_the_data_lies_does_not_depend_on_what_a_test_sets(
     monkeypatch, tmp_path, dataset_dir
 ):
     monkeypatch.setattr("tests.conftest._PLACES", [tmp_path])
-    monkeypatch.delenv("TACIT_DATA", raising=False)
+    monkeypatch.delenv("TACITURN_DATA", raising=False)
     (tmp_path / "adult.csv.gz").touch()
     assert dataset_dir("census-income") == tmp_path
 
@@ -147,7 +147,7 @@ def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset
     assert socket.getdefaulttimeout() is None
     assert fetched.frame.equals(census.frame)
     assert fetched.labels == census.labels
-    assert [path.name for path in (tmp_path / "cache" / "tacit").iterdir()] == ["adult.csv"]
+    assert [path.name for path in (tmp_path / "cache" / "taciturn").iterdir()] == ["adult.csv"]
     kept = load("census-income")
     assert len(asked) == 1
     assert kept.frame.equals(census.frame)
@@ -188,16 +188,16 @@ def test_a_cache_that_cannot_be_written_is_no_failure(
 def test_absent_data_says_where_it_was_sought_and_where_to_get_it(
     alone, monkeypatch, tmp_path, name, file, origin
 ):
-    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "named"))
+    monkeypatch.setenv("TACITURN_DATA", str(tmp_path / "named"))
     with pytest.raises(DatasetUnavailable) as caught:
         load(name, data_dir=tmp_path / "given")
     error = caught.value
     assert name in error.message
     assert "OpenML" in error.message
-    for place in ("given", "named", "cache/tacit"):
+    for place in ("given", "named", "cache/taciturn"):
         assert str(tmp_path / place) in error.where
     assert file in error.where
-    assert f"put {file} into {tmp_path / 'cache' / 'tacit'}" in error.hint
+    assert f"put {file} into {tmp_path / 'cache' / 'taciturn'}" in error.hint
     assert origin in error.hint
     assert error.exit_code == 21
     assert alone[0][1] == datasets._TIMEOUT
@@ -207,11 +207,11 @@ def test_absent_data_says_where_it_was_sought_and_where_to_get_it(
 @pytest.mark.parametrize("place", ["given", "named", "cache"])
 def test_files_are_found_in_every_place(alone, monkeypatch, tmp_path, place):
     """Found, read, and refused for what is in it: proof that it was looked at."""
-    folder = tmp_path / "cache" / "tacit" if place == "cache" else tmp_path / place
+    folder = tmp_path / "cache" / "taciturn" if place == "cache" else tmp_path / place
     folder.mkdir(parents=True)
     (folder / "adult.csv").write_text(SMALL_CSV)
     if place == "named":
-        monkeypatch.setenv("TACIT_DATA", str(folder))
+        monkeypatch.setenv("TACITURN_DATA", str(folder))
     with pytest.raises(DatasetUnavailable, match="not census-income: there is no column") as caught:
         load("census-income", data_dir=folder if place == "given" else None)
     assert caught.value.where == str(folder / "adult.csv")
@@ -248,4 +248,4 @@ def test_unknown_names_get_the_nearest():
 def test_the_cache_is_in_the_home_directory_by_default(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert datasets.cache_dir() == tmp_path / ".cache" / "tacit"
+    assert datasets.cache_dir() == tmp_path / ".cache" / "taciturn"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data import files
-from tacit.data.files import read_frame
-from tacit.errors import ColumnError, FileError
+from taciturn.data import files
+from taciturn.data.files import read_frame
+from taciturn.errors import ColumnError, FileError
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data import ids as ids_module
-from tacit.data.ids import RowIds, row_name
-from tacit.errors import RowIdError, RowOrderError, ShapeError
+from taciturn.data import ids as ids_module
+from taciturn.data.ids import RowIds, row_name
+from taciturn.errors import RowIdError, RowOrderError, ShapeError
 
 TEXTS = st.lists(
     st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=6),

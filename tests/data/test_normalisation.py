@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data.ids import RowIds
-from tacit.data.normalisation import STEPS, Normalisation
-from tacit.errors import ConfigError, RowIdError
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import STEPS, Normalisation
+from taciturn.errors import ConfigError, RowIdError
 
 
 @pytest.mark.parametrize(

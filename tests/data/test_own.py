@@ -5,9 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from tacit.data.own import own_data
-from tacit.data.prepare import PrepareSettings
-from tacit.errors import (
+from taciturn.data.own import own_data
+from taciturn.data.prepare import PrepareSettings
+from taciturn.errors import (
     ColumnError,
     ConfigError,
     FileError,

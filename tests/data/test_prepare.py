@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from tacit.data.ids import RowIds
-from tacit.data.prepare import (
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import (
     CategoricalRule,
     NumericRule,
     Preparation,
     PrepareSettings,
     fit,
 )
-from tacit.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
+from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
 
 FRAME = pl.DataFrame(
     {

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data.own import own_data
-from tacit.data.raw import RawData
-from tacit.data.split import (
+from taciturn.data.own import own_data
+from taciturn.data.raw import RawData
+from taciturn.data.split import (
     ColumnSplit,
     Partition,
     prepare_vertical,
     random_partition,
     split_columns,
 )
-from tacit.data.tables import LabelTable
-from tacit.errors import ColumnError, ConfigError, LabelValueError, ShapeError
-from tacit.rng import KeyedEntropy
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ColumnError, ConfigError, LabelValueError, ShapeError
+from taciturn.rng import KeyedEntropy
 
 COLUMNS = ("age", "job=baker", "job=clerk", "rate", "debt")
 SOURCES = ("age", "job", "job", "rate", "debt")

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tacit.data import frames as frames_module
-from tacit.data import tables as tables_module
-from tacit.data.ids import RowIds
-from tacit.data.tables import FeatureTable, LabelTable
-from tacit.errors import (
+from taciturn.data import frames as frames_module
+from taciturn.data import tables as tables_module
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import (
     ColumnError,
     ConfigError,
     InfiniteValueError,
@@ -22,7 +22,7 @@ from tacit.errors import (
     MissingValueError,
     ShapeError,
 )
-from tacit.rng import KeyedEntropy
+from taciturn.rng import KeyedEntropy
 
 MATRICES = hnp.arrays(
     np.float64,

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.__main__ import run
-from tacit.crypto.clear import ClearScheme
-from tacit.doctor import datasets, machine, packages
-from tacit.doctor.finding import Finding, Level
-from tacit.doctor.party import look_at_party
-from tacit.doctor.schemes import look_at_scheme, look_at_schemes
-from tacit.transport.certs import make_certificates
+from taciturn.__main__ import run
+from taciturn.crypto.clear import ClearScheme
+from taciturn.doctor import datasets, machine, packages
+from taciturn.doctor.finding import Finding, Level
+from taciturn.doctor.party import look_at_party
+from taciturn.doctor.schemes import look_at_scheme, look_at_schemes
+from taciturn.transport.certs import make_certificates
 from tests.party.sides import write_config, write_tables
 from tests.transport.parties import Authority
 
@@ -50,7 +50,7 @@ def bob(tmp_path):
 
 def test_a_sound_machine_and_file(bob, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("TACIT_DATA", raising=False)
+    monkeypatch.delenv("TACITURN_DATA", raising=False)
     assert run(["doctor", str(bob), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["problems"] == 0
@@ -313,16 +313,16 @@ def test_schemes_that_compute_wrongly_or_not_at_all_are_found():
 
 def test_datasets_found_altered_and_looked_for_in_vain(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("TACIT_DATA", str(tmp_path / "nowhere"))
-    assert "TACIT_DATA names" in said(datasets.look_at_datasets(), "datasets", Level.WARNING)
+    monkeypatch.setenv("TACITURN_DATA", str(tmp_path / "nowhere"))
+    assert "TACITURN_DATA names" in said(datasets.look_at_datasets(), "datasets", Level.WARNING)
     (tmp_path / "adult.csv").write_text("age,income\n31,0\n")
-    monkeypatch.setenv("TACIT_DATA", str(tmp_path))
+    monkeypatch.setenv("TACITURN_DATA", str(tmp_path))
     assert "not census-income" in said(datasets.look_at_datasets(), "datasets")
 
 
 def test_datasets_that_are_here_are_named_with_their_place(monkeypatch):
-    where = os.environ.get("TACIT_DATA", "")
+    where = os.environ.get("TACITURN_DATA", "")
     if not (Path(where) / "adult.csv.gz").is_file():
-        pytest.skip("census-income is not here: set TACIT_DATA to the directory of adult.csv.gz")
+        pytest.skip("census-income is not here: set TACITURN_DATA to the directory of adult.csv.gz")
     text = said(datasets.look_at_datasets(), "datasets", Level.OK)
     assert f"census-income: {where}" in text

@@ -7,9 +7,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from tacit.errors import ConfigError
-from tacit.experiments import encryption, profile, throughput, trainings
-from tacit.report.figures import ratios_svg
+from taciturn.errors import ConfigError
+from taciturn.experiments import encryption, profile, throughput, trainings
+from taciturn.report.figures import ratios_svg
 
 TINY = encryption.Shape("tiny", 4, 3)
 

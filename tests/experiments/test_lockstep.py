@@ -6,17 +6,17 @@ from typing import cast
 
 import pytest
 
-import tacit
-from tacit.errors import ConfigError
-from tacit.experiments.cleartext import train_with_noise
-from tacit.experiments.lockstep import train_side_by_side
-from tacit.experiments.rows import Rows
-from tacit.experiments.utility import Cell, judge
-from tacit.privacy.base import ResidueRelease
-from tacit.privacy.registry import mechanism
-from tacit.protocol.terms import Terms
-from tacit.rng import KeyedEntropy
-from tacit.simulation.agree import agree
+import taciturn
+from taciturn.errors import ConfigError
+from taciturn.experiments.cleartext import train_with_noise
+from taciturn.experiments.lockstep import train_side_by_side
+from taciturn.experiments.rows import Rows
+from taciturn.experiments.utility import Cell, judge
+from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.simulation.agree import agree
 
 CELLS = [
     Cell("add", 0.01),
@@ -37,7 +37,7 @@ def terms_of(rows: Rows, cell: Cell, **options: object) -> Terms:
 def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir, monkeypatch):
     epochs = 3
     if dataset in DATASETS[2:]:
-        monkeypatch.setenv("TACIT_DATA", str(dataset_dir(dataset)))
+        monkeypatch.setenv("TACITURN_DATA", str(dataset_dir(dataset)))
         epochs = 1
     rows = Rows.of(dataset, 5)
     cells = CELLS if epochs > 1 else CELLS[:3]
@@ -56,7 +56,7 @@ def test_a_judged_cell_has_the_figures_of_the_same_training_by_command():
     rows = Rows.of("breast-cancer", 3)
     cells = [Cell("none"), *CELLS]
     for cell, found in zip(cells, judge(rows, cells), strict=True):
-        run = tacit.train(dataset="breast-cancer", seed=3, scheme="clear", **cell.options)
+        run = taciturn.train(dataset="breast-cancer", seed=3, scheme="clear", **cell.options)
         test = run.to_dict()["test"]
         assert (found.cell, found.accuracy, found.auc) == (cell, test["accuracy"], test["auc"])
 

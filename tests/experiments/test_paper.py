@@ -12,17 +12,17 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tacit.cli.app import app
-from tacit.errors import ConfigError, OutputError
-from tacit.experiments import curves, everything, paper, table3
-from tacit.experiments.pieces import Piece, results, seed_plan
-from tacit.experiments.rows import Rows
-from tacit.experiments.shelf import Shelf
-from tacit.experiments.statements import statements
-from tacit.experiments.utility import Cell, search
-from tacit.report import paper_tables
-from tacit.report.page import Grid, Paragraph, Picture, to_html, to_markdown
-from tacit.report.paper_page import blocks, pictures
+from taciturn.cli.app import app
+from taciturn.errors import ConfigError, OutputError
+from taciturn.experiments import curves, everything, paper, table3
+from taciturn.experiments.pieces import Piece, results, seed_plan
+from taciturn.experiments.rows import Rows
+from taciturn.experiments.shelf import Shelf
+from taciturn.experiments.statements import statements
+from taciturn.experiments.utility import Cell, search
+from taciturn.report import paper_tables
+from taciturn.report.page import Grid, Paragraph, Picture, to_html, to_markdown
+from taciturn.report.paper_page import blocks, pictures
 
 BREAST = ["breast-cancer"]
 
@@ -77,7 +77,7 @@ def test_bounds_are_chosen_on_rows_that_are_neither_trained_on_nor_judged_on():
 
 
 def test_candidates_that_the_sampler_cannot_resolve_are_left_out_and_counted(monkeypatch):
-    monkeypatch.setattr("tacit.experiments.utility.QUICK_GRID", ((2.0**-6, 1.0), (1.0, 1000.0)))
+    monkeypatch.setattr("taciturn.experiments.utility.QUICK_GRID", ((2.0**-6, 1.0), (1.0, 1000.0)))
     rows = Rows.of("breast-cancer", 2)
     found = {(each.cell.variant, each.cell.epsilon): each for each in search(rows, quick=True)}
     assert found["mean-one", 0.01].left_out == 1
@@ -172,7 +172,7 @@ def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
     text = found["the losses that the text states"]
     assert "give-me-some-credit auc: text 0.0003, table 0.0007" in text["evidence"]
     for each in found.values():
-        assert each["command"].startswith("tacit ")
+        assert each["command"].startswith("taciturn ")
         assert "nan" not in each["evidence"]
 
 
@@ -197,7 +197,7 @@ def test_table_three_sets_ratios_beside_the_papers(record):
 
 
 def test_the_page_is_one_file_and_escapes_its_words(record):
-    page = blocks(record, "tacit reproduce all --quick")
+    page = blocks(record, "taciturn reproduce all --quick")
     assert [picture.name for picture in pictures(page)] == ["fig-b1", "fig-b2", "fig-eps"]
     html = to_html([*page, Paragraph("<script>`x`")], "t")
     assert "&lt;script&gt;<code>x</code>" in html
@@ -206,7 +206,7 @@ def test_the_page_is_one_file_and_escapes_its_words(record):
     assert len(html) < 2_000_000
     text = to_markdown(page, "reproduction")
     assert "![Accuracy and AUC over b1" in text
-    assert "tacit reproduce all --quick" in text
+    assert "taciturn reproduce all --quick" in text
     for line in text.splitlines():
         assert not line.startswith("|") or line.endswith("|")
 

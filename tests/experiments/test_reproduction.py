@@ -1,4 +1,4 @@
-"""What ``tacit reproduce`` says, and the fast trainer on which its searches rest."""
+"""What ``taciturn reproduce`` says, and the fast trainer on which its searches rest."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, cast
 import pytest
 from rich.console import Console, RenderableType
 
-import tacit
-from tacit.config import Settings
-from tacit.experiments import claims, labels, learning, matrix, recovery
-from tacit.experiments.cleartext import train_with_gradients, train_with_noise
-from tacit.privacy.base import GradientRelease, ResidueRelease
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.registry import mechanism
-from tacit.protocol.batch_seed import seed_of
-from tacit.protocol.bob.labels import released_labels
-from tacit.report import reproduction
-from tacit.report.frontier import frontier_svg
-from tacit.simulation.agree import agree
-from tacit.simulation.coins import Coins
-from tacit.simulation.source import arrange, load_raw
+import taciturn
+from taciturn.config import Settings
+from taciturn.experiments import claims, labels, learning, matrix, recovery
+from taciturn.experiments.cleartext import train_with_gradients, train_with_noise
+from taciturn.privacy.base import GradientRelease, ResidueRelease
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.batch_seed import seed_of
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.report import reproduction
+from taciturn.report.frontier import frontier_svg
+from taciturn.simulation.agree import agree
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.source import arrange, load_raw
 
 CELLS: list[dict[str, Any]] = [
     {"dataset": "breast-cancer", "mechanism": "add", "epsilon": 1.0},
@@ -47,7 +47,7 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
         cast(ResidueRelease, mechanism(terms.agreement)),
         coins.bob,
     )
-    joint = tacit.train(**options, seed=4, l2=0.01).weights["alice"]
+    joint = taciturn.train(**options, seed=4, l2=0.01).weights["alice"]
     assert weights.tobytes() == joint.tobytes()
 
 
@@ -139,7 +139,7 @@ def test_the_fast_trainer_on_flipped_labels_gives_the_protocols_weights_to_the_l
             terms,
             method,
         )
-        joint = tacit.train(**options, seed=4, l2=0.01, scheme="clear").weights["alice"]
+        joint = taciturn.train(**options, seed=4, l2=0.01, scheme="clear").weights["alice"]
         assert weights.tobytes() == joint.tobytes()
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tacit.arrays import FloatArray
-from tacit.data.own import DEFAULTS
-from tacit.data.prepare import Preparation, PrepareSettings, fit
-from tacit.data.raw import RawData
-from tacit.data.tables import INTERCEPT
-from tacit.model import ModelShare
-from tacit.rng import KeyedEntropy
+from taciturn.arrays import FloatArray
+from taciturn.data.own import DEFAULTS
+from taciturn.data.prepare import Preparation, PrepareSettings, fit
+from taciturn.data.raw import RawData
+from taciturn.data.tables import INTERCEPT
+from taciturn.model import ModelShare
+from taciturn.rng import KeyedEntropy
 
 
 def share_of(

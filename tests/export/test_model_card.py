@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.__main__ import run
-from tacit.cli.console import console
-from tacit.data.prepare import fit
-from tacit.errors import ColumnError, ConfigError
-from tacit.export.card import card, coefficients
-from tacit.export.sklearn import to_sklearn
-from tacit.export.whole import own_part, whole_model
-from tacit.model import ModelShare
-from tacit.numerics.logistic import sigmoid
-from tacit.report.model import model_card
+from taciturn.__main__ import run
+from taciturn.cli.console import console
+from taciturn.data.prepare import fit
+from taciturn.errors import ColumnError, ConfigError
+from taciturn.export.card import card, coefficients
+from taciturn.export.sklearn import to_sklearn
+from taciturn.export.whole import own_part, whole_model
+from taciturn.model import ModelShare
+from taciturn.numerics.logistic import sigmoid
+from taciturn.report.model import model_card
 from tests.export.models import WAYS, pair_of, people, share_of, strange
 
 SCALES = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 0.5}

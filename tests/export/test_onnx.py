@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.__main__ import run
-from tacit.data.datasets import load
-from tacit.data.prepare import CategoricalRule, NumericRule, Preparation, fit
-from tacit.errors import ConfigError
-from tacit.export.onnx import own_to_onnx, whole_to_onnx
-from tacit.export.whole import Part, input_names, own_part, whole_model
-from tacit.model import ModelShare
-from tacit.numerics.logistic import sigmoid
+from taciturn.__main__ import run
+from taciturn.data.datasets import load
+from taciturn.data.prepare import CategoricalRule, NumericRule, Preparation, fit
+from taciturn.errors import ConfigError
+from taciturn.export.onnx import own_to_onnx, whole_to_onnx
+from taciturn.export.whole import Part, input_names, own_part, whole_model
+from taciturn.model import ModelShare
+from taciturn.numerics.logistic import sigmoid
 from tests.export.models import WAYS, feeds, halves, pair_of, people, share_of, strange
 
 CLOSE = 1e-6
@@ -137,8 +137,8 @@ def test_only_standard_operators_and_where_it_comes_from():
     assert {each.domain for each in model.opset_import} == {"", "ai.onnx.ml"}
     assert {node.domain for node in model.graph.node} <= {"", "ai.onnx.ml"}
     facts = {each.key: each.value for each in model.metadata_props}
-    assert facts["tacit.session"] == "ab" * 16
-    assert json.loads(facts["tacit.parts"]) == ["alice", "bob"]
+    assert facts["taciturn.session"] == "ab" * 16
+    assert json.loads(facts["taciturn.parts"]) == ["alice", "bob"]
     names = {each.name for each in model.graph.input}
     assert names == {"alice/age", "bob/age", "town", "grade", "debt"}
 
@@ -179,7 +179,7 @@ def test_the_package_missing_is_named_with_the_way_out(tmp_path, monkeypatch, ca
     assert run(["model", "export", str(path), "--onnx", str(tmp_path / "out.onnx")]) == 10
     said = capsys.readouterr().err
     assert "the package onnx is not installed" in said
-    assert "tacit[onnx]" in said
+    assert "pip install '.[onnx]'" in said
     assert not (tmp_path / "out.onnx").exists()
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import ConfigError, ShapeError
-from tacit.numerics.batches import batch_count, batches
+from taciturn.errors import ConfigError, ShapeError
+from taciturn.numerics.batches import batch_count, batches
 
 
 @given(st.integers(0, 300), st.integers(1, 320), st.randoms(use_true_random=False))

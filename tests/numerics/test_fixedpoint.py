@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from tacit.errors import ConfigError, DataError, InfiniteValueError, MissingValueError
-from tacit.numerics.fixedpoint import FixedPoint, magnitude_bits
+from taciturn.errors import ConfigError, DataError, InfiniteValueError, MissingValueError
+from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 
 VALUES = arrays(
     np.float64, array_shapes(max_dims=2, max_side=8), elements=st.floats(-(2**20), 2**20)

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from tacit.errors import ShapeError
-from tacit.numerics.flipped_labels import (
+from taciturn.errors import ShapeError
+from taciturn.numerics.flipped_labels import (
     corrected_loss,
     corrected_residue,
     debiased_loss,
     debiased_residue,
 )
-from tacit.numerics.logistic import log_loss, residue
+from taciturn.numerics.logistic import log_loss, residue
 
 EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
 FINITE = st.floats(-1e6, 1e6)

@@ -9,9 +9,9 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binom, binomtest, rankdata
 
-from tacit.arrays import FloatArray
-from tacit.errors import ConfigError, DataError
-from tacit.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError, DataError
+from taciturn.numerics.intervals import auc_interval, clopper_pearson
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from tacit.arrays import FloatArray
-from tacit.errors import ConfigError, ShapeError
-from tacit.numerics.logistic import Penalty, gradient, log_loss, residue, sigmoid
+from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError, ShapeError
+from taciturn.numerics.logistic import Penalty, gradient, log_loss, residue, sigmoid
 
 SCORES = arrays(np.float64, st.integers(1, 30), elements=st.floats(-1000, 1000))
 

@@ -14,15 +14,15 @@ from scipy.stats import ks_2samp
 from sklearn import metrics as oracle
 from sklearn.calibration import calibration_curve
 
-from tacit.errors import (
+from taciturn.errors import (
     ConfigError,
     DataError,
     LabelValueError,
     MissingValueError,
     ShapeError,
 )
-from tacit.numerics.logistic import sigmoid
-from tacit.numerics.metrics import (
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import (
     accuracy,
     auc,
     balanced_accuracy,

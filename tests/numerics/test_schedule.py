@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import ConfigError
-from tacit.numerics.schedule import SCHEDULES, LearningRate
+from taciturn.errors import ConfigError
+from taciturn.numerics.schedule import SCHEDULES, LearningRate
 
 
 @pytest.mark.parametrize(

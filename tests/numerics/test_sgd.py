@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tacit.arrays import FloatArray
-from tacit.errors import ShapeError
-from tacit.numerics.batches import batches
-from tacit.numerics.logistic import Penalty, log_loss
-from tacit.numerics.schedule import LearningRate
-from tacit.numerics.sgd import train_centralised
+from taciturn.arrays import FloatArray
+from taciturn.errors import ShapeError
+from taciturn.numerics.batches import batches
+from taciturn.numerics.logistic import Penalty, log_loss
+from taciturn.numerics.schedule import LearningRate
+from taciturn.numerics.sgd import train_centralised
 
 ROWS, COLUMNS = 200, 4
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tacit.transport.certs import make_certificates
+from taciturn.transport.certs import make_certificates
 from tests.party.sides import write_config, write_tables
 
 PORT = 9443
@@ -53,7 +53,7 @@ class Hosts:
 @contextmanager
 def two_hosts() -> Iterator[Hosts]:
     """Makes the hosts; they are gone at the end."""
-    names = {role: f"tacit-{role}-{os.getpid()}" for role in ADDRESSES}
+    names = {role: f"taciturn-{role}-{os.getpid()}" for role in ADDRESSES}
     try:
         for name in names.values():
             _ip("netns", "add", name)
@@ -83,7 +83,7 @@ class Side:
     def start(self) -> None:
         self.starts += 1
         options = ["--record", f"{self.role}.transcript", "--json"]
-        command = [sys.executable, "-m", "tacit", "party", f"{self.role}.toml", *options]
+        command = [sys.executable, "-m", "taciturn", "party", f"{self.role}.toml", *options]
         out, err = (self.folder / f"{self.role}.{name}" for name in ("out", "err"))
         with out.open("w") as stdout, err.open("a") as stderr:
             self.process = subprocess.Popen(

@@ -12,15 +12,15 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_breast_cancer
 
-from tacit.model import ModelShare
-from tacit.party.config import PartyConfig
-from tacit.party.programs import alice_program, bob_program
-from tacit.party.run import Party, Watch
-from tacit.rng import KeyedEntropy
-from tacit.runtime.channel import Endpoint
-from tacit.runtime.driver import Observer, ignore
-from tacit.runtime.pair import run_pair
-from tacit.runtime.transcript import Transcript
+from taciturn.model import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.programs import alice_program, bob_program
+from taciturn.party.run import Party, Watch
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.channel import Endpoint
+from taciturn.runtime.driver import Observer, ignore
+from taciturn.runtime.pair import run_pair
+from taciturn.runtime.transcript import Transcript
 from tests.runtime.wires import Wire
 
 MECHANISMS: dict[str, dict[str, Any]] = {

@@ -16,9 +16,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tacit.data.ids import RowIds
-from tacit.data.normalisation import Normalisation
-from tacit.errors import (
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import Normalisation
+from taciturn.errors import (
     AgreementError,
     ConnectionLost,
     OutputError,
@@ -27,29 +27,29 @@ from tacit.errors import (
     RemoteProtocolError,
     RowIdError,
     RowOrderError,
-    TacitError,
+    TaciturnError,
 )
-from tacit.party import align as room
-from tacit.party.align import AligningParty
-from tacit.party.aligned import AlignedRows
-from tacit.party.config import PartyConfig
-from tacit.party.run import Party, Watch
-from tacit.party.way import way_to_peer
-from tacit.protocol.align import TURN_IDS
-from tacit.protocol.events import Aligning, Event
-from tacit.protocol.messages import (
+from taciturn.party import align as room
+from taciturn.party.align import AligningParty
+from taciturn.party.aligned import AlignedRows
+from taciturn.party.config import PartyConfig
+from taciturn.party.run import Party, Watch
+from taciturn.party.way import way_to_peer
+from taciturn.protocol.align import TURN_IDS
+from taciturn.protocol.events import Aligning, Event
+from taciturn.protocol.messages import (
     AlignmentHello,
     BlindedIds,
     GroupElements,
     PublicBytes,
     TwiceBlinded,
 )
-from tacit.protocol.steps import Program, receive, send
-from tacit.runtime.driver import Observer, ignore
-from tacit.runtime.journal import Meta, Past
-from tacit.runtime.link import ALIGNMENT, Link
-from tacit.runtime.party import run_party
-from tacit.transport.certs import make_certificates
+from taciturn.protocol.steps import Program, receive, send
+from taciturn.runtime.driver import Observer, ignore
+from taciturn.runtime.journal import Meta, Past
+from taciturn.runtime.link import ALIGNMENT, Link
+from taciturn.runtime.party import run_party
+from taciturn.transport.certs import make_certificates
 from tests.party.hosts import Hosts, furnish, needs_namespaces, two_hosts
 from tests.party.sides import Ends, write_config
 from tests.runtime.wires import Wire
@@ -187,7 +187,7 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
                 PartyConfig.read(tmp_path / "bob.toml"), wire.endpoint(serves=True), Watch()
             )
             party.run()
-        except TacitError as problem:
+        except TaciturnError as problem:
             found["bob"] = problem
 
     thread = threading.Thread(target=train)
@@ -245,7 +245,7 @@ def test_a_peer_that_sends_rubbish_is_told_why(tmp_path):
         link = Link(wire.endpoint(serves=True), None, past, purpose=ALIGNMENT, rejoins=False)
         try:
             run_party("bob", hostile(3), link, past)
-        except TacitError as problem:
+        except TaciturnError as problem:
             found["bob"] = problem
 
     thread = threading.Thread(target=bob)
@@ -267,7 +267,7 @@ def test_a_list_that_cannot_be_written_is_no_secret_and_no_traceback(tmp_path):
 
 def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(room, "NOTE_SECONDS", 0.0)
-    monkeypatch.setattr("tacit.protocol.align.TURN_IDS", 8)
+    monkeypatch.setattr("taciturn.protocol.align.TURN_IDS", 8)
     ids = [f"p{number}" for number in range(40)]
     people(tmp_path, ids, ids)
     seen: list[Event] = []
@@ -292,7 +292,7 @@ class Side:
         self.role = role
         prefix = hosts.prefix(role) if hosts else []
         self.process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "tacit", "align", f"{role}.toml", *options],
+            [*prefix, sys.executable, "-m", "taciturn", "align", f"{role}.toml", *options],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -302,7 +302,7 @@ class Side:
     def end(self, timeout: float = 90.0) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=timeout)
         assert "Traceback" not in err
-        assert "bug in tacit" not in err
+        assert "bug in taciturn" not in err
         return self.process.returncode, out, err
 
 

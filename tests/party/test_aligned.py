@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data.ids import RowIds
-from tacit.errors import ColumnError, ConfigError, FileError, RowIdError
-from tacit.party.aligned import AlignedRows, require_kind, require_room
-from tacit.party.config import PartyConfig
-from tacit.party.tables import PartyTables, load_tables
+from taciturn.data.ids import RowIds
+from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError
+from taciturn.party.aligned import AlignedRows, require_kind, require_room
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import PartyTables, load_tables
 from tests.party.sides import write_config
 from tests.party.test_tables import ROWS, bobs
 
@@ -112,10 +112,10 @@ def test_a_listed_row_that_the_table_lacks_is_named(tmp_path):
     with pytest.raises(RowIdError, match="the table lacks 2 of 3 aligned rows") as raised:
         load(tmp_path, bobs(), aligned="rows.csv")
     assert "'zoe'" in raised.value.where
-    assert "tacit align" in raised.value.hint
+    assert "taciturn align" in raised.value.hint
 
 
 def test_a_list_that_is_not_there_says_what_makes_one(tmp_path):
     with pytest.raises(FileError, match="no such list of aligned rows") as raised:
         load(tmp_path, bobs(), aligned="rows.csv")
-    assert "run tacit align" in raised.value.hint
+    assert "run taciturn align" in raised.value.hint

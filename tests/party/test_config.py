@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tacit.errors import BudgetExceeded, ConfigError
-from tacit.party.config import PartyConfig
-from tacit.party.run import Party, Watch
+from taciturn.errors import BudgetExceeded, ConfigError
+from taciturn.party.config import PartyConfig
+from taciturn.party.run import Party, Watch
 from tests.party.sides import write_config, write_tables
 from tests.runtime.wires import Wire
 
@@ -179,7 +179,7 @@ def test_what_is_not_toml_is_told_with_its_line(tmp_path):
 def test_a_file_that_is_not_there_and_one_that_is_a_folder(tmp_path):
     with pytest.raises(ConfigError, match="No such file") as caught:
         PartyConfig.read(tmp_path / "nowhere.toml")
-    assert "tacit init" in caught.value.hint
+    assert "taciturn init" in caught.value.hint
     with pytest.raises(ConfigError, match="cannot be read"):
         PartyConfig.read(tmp_path)
 
@@ -276,7 +276,7 @@ def test_a_setting_that_the_mechanism_does_not_take_is_noted(tmp_path):
 
 
 def test_alice_says_so_where_she_has_another_number_of_columns(tmp_path):
-    from tacit.errors import AgreementError
+    from taciturn.errors import AgreementError
 
     with pytest.raises(AgreementError, match="her prepared table has 6"):
         party(tmp_path, "alice", agreement={"mechanism": "hybrid", "alice-columns": 7, "l-rr": 16})

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from tacit.config import Agreement, Settings
-from tacit.party import config
+from taciturn.config import Agreement, Settings
+from taciturn.party import config
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "config.md").read_text(encoding="utf-8")
 SECTIONS: dict[str, type[BaseModel]] = {

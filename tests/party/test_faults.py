@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from tacit.errors import (
+from taciturn.errors import (
     ConnectionLost,
     OutputError,
     PeerAbsent,
     PeerSilent,
     PeerStopped,
     StateError,
-    TacitError,
+    TaciturnError,
 )
-from tacit.model import ModelShare
-from tacit.party.config import PartyConfig
-from tacit.party.run import Party, Watch
-from tacit.party.telling import tellable
-from tacit.runtime.vault import Vault
+from taciturn.model import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.run import Party, Watch
+from taciturn.party.telling import tellable
+from taciturn.runtime.vault import Vault
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.party.test_party import pulled_at, record
 from tests.runtime.wires import Wire
@@ -113,7 +113,7 @@ def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folde
 
 def test_a_real_full_disk_is_one_of_those(tmp_path):
     """The kernel's own words for it become an OutputError."""
-    from tacit.runtime.vault import unwritable
+    from taciturn.runtime.vault import unwritable
 
     with pytest.raises(OutputError, match="No space left") as caught, unwritable(tmp_path):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -154,7 +154,7 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
 def test_the_peer_is_told_the_kind_and_nothing_more(problem, told):
     code, reason = tellable(problem)
     assert reason.startswith(told)
-    assert code == (problem.exit_code if isinstance(problem, TacitError) else 1)
+    assert code == (problem.exit_code if isinstance(problem, TaciturnError) else 1)
     for word in str(getattr(problem, "message", problem)).split():
         assert len(word) < 5 or word not in reason.split() or word in told.split()
 
@@ -188,7 +188,7 @@ def test_the_page_names_every_figure_and_every_event(folder):
             for key in found.keys() - {"time", "role"}:
                 assert f"`{key}`" in PAGE, key
     source = "".join(
-        (Path(__file__).resolve().parents[2] / "src" / "tacit" / name).read_text("utf-8")
+        (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
         for name in ("party/run.py", "party/telling.py", "party/predict.py", "party/log.py")
     )
     for event in re.findall(r"self\._log\(\s*\"(.+?)\"", source):
@@ -196,10 +196,10 @@ def test_the_page_names_every_figure_and_every_event(folder):
 
 
 def test_the_page_has_the_versions_of_today():
-    from tacit import model
-    from tacit.protocol.handshake import PROTOCOL_VERSION
-    from tacit.runtime import link, transcript, vault
-    from tacit.transport.chunks import VERSION as WIRE
+    from taciturn import model
+    from taciturn.protocol.handshake import PROTOCOL_VERSION
+    from taciturn.runtime import link, transcript, vault
+    from taciturn.transport.chunks import VERSION as WIRE
 
     for what, version in (
         ("wire", WIRE),

@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.errors import (
+from taciturn.errors import (
     AgreementError,
     PeerStopped,
     StateError,
-    TacitError,
+    TaciturnError,
 )
-from tacit.model import ModelShare
-from tacit.numerics.logistic import log_loss
-from tacit.party.config import PartyConfig
-from tacit.party.run import Party, Watch
-from tacit.protocol.events import Boundary, Event, Progress
-from tacit.runtime.transcript import Transcript
+from taciturn.model import ModelShare
+from taciturn.numerics.logistic import log_loss
+from taciturn.party.config import PartyConfig
+from taciturn.party.run import Party, Watch
+from taciturn.protocol.events import Boundary, Event, Progress
+from taciturn.runtime.transcript import Transcript
 from tests.party.sides import (
     MECHANISMS,
     in_one_process,
@@ -32,6 +32,9 @@ from tests.party.sides import (
     write_tables,
 )
 from tests.runtime.wires import Wire
+
+# Of an epoch: 120 rows less those that are held out, by eights.
+BATCHES = 11
 
 
 @pytest.fixture
@@ -97,7 +100,7 @@ def test_both_transcripts_hold_the_same_frames(folder):
 @pytest.mark.parametrize("every", [7, 11, 26])
 def test_a_wire_that_keeps_breaking_changes_nothing(folder, every, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
-    monkeypatch.setattr("tacit.party.run.LINGER_SECONDS", 3.0)
+    monkeypatch.setattr("taciturn.party.run.LINGER_SECONDS", 3.0)
     set_up(folder, **MECHANISMS["mult"])
     wire = Wire(lambda number: number % every == 0)
     run_both(folder, wire, act=record(folder)).records  # noqa: B018
@@ -150,7 +153,7 @@ def test_checkpoints_bound_what_is_played_back(folder):
 
     run_both(folder, watch={"bob": Watch(observe=observe)}).records  # noqa: B018
     assert done[0] > 22 - 5
-    assert done[-1] == 24
+    assert done[-1] == 2 * BATCHES
 
 
 def test_a_finished_party_only_confirms_when_it_is_run_again(folder):
@@ -257,7 +260,7 @@ def test_rows_that_differ_are_said_before_any_work(folder):
 def test_a_dry_run_says_what_would_happen_and_leaves_nothing(folder):
     set_up(folder, **MECHANISMS["none"])
     alice, bob = run_both(folder, act=lambda party: party.dry_run()).records
-    assert alice["estimate"]["iterations"] == 24
+    assert alice["estimate"]["iterations"] == 2 * BATCHES
     assert bob["estimate"] is None
     assert (alice["peer_columns"], bob["peer_columns"]) == (4, 6)
     assert not (folder / "bob-state").exists()
@@ -285,7 +288,7 @@ def test_the_curve_over_epochs_is_whole_after_a_stop(folder):
     set_up(folder, **MECHANISMS["add"], evaluate="epoch")
     run_both(folder, watch=pulled_at("bob", 48))
     _, bob = run_both(folder).records
-    assert [point["iteration"] for point in bob["metrics"]["curve"]] == [12, 24]
+    assert [point["iteration"] for point in bob["metrics"]["curve"]] == [BATCHES, 2 * BATCHES]
     for point in bob["metrics"]["curve"]:
         assert {"train_loss", "held_out_loss", "held_out_auc"} < point.keys()
 
@@ -309,7 +312,7 @@ def test_logs_and_figures_hold_no_secret(folder):
         assert secret not in shown
     for role in ("alice", "bob"):
         figures = json.loads((folder / f"{role}.metrics.json").read_text())
-        assert figures["iterations"] == figures["iterations_total"] == 24
+        assert figures["iterations"] == figures["iterations_total"] == 2 * BATCHES
     assert figures["loss_recent"] > 0
     assert figures["bytes_sent"] > 0
     assert figures["waiting_seconds"] >= 0
@@ -333,7 +336,7 @@ def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
 
     in_one_process(folder, note)
     told = [point["train_loss"] for point in bob["metrics"]["curve"]]
-    assert told == [float(np.mean(losses[:12])), float(np.mean(losses[12:]))]
+    assert told == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
 
 
 def test_what_lies_in_the_state_folder_is_not_readable(folder):
@@ -371,7 +374,7 @@ def test_a_diverging_training_ends_in_words_on_both_sides(folder):
     set_up(folder, **{**MECHANISMS["add"], "learning-rate": 1.7e308})
     ends = run_both(folder)
     for end in (ends.alice, ends.bob):
-        assert isinstance(end, TacitError)
+        assert isinstance(end, TaciturnError)
     assert any("diverged" in end.message for end in (ends.alice, ends.bob))
 
 
@@ -384,5 +387,5 @@ def test_boundaries_hold_what_each_side_needs(folder):
             seen.append(event)
 
     run_both(folder, watch={"alice": Watch(observe=observe)}).records  # noqa: B018
-    assert [each.state.iteration for each in seen] == list(range(24))
+    assert [each.state.iteration for each in seen] == list(range(2 * BATCHES))
     assert np.array_equal(seen[0].state.weights, np.zeros(6))

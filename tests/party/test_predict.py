@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tacit.data.prepare import NumericRule
-from tacit.errors import (
+from taciturn.data.prepare import NumericRule
+from taciturn.errors import (
     AgreementError,
     ColumnError,
     FileError,
@@ -28,19 +28,19 @@ from tacit.errors import (
     PeerStopped,
     RemoteProtocolError,
     RowIdError,
-    TacitError,
+    TaciturnError,
 )
-from tacit.export.whole import whole_model
-from tacit.model import ModelShare
-from tacit.party.config import PartyConfig
-from tacit.party.new_rows import new_rows
-from tacit.party.predict import Answer, Predictor, Question, meaning_of, predict
-from tacit.party.run import Watch
-from tacit.protocol.handshake import told
-from tacit.protocol.messages import Hello
-from tacit.protocol.steps import Send
-from tacit.rng import KeyedEntropy
-from tacit.transport.certs import make_certificates
+from taciturn.export.whole import whole_model
+from taciturn.model import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.new_rows import new_rows
+from taciturn.party.predict import Answer, Predictor, Question, meaning_of, predict
+from taciturn.party.run import Watch
+from taciturn.protocol.handshake import told
+from taciturn.protocol.messages import Hello
+from taciturn.protocol.steps import Send
+from taciturn.rng import KeyedEntropy
+from taciturn.transport.certs import make_certificates
 from tests.party.sides import MECHANISMS, Ends, run_both, write_config, write_tables
 from tests.runtime.wires import Wire
 from tests.test_two_machines import free_port
@@ -222,7 +222,7 @@ def test_other_rows_are_named_with_their_number_and_the_way_out(plain):
     ends = in_threads(folder, asked)
     refused(ends, "rows to score are not the same on both sides")
     assert "this side has 30 rows, the peer 1" in ends.alice.message
-    assert "tacit align" in ends.bob.hint
+    assert "taciturn align" in ends.bob.hint
     one = {"alice": question(folder, "alice", ("p0141",)), "bob": asked["bob"]}
     refused(in_threads(folder, one), "both have 1 rows, and not the same ids")
 
@@ -234,7 +234,7 @@ def test_shares_of_two_trainings_are_named(sealed):
     asked["bob"] = replace(asked["bob"], model=other)
     ends = in_threads(folder, asked)
     refused(ends, "do not come from the same training: session:")
-    assert "tacit model show" in ends.alice.hint
+    assert "taciturn model show" in ends.alice.hint
     agreement = {**asked["alice"].model.agreement, "l2": 0.5}
     changed = replace(asked["alice"].model, agreement=agreement, session="0" * 32)
     refused(
@@ -252,10 +252,10 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
         config = PartyConfig.read(folder / "bob.toml")
         try:
             Predictor(config, wire.endpoint(serves=True), Watch()).run(asked)
-        except TacitError as problem:
+        except TaciturnError as problem:
             found["bob"] = problem
 
-    from tacit.party.run import Party
+    from taciturn.party.run import Party
 
     thread = threading.Thread(target=bob)
     thread.start()
@@ -269,7 +269,7 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
 
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
-    monkeypatch.setattr("tacit.party.predict.FINISH_SECONDS", 1.0)
+    monkeypatch.setattr("taciturn.party.predict.FINISH_SECONDS", 1.0)
     asked = {role: question(sealed, role) for role in ROLES}
     wire = Wire(lambda number: number % 5 == 0)
     _, his = answers(in_threads(sealed, asked, wire))
@@ -347,8 +347,8 @@ TOWNS = pl.DataFrame(
 
 
 def town_share(**changes: Any) -> ModelShare:
-    from tacit.data.own import DEFAULTS
-    from tacit.data.prepare import fit
+    from taciturn.data.own import DEFAULTS
+    from taciturn.data.prepare import fit
 
     plan = fit(TOWNS.drop("id"), DEFAULTS)
     found = ModelShare(
@@ -420,7 +420,7 @@ def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
 
 
 def test_what_a_probability_means_is_said_for_every_mechanism(tmp_path):
-    from tacit.config import Agreement
+    from taciturn.config import Agreement
 
     agreed = Agreement.of(
         {
@@ -470,7 +470,7 @@ def furnished(folder: Path) -> Path:
 def start(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:
     words = ["predict", f"{role}.toml", "--rows", f"new-{role}.csv", *options]
     return subprocess.Popen(
-        [sys.executable, "-m", "tacit", *words],
+        [sys.executable, "-m", "taciturn", *words],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -516,7 +516,7 @@ def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
     def side(role: str) -> None:
         try:
             found[role] = predict(PartyConfig.read(folder / f"{role}.toml"), reads[role], Watch())
-        except TacitError as problem:
+        except TaciturnError as problem:
             found[role] = problem
 
     threads = [threading.Thread(target=side, args=(role,)) for role in ("bob", "alice")]

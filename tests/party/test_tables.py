@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.data.ids import RowIds
-from tacit.errors import (
+from taciturn.data.ids import RowIds
+from taciturn.errors import (
     ColumnError,
     DataError,
     LabelValueError,
@@ -23,8 +23,8 @@ from tacit.errors import (
     RowIdError,
     ShapeError,
 )
-from tacit.party.config import PartyConfig
-from tacit.party.tables import PartyTables, _held_out, load_tables
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import PartyTables, _held_out, load_tables
 from tests.party.sides import write_config
 
 ROWS = 60

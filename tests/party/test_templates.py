@@ -1,4 +1,4 @@
-"""What tacit init writes can be read back, whatever it was asked for."""
+"""What taciturn init writes can be read back, whatever it was asked for."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import tomllib
 
 import pytest
 
-from tacit.errors import OutputError
-from tacit.party.config import PartyConfig
-from tacit.party.templates import Trial, template, write_templates
-from tacit.privacy.registry import MECHANISMS
-from tacit.protocol.messages import Role
+from taciturn.errors import OutputError
+from taciturn.party.config import PartyConfig
+from taciturn.party.templates import Trial, template, write_templates
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.protocol.messages import Role
 
 ROLES: tuple[Role, Role] = ("alice", "bob")
 

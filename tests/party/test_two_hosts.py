@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tacit.rng import KeyedEntropy
+from taciturn.rng import KeyedEntropy
 from tests.party.hosts import (
     Hosts,
     Side,

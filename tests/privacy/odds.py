@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.stats import binomtest, chisquare
 
-from tacit.arrays import FloatArray, IntArray, WordArray
-from tacit.privacy.noise import LaplaceDraws
+from taciturn.arrays import FloatArray, IntArray, WordArray
+from taciturn.privacy.noise import LaplaceDraws
 
 FALSE_ALARM = 1e-6
 # Below this many expected counts the chi-square approximation is poor: cells are joined.

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import dlaplace, kstest, laplace
 
-from tacit.arrays import BoolArray, FloatArray
-from tacit.errors import ConfigError
-from tacit.privacy.additive import Additive
-from tacit.privacy.events import AdditiveNoise
-from tacit.privacy.noise import divisor, draw
-from tacit.privacy.prices import price
-from tacit.rng import KeyedEntropy
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.errors import ConfigError
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.events import AdditiveNoise
+from taciturn.privacy.noise import divisor, draw
+from taciturn.privacy.prices import price
+from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import draws_of, fits
 
 BITS = 8

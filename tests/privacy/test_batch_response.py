@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import ConfigError
-from tacit.privacy import batch_response
-from tacit.privacy.batch_response import (
+from taciturn.errors import ConfigError
+from taciturn.privacy import batch_response
+from taciturn.privacy.batch_response import (
     BatchDesign,
     HiddenBatch,
     Hybrid,
@@ -24,9 +24,9 @@ from tacit.privacy.batch_response import (
     design,
     draw_batch,
 )
-from tacit.privacy.events import BatchResponse, HiddenBatchGradient
-from tacit.privacy.noise import response_flips
-from tacit.rng import KeyedEntropy
+from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
+from taciturn.privacy.noise import response_flips
+from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import fits, happens
 
 # [Tan22, Table III]: batch size, d_A, L_RR; and the training rows of an 80/20 split.

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom, dlaplace
 
-from tacit.arrays import FloatArray
-from tacit.privacy.additive import Additive
-from tacit.privacy.composition import label_epsilon
-from tacit.privacy.events import (
+from taciturn.arrays import FloatArray
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.composition import label_epsilon
+from taciturn.privacy.events import (
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
@@ -26,7 +26,7 @@ from tacit.privacy.events import (
     PrintedFactor,
     PrivacyEvent,
 )
-from tacit.privacy.prices import price
+from taciturn.privacy.prices import price
 
 DELTAS = [1e-9, 1e-6, 1e-3, 0.1]
 

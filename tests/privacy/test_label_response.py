@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tacit
-from tacit.data.tables import LabelTable
-from tacit.errors import BudgetExceeded, PrivacyError
-from tacit.privacy import registry
-from tacit.privacy.events import FlippedLabelGradient, LabelResponse
-from tacit.privacy.label_response import FlippedLabels
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.noise import response_flips
-from tacit.privacy.prices import Price, price
-from tacit.privacy.registry import Entry
-from tacit.privacy.unprotected import Unprotected
-from tacit.protocol.bob.labels import released_labels
-from tacit.rng import KeyedEntropy
+import taciturn
+from taciturn.data.tables import LabelTable
+from taciturn.errors import BudgetExceeded, PrivacyError
+from taciturn.privacy import registry
+from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.noise import response_flips
+from taciturn.privacy.prices import Price, price
+from taciturn.privacy.registry import Entry
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import fits, happens
 from tests.protocol.parties import BOB, CLEAR, Tables, agreement, alice_program, bob_program, talk
 
@@ -36,9 +36,9 @@ def coins(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(77).fork(purpose)
 
 
-def run(**options: Any) -> tacit.api.TrainResult:
+def run(**options: Any) -> taciturn.api.TrainResult:
     base = {"dataset": "breast-cancer", "mechanism": "label-rr", "scheme": "clear", "seed": 3}
-    return tacit.train(**{**base, "epsilon": 1.0, **options})
+    return taciturn.train(**{**base, "epsilon": 1.0, **options})
 
 
 # --- flips ---------------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_a_flip_with_another_epsilon_does_not_pay_for_it():
 
 def conversation(tables: Tables, released: LabelTable) -> list[tuple[str, bytes]]:
     """Every frame of a training on these released labels."""
-    from tacit.runtime.pair import run_pair
+    from taciturn.runtime.pair import run_pair
 
     ledger = Ledger(released.rows, "test")
     ledger.charge(LabelResponse(1.0), np.arange(released.rows))
@@ -179,7 +179,7 @@ def test_the_whole_conversation_is_a_function_of_the_released_labels(intercept):
 
 
 def test_without_flips_it_is_the_baseline_and_with_them_it_is_near_at_a_large_epsilon():
-    plain = tacit.train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=3)
+    plain = taciturn.train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=3)
     huge = run(epsilon=60.0)
     assert huge.weights["alice"].tobytes() == plain.weights["alice"].tobytes()
     assert huge.to_dict()["test"] == plain.to_dict()["test"]

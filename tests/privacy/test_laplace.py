@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import dlaplace
 from scipy.stats import laplace as reals
 
-from tacit.privacy import laplace
-from tacit.privacy.laplace import ON_INTEGERS, ON_REALS
+from taciturn.privacy import laplace
+from taciturn.privacy.laplace import ON_INTEGERS, ON_REALS
 
 SIGMAS = [0.02, 0.5, 1.0, 17.3, 4000.0]
 

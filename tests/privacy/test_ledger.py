@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import BudgetExceeded, ConfigError, PrivacyError
-from tacit.privacy.composition import label_epsilon
-from tacit.privacy.events import (
+from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
+from taciturn.privacy.composition import label_epsilon
+from taciturn.privacy.events import (
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
@@ -24,8 +24,8 @@ from tacit.privacy.events import (
     PrintedFactor,
     PrivacyEvent,
 )
-from tacit.privacy.ledger import DEFAULT_DELTA, Ledger, Statement
-from tacit.privacy.prices import Price, price
+from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger, Statement
+from taciturn.privacy.prices import Price, price
 
 # the record's contract: scripts read these keys.
 KEYS = [

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.config import Agreement
-from tacit.errors import ConfigError
-from tacit.privacy.base import MaskedProduct, Mechanism, Released
-from tacit.privacy.events import EVENTS, NonPrivate
-from tacit.privacy.noise import draw
-from tacit.privacy.prices import price
-from tacit.privacy.registry import MECHANISMS, entry, mechanism
-from tacit.privacy.unprotected import Unprotected
-from tacit.protocol.alice.registry import TRAININGS as ALICE
-from tacit.protocol.bob.registry import TRAININGS as BOB
-from tacit.rng import KeyedEntropy
+from taciturn.config import Agreement
+from taciturn.errors import ConfigError
+from taciturn.privacy.base import MaskedProduct, Mechanism, Released
+from taciturn.privacy.events import EVENTS, NonPrivate
+from taciturn.privacy.noise import draw
+from taciturn.privacy.prices import price
+from taciturn.privacy.registry import MECHANISMS, entry, mechanism
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import agreement
 
 _NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}

@@ -12,12 +12,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import dlaplace, kstest
 
-from tacit.arrays import BoolArray, FloatArray, IntArray
-from tacit.errors import ConfigError
-from tacit.privacy.events import MeanOneFactor, OneSidedFactor, PrintedFactor
-from tacit.privacy.multiplicative import VARIANTS, Multiplicative, Variant
-from tacit.privacy.noise import divisor, draw
-from tacit.rng import KeyedEntropy
+from taciturn.arrays import BoolArray, FloatArray, IntArray
+from taciturn.errors import ConfigError
+from taciturn.privacy.events import MeanOneFactor, OneSidedFactor, PrintedFactor
+from taciturn.privacy.multiplicative import VARIANTS, Multiplicative, Variant
+from taciturn.privacy.noise import divisor, draw
+from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import draws_of, fits, happens, pushed_forward
 
 BITS = 8

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import dlaplace, kstest, laplace
 
-from tacit.arrays import FloatArray, WordArray
-from tacit.errors import ConfigError
-from tacit.privacy import noise
-from tacit.privacy.noise import (
+from taciturn.arrays import FloatArray, WordArray
+from taciturn.errors import ConfigError
+from taciturn.privacy import noise
+from taciturn.privacy.noise import (
     SMALLEST_DIVISOR,
     UNIT_BITS,
     LaplaceDraws,
@@ -25,7 +25,7 @@ from tacit.privacy.noise import (
     geometric,
     scale,
 )
-from tacit.rng import KeyedEntropy, SystemEntropy
+from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.privacy.odds import draws_of, fits, happens
 
 UNIT = 1 << UNIT_BITS

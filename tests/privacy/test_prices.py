@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.arrays import FloatArray
-from tacit.errors import ConfigError, PrivacyError
-from tacit.privacy.events import (
+from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError, PrivacyError
+from taciturn.privacy.events import (
     EVENTS,
     AdditiveNoise,
     BatchResponse,
@@ -25,9 +25,9 @@ from tacit.privacy.events import (
     PrintedFactor,
     PrivacyEvent,
 )
-from tacit.privacy.multiplicative import VARIANTS, MeanOne, Multiplicative, Printed, Variant
-from tacit.privacy.noise import divisor
-from tacit.privacy.prices import Price, price, printed_label_price
+from taciturn.privacy.multiplicative import VARIANTS, MeanOne, Multiplicative, Printed, Variant
+from taciturn.privacy.noise import divisor
+from taciturn.privacy.prices import Price, price, printed_label_price
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 INNER = (2.0**-6, 0.1, 0.5, 1.0)

@@ -7,8 +7,8 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from tacit.privacy.base import Released
-from tacit.privacy.events import (
+from taciturn.privacy.base import Released
+from taciturn.privacy.events import (
     EVENTS,
     AdditiveNoise,
     BatchResponse,

@@ -8,36 +8,36 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from tacit.arrays import FloatArray, IndexArray
-from tacit.config import Agreement
-from tacit.crypto.base import Scheme
-from tacit.crypto.clear import ClearScheme
-from tacit.data.tables import FeatureTable, LabelTable
-from tacit.numerics.fixedpoint import FixedPoint
-from tacit.numerics.logistic import Penalty
-from tacit.numerics.schedule import LearningRate
-from tacit.numerics.sgd import train_centralised
-from tacit.privacy.base import Mechanism
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.registry import mechanism as mechanism_of
-from tacit.protocol.alice.registry import TRAININGS as ALICES
-from tacit.protocol.batch_seed import seed_of
-from tacit.protocol.batches import BatchPlan
-from tacit.protocol.bob.registry import TRAININGS as BOBS
-from tacit.protocol.codec import decode, encode
-from tacit.protocol.events import Event, Progress
-from tacit.protocol.messages import Message, Role
-from tacit.protocol.steps import Program
-from tacit.protocol.terms import Terms
-from tacit.rng import KeyedEntropy
-from tacit.runtime.driver import Driver
-from tacit.runtime.pair import run_pair
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.config import Agreement
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.schedule import LearningRate
+from taciturn.numerics.sgd import train_centralised
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.batch_seed import seed_of
+from taciturn.protocol.batches import BatchPlan
+from taciturn.protocol.bob.registry import TRAININGS as BOBS
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import Message, Role
+from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.driver import Driver
+from taciturn.runtime.pair import run_pair
 
 R = TypeVar("R")
 E = TypeVar("E", bound=Event)
 
 ALICE = KeyedEntropy.from_seed(101)
-BOB = KeyedEntropy.from_seed(202)
+BOB = KeyedEntropy.from_seed(203)
 CLEAR = ClearScheme()
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tacit.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
-from tacit.data.ids import RowIds
-from tacit.data.normalisation import Normalisation
-from tacit.data.tables import FeatureTable
-from tacit.errors import (
+from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import Normalisation
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import (
     AgreementError,
     LocalProtocolError,
     MalformedFrame,
@@ -25,12 +25,12 @@ from tacit.errors import (
     RowIdError,
     ShapeError,
 )
-from tacit.protocol import align as room
-from tacit.protocol.align import MAX_IDS, SHARE_BYTES, TURN_IDS, Alignment, align, list_digest
-from tacit.protocol.codec import MAX_ELEMENTS, decode, encode
-from tacit.protocol.events import Aligning, Event
-from tacit.protocol.handshake import greeting, shake_hands
-from tacit.protocol.messages import (
+from taciturn.protocol import align as room
+from taciturn.protocol.align import MAX_IDS, SHARE_BYTES, TURN_IDS, Alignment, align, list_digest
+from taciturn.protocol.codec import MAX_ELEMENTS, decode, encode
+from taciturn.protocol.events import Aligning, Event
+from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,
     BlindedIds,
@@ -40,11 +40,11 @@ from tacit.protocol.messages import (
     Role,
     TwiceBlinded,
 )
-from tacit.protocol.steps import Program, Send
-from tacit.rng import KeyedEntropy
-from tacit.runtime.driver import Driver
-from tacit.runtime.pair import run_pair
-from tacit.simulation.align import align_ids, align_tables
+from taciturn.protocol.steps import Program, Send
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.driver import Driver
+from taciturn.runtime.pair import run_pair
+from taciturn.simulation.align import align_ids, align_tables
 
 TERMS = Normalisation().canonical()
 
@@ -231,7 +231,7 @@ def test_each_side_sends_its_ids_raised_to_its_scalar_in_a_random_order():
     salt = room._joint_salt(*[each for each in hellos if isinstance(each, AlignmentHello)])
     pairs: list[tuple[Role, Role, RowIds]] = [("alice", "bob", alice), ("bob", "alice", bob)]
     for role, peer, mine in pairs:
-        once = raised(scalars[role], hashed(b"tacit alignment id 1\0" + salt, list(mine.series)))
+        once = raised(scalars[role], hashed(b"taciturn alignment id 1\0" + salt, list(mine.series)))
         plain = [once[at : at + ELEMENT_BYTES] for at in range(0, len(once), ELEMENT_BYTES)]
         sent = elements(frames, role, BlindedIds)
         assert sorted(sent) == sorted(plain)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import ConfigError
-from tacit.protocol.batches import BatchPlan
+from taciturn.errors import ConfigError
+from taciturn.protocol.batches import BatchPlan
 
 seeds = st.binary(min_size=32, max_size=32)
 plans = st.builds(BatchPlan, seeds, st.integers(1, 40), st.integers(1, 50), st.integers(1, 4))

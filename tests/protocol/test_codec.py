@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from tacit.arrays import FloatArray, IndexArray, IntArray
-from tacit.crypto.base import EncryptedAnswer, EncryptedVector
-from tacit.errors import LocalProtocolError, MalformedFrame
-from tacit.privacy.base import MaskedProduct, Released
-from tacit.privacy.events import (
+from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
+from taciturn.errors import LocalProtocolError, MalformedFrame
+from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.events import (
     EVENTS,
     AdditiveNoise,
     BatchResponse,
@@ -27,7 +27,7 @@ from tacit.privacy.events import (
     NonPrivate,
     PrivacyEvent,
 )
-from tacit.protocol.codec import (
+from taciturn.protocol.codec import (
     MAX_FRAME,
     MAX_RELEASED,
     MAX_TEXT,
@@ -36,7 +36,7 @@ from tacit.protocol.codec import (
     encode,
     field_codecs,
 )
-from tacit.protocol.messages import (
+from taciturn.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,
     BatchCommitment,
@@ -66,8 +66,8 @@ from tacit.protocol.messages import (
     SealedWeights,
     TwiceBlinded,
 )
-from tacit.protocol.steps import Program, send
-from tacit.runtime.driver import Driver
+from taciturn.protocol.steps import Program, send
+from taciturn.runtime.driver import Driver
 from tests.protocol.parties import same
 
 

@@ -8,19 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit.crypto.base import EncryptedVector
-from tacit.errors import AgreementError, RemoteProtocolError
-from tacit.protocol.codec import MAX_TEXT
-from tacit.protocol.handshake import (
+from taciturn.crypto.base import EncryptedVector
+from taciturn.errors import AgreementError, RemoteProtocolError
+from taciturn.protocol.codec import MAX_TEXT
+from taciturn.protocol.handshake import (
     MAX_MAGNITUDE_BITS,
     PROTOCOL_VERSION,
     compare,
     shake_hands,
     told,
 )
-from tacit.protocol.messages import EncryptedResidues, Hello
-from tacit.protocol.steps import Program, receive, send
-from tacit.runtime.pair import run_pair
+from taciturn.protocol.messages import EncryptedResidues, Hello
+from taciturn.protocol.steps import Program, receive, send
+from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import ByHand, Tables, agreement
 
 TERMS = agreement().canonical()

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tacit.errors import CryptoError, MalformedFrame, ProtocolError, StateError
-from tacit.protocol.codec import decode, encode
-from tacit.protocol.handshake import PROTOCOL_VERSION, told
-from tacit.protocol.messages import Hello
-from tacit.rng import KeyedEntropy
-from tacit.runtime.driver import Driver
-from tacit.runtime.journal import Meta, Past
-from tacit.runtime.link import Link
+from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.messages import Hello
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.driver import Driver
+from taciturn.runtime.journal import Meta, Past
+from taciturn.runtime.link import Link
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program
 from tests.protocol.test_codec import EXAMPLES
 from tests.runtime.wires import Wire

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.arrays import FloatArray, IntArray
-from tacit.config import Agreement
-from tacit.data.tables import LabelTable
-from tacit.numerics.logistic import sigmoid
-from tacit.privacy.additive import Additive
-from tacit.privacy.base import Released, ResidueRelease
-from tacit.privacy.noise import LaplaceDraws, LaplaceStock, divisor
-from tacit.privacy.registry import mechanism as mechanism_of
-from tacit.protocol.batch_seed import seed_of
-from tacit.protocol.bob import train_residues
-from tacit.protocol.events import ResiduesSeen
-from tacit.protocol.messages import NoisyResidues, RealResidues
-from tacit.rng import Entropy, KeyedEntropy
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.config import Agreement
+from taciturn.data.tables import LabelTable
+from taciturn.numerics.logistic import sigmoid
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.base import Released, ResidueRelease
+from taciturn.privacy.noise import LaplaceDraws, LaplaceStock, divisor
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.batch_seed import seed_of
+from taciturn.protocol.bob import train_residues
+from taciturn.protocol.events import ResiduesSeen
+from taciturn.protocol.messages import NoisyResidues, RealResidues
+from taciturn.rng import Entropy, KeyedEntropy
 from tests.protocol.parties import ALICE, BOB, Tables, Talk, agreement, plan_of, talk
 
 ROW = 5

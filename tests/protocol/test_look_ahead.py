@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.crypto.base import Scheme, Wrapping
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.bfv.layout import Layout
-from tacit.crypto.bfv.parameters import LEAST_FAILURE_BITS, parameters_for
-from tacit.crypto.clear import ClearScheme
-from tacit.crypto.paillier import PaillierScheme
-from tacit.protocol.look_ahead import Turns
-from tacit.protocol.scales import Scales
-from tacit.protocol.terms import Terms
-from tacit.rng import KeyedEntropy
+from taciturn.crypto.base import Scheme, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import LEAST_FAILURE_BITS, parameters_for
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.protocol.look_ahead import Turns
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import agreement
 
 COINS = KeyedEntropy.from_seed(3)

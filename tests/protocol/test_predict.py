@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.data.tables import FeatureTable
-from tacit.errors import AgreementError, RemoteProtocolError
-from tacit.protocol.alice import predict as alice
-from tacit.protocol.bob import predict as bob
-from tacit.protocol.codec import decode
-from tacit.protocol.handshake import PROTOCOL_VERSION, told
-from tacit.protocol.messages import Hello, Message, PartialScores
-from tacit.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
-from tacit.rng import KeyedEntropy
-from tacit.runtime.pair import run_pair
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import AgreementError, RemoteProtocolError
+from taciturn.protocol.alice import predict as alice
+from taciturn.protocol.bob import predict as bob
+from taciturn.protocol.codec import decode
+from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.messages import Hello, Message, PartialScores
+from taciturn.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import ByHand, Tables, agreement, alice_program
 
 TABLES = Tables.make(rows=11, alice=3, bob=2, intercept=True)

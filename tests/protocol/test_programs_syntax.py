@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import tacit.protocol
+import taciturn.protocol
 
-ROOM = Path(tacit.protocol.__file__).parent
+ROOM = Path(taciturn.protocol.__file__).parent
 FILES = sorted(ROOM.rglob("*.py"))
 STEPS = frozenset({"send", "receive", "emit", "keep"})
 

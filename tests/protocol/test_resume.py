@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.crypto.base import Scheme
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.clear import ClearScheme
-from tacit.crypto.paillier import PaillierScheme
-from tacit.data.tables import FeatureTable
-from tacit.errors import StateError
-from tacit.numerics.metrics import evaluate
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.registry import mechanism as mechanism_of
-from tacit.protocol.alice.registry import TRAININGS as ALICES
-from tacit.protocol.bob.labels import released_labels
-from tacit.protocol.bob.registry import TRAININGS as BOBS
-from tacit.protocol.events import Boundary, Event, HeldOutSeen, Stopped
-from tacit.protocol.held_out import HeldOut
-from tacit.protocol.state import TrainingState
-from tacit.protocol.terms import Terms
-from tacit.runtime.pair import run_pair
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import StateError
+from taciturn.numerics.metrics import evaluate
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.registry import TRAININGS as BOBS
+from taciturn.protocol.events import Boundary, Event, HeldOutSeen, Stopped
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.terms import Terms
+from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import ALICE, BOB, Tables, agreement
 
 TABLES = Tables.make(rows=18, alice=4, bob=2, intercept=True)

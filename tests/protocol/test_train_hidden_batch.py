@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.arrays import FloatArray
-from tacit.config import Agreement
-from tacit.crypto.base import EncryptedAnswer, Scheme
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.clear import ClearScheme
-from tacit.crypto.paillier import PaillierScheme
-from tacit.errors import ConfigError, RemoteProtocolError
-from tacit.numerics.fixedpoint import FixedPoint
-from tacit.privacy.base import Released
-from tacit.privacy.batch_response import BatchDesign, HiddenBatch, Hybrid, draw_batch
-from tacit.privacy.events import BatchResponse, HiddenBatchGradient
-from tacit.privacy.ledger import Ledger
-from tacit.protocol.codec import decode
-from tacit.protocol.events import GradientSeen, HiddenBatchSeen, Progress, Redrawn
-from tacit.protocol.handshake import PROTOCOL_VERSION, told
-from tacit.protocol.messages import (
+from taciturn.arrays import FloatArray
+from taciturn.config import Agreement
+from taciturn.crypto.base import EncryptedAnswer, Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.errors import ConfigError, RemoteProtocolError
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.privacy.base import Released
+from taciturn.privacy.batch_response import BatchDesign, HiddenBatch, Hybrid, draw_batch
+from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.codec import decode
+from taciturn.protocol.events import GradientSeen, HiddenBatchSeen, Progress, Redrawn
+from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.messages import (
     BatchShare,
     EncryptedResidues,
     Hello,
@@ -37,7 +37,7 @@ from tacit.protocol.messages import (
     RevealedGradient,
     RowNumbers,
 )
-from tacit.runtime.pair import run_pair
+from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import (
     BOB,
     ByHand,

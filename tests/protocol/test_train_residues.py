@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.arrays import FloatArray
-from tacit.config import Agreement
-from tacit.crypto.base import EncryptedVector
-from tacit.data.tables import LabelTable
-from tacit.errors import RemoteProtocolError, RowOrderError
-from tacit.privacy.base import Released
-from tacit.privacy.events import AdditiveNoise
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.noise import LaplaceDraws
-from tacit.privacy.prices import price
-from tacit.privacy.registry import mechanism
-from tacit.protocol.batch_seed import commitment, draw_share
-from tacit.protocol.bob import train_residues
-from tacit.protocol.codec import MESSAGES, decode
-from tacit.protocol.events import Progress, ResiduesSeen, Stopped
-from tacit.protocol.handshake import PROTOCOL_VERSION, told
-from tacit.protocol.messages import (
+from taciturn.arrays import FloatArray
+from taciturn.config import Agreement
+from taciturn.crypto.base import EncryptedVector
+from taciturn.data.tables import LabelTable
+from taciturn.errors import RemoteProtocolError, RowOrderError
+from taciturn.privacy.base import Released
+from taciturn.privacy.events import AdditiveNoise
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.noise import LaplaceDraws
+from taciturn.privacy.prices import price
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.batch_seed import commitment, draw_share
+from taciturn.protocol.bob import train_residues
+from taciturn.protocol.codec import MESSAGES, decode
+from taciturn.protocol.events import Progress, ResiduesSeen, Stopped
+from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
     BudgetSpent,
@@ -41,8 +41,8 @@ from tacit.protocol.messages import (
     RevealedGradient,
     Role,
 )
-from tacit.rng import KeyedEntropy
-from tacit.runtime.pair import run_pair
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import (
     ALICE,
     ByHand,

@@ -9,30 +9,30 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from tacit.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.clear import ClearScheme
-from tacit.crypto.paillier import PaillierScheme
-from tacit.data.tables import FeatureTable, LabelTable
-from tacit.errors import (
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import (
     AgreementError,
     CryptoError,
     PrivacyError,
     RemoteProtocolError,
     RowOrderError,
 )
-from tacit.numerics.fixedpoint import FixedPoint
-from tacit.numerics.logistic import residue
-from tacit.privacy.base import MaskedProduct, Released
-from tacit.privacy.events import NonPrivate, PrivacyEvent
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unprotected import Unprotected
-from tacit.protocol.alice import train_revealed as alice_train
-from tacit.protocol.batch_seed import commitment
-from tacit.protocol.codec import MESSAGES, decode
-from tacit.protocol.events import Event, GradientSeen, Progress
-from tacit.protocol.handshake import PROTOCOL_VERSION, told
-from tacit.protocol.messages import (
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.logistic import residue
+from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.events import NonPrivate, PrivacyEvent
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.alice import train_revealed as alice_train
+from taciturn.protocol.batch_seed import commitment
+from taciturn.protocol.codec import MESSAGES, decode
+from taciturn.protocol.events import Event, GradientSeen, Progress
+from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
     EncryptedResidues,
@@ -44,8 +44,8 @@ from tacit.protocol.messages import (
     PublicBytes,
     RevealedGradient,
 )
-from tacit.rng import Entropy
-from tacit.runtime.pair import run_pair
+from taciturn.rng import Entropy
+from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import (
     ByHand,
     Tables,

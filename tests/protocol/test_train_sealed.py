@@ -14,26 +14,26 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from tacit.config import Agreement
-from tacit.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.clear import ClearScheme
-from tacit.crypto.paillier import PaillierScheme
-from tacit.data.tables import FeatureTable, LabelTable
-from tacit.errors import ConfigError, CryptoError, RemoteProtocolError
-from tacit.numerics.logistic import Penalty, gradient, residue
-from tacit.numerics.metrics import evaluate
-from tacit.numerics.schedule import LearningRate
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.registry import mechanism as mechanism_of
-from tacit.privacy.sealed import ASSUMPTION, Sealed
-from tacit.protocol.alice import predict_sealed as alice_predict
-from tacit.protocol.alice import train_sealed as alice_train
-from tacit.protocol.alice.registry import TRAININGS as ALICES
-from tacit.protocol.bob import predict_sealed as bob_predict
-from tacit.protocol.bob.registry import TRAININGS as BOBS
-from tacit.protocol.codec import MESSAGES, decode, encode, field_codecs
-from tacit.protocol.events import (
+from taciturn.config import Agreement
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
+from taciturn.numerics.logistic import Penalty, gradient, residue
+from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.schedule import LearningRate
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.privacy.sealed import ASSUMPTION, Sealed
+from taciturn.protocol.alice import predict_sealed as alice_predict
+from taciturn.protocol.alice import train_sealed as alice_train
+from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.bob import predict_sealed as bob_predict
+from taciturn.protocol.bob.registry import TRAININGS as BOBS
+from taciturn.protocol.codec import MESSAGES, decode, encode, field_codecs
+from taciturn.protocol.events import (
     Boundary,
     Event,
     HeldOutSeen,
@@ -43,8 +43,8 @@ from tacit.protocol.events import (
     ShareRevealed,
     WrapsSuspected,
 )
-from tacit.protocol.held_out import HeldOut
-from tacit.protocol.messages import (
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
     Hello,
@@ -56,11 +56,11 @@ from tacit.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
-from tacit.protocol.scales import Scales
-from tacit.protocol.state import TrainingState
-from tacit.protocol.steps import Program, Receive, Send
-from tacit.protocol.terms import Terms
-from tacit.runtime.pair import run_pair
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program, Receive, Send
+from taciturn.protocol.terms import Terms
+from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import (
     ALICE,
     BOB,
@@ -745,7 +745,7 @@ def gram_error(dither: float) -> float:
 
 
 def test_epochs_beyond_her_columns_give_bob_alices_columns_up_to_a_rotation():
-    """The limit that ``docs/sealed.md`` states, and ``tacit check`` warns Alice of."""
+    """The limit that ``docs/sealed.md`` states, and ``taciturn check`` warns Alice of."""
     assert gram_error(dither=0.0) < 0.05
 
 

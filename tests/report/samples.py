@@ -1,11 +1,11 @@
-"""Records as ``tacit.audit.session`` builds them, with figures of real runs of breast-cancer."""
+"""Records as ``taciturn.audit.session`` builds them, with figures of real runs of breast-cancer."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from tacit.summary import summary
+from taciturn.summary import summary
 
 Record = dict[str, Any]
 
@@ -195,7 +195,7 @@ def leaking(seed: int = 7) -> Record:
             ),
         ],
         "membership": None,
-        "command": "tacit audit --dataset breast-cancer --mechanism none --seed 7 --html a.html",
+        "command": "taciturn audit --dataset breast-cancer --mechanism none --seed 7 --html a.html",
         "version": "0.1.0",
     }
 
@@ -353,7 +353,7 @@ def hostile() -> Record:
         "dataset": evil,
         "notes": [evil, "<img src=x onerror=alert(1)>"],
         "preparation": [evil],
-        "command": f"tacit audit --data '{evil}' ``` `",
+        "command": f"taciturn audit --data '{evil}' ``` `",
         "version": evil,
         "attacks": [{**found["attacks"][0], "name": evil, "remark": evil}],
         "controls": [{**found["controls"][0], "name": evil}],

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tacit.report import html
+from taciturn.report import html
 from tests.report.samples import RECORDS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -103,7 +103,7 @@ def test_headings_are_in_order_and_landmarks_are_there(look, name):
 
 def test_title_and_headings(look):
     page = look("leaking").page
-    assert page.title().startswith("Alice can tell every label – Tacit audit of breast-cancer")
+    assert page.title().startswith("Alice can tell every label – Taciturn audit of breast-cancer")
     assert page.locator("h2").all_inner_texts() == [
         "Alice can tell every label",
         "Attacks beside the controls",

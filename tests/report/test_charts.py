@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tacit.attacks.registry import ATTACKS
-from tacit.report.charts import attacks_svg, epochs_svg
-from tacit.report.document import AuditReport
-from tacit.report.findings import Curve, OverEpochs, Point
+from taciturn.attacks.registry import ATTACKS
+from taciturn.report.charts import attacks_svg, epochs_svg
+from taciturn.report.document import AuditReport
+from taciturn.report.findings import Curve, OverEpochs, Point
 from tests.report.samples import RECORDS, bare, hybrid, leaking, quiet, score
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit import api
-from tacit.audit.judge import AttackScore, ControlScore
-from tacit.audit.verdict import verdict
-from tacit.errors import DataError
-from tacit.report import html, markdown
-from tacit.report.document import MOST_LINES, AuditReport
-from tacit.report.findings import Status
-from tacit.report.record import to_json
+from taciturn import api
+from taciturn.audit.judge import AttackScore, ControlScore
+from taciturn.audit.verdict import verdict
+from taciturn.errors import DataError
+from taciturn.report import html, markdown
+from taciturn.report.document import MOST_LINES, AuditReport
+from taciturn.report.findings import Status
+from taciturn.report.record import to_json
 from tests.report.samples import (
     RECORDS,
     bare,

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tacit.report import html
+from taciturn.report import html
 from tests.report.samples import RECORDS, hostile, leaking, quiet
 
 LARGEST = 2 << 20

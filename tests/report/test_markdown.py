@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tacit.report import markdown
+from taciturn.report import markdown
 from tests.report.samples import RECORDS, bare, hostile, hybrid, leaking, quiet, several
 
 
@@ -37,8 +37,8 @@ def test_what_the_page_shows_is_there():
         "## How good the model is",
         "| label | infinite | infinite | infinite |",
         "Alice does not have noisy residues",
-        "$ tacit audit --dataset breast-cancer",
-        "Tacit 0.1.0",
+        "$ taciturn audit --dataset breast-cancer",
+        "Taciturn 0.1.0",
     ):
         assert part in text
     assert "## Who is in the batch" in markdown.render(hybrid())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tacit.crypto.base import EncryptedVector
-from tacit.protocol.events import Progress
-from tacit.protocol.messages import EncryptedResidues, PartialScores
-from tacit.protocol.steps import Program, emit, receive, send
-from tacit.rng import Entropy
+from taciturn.crypto.base import EncryptedVector
+from taciturn.protocol.events import Progress
+from taciturn.protocol.messages import EncryptedResidues, PartialScores
+from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.rng import Entropy
 
 TURNS = 3
 

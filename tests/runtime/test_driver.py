@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tacit.errors import LocalProtocolError, MalformedFrame, RemoteProtocolError
-from tacit.protocol.codec import decode, encode
-from tacit.protocol.events import Event, Progress
-from tacit.protocol.messages import Hello, PartialScores
-from tacit.protocol.steps import Program, emit, receive, send
-from tacit.rng import KeyedEntropy
-from tacit.runtime.driver import Driver
+from taciturn.errors import LocalProtocolError, MalformedFrame, RemoteProtocolError
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import Hello, PartialScores
+from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.driver import Driver
 from tests.protocol.parties import same
 from tests.runtime.talks import alice, bob, residues, scores
 

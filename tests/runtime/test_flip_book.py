@@ -8,15 +8,15 @@ import stat
 import numpy as np
 import pytest
 
-from tacit.data.tables import LabelTable
-from tacit.errors import FileError, OutputError, PrivacyError
-from tacit.privacy.events import LabelResponse
-from tacit.privacy.label_response import FlippedLabels
-from tacit.privacy.ledger import Ledger
-from tacit.privacy.unprotected import Unprotected
-from tacit.protocol.bob.labels import released_labels
-from tacit.rng import KeyedEntropy
-from tacit.runtime.flip_book import FlipBook
+from taciturn.data.tables import LabelTable
+from taciturn.errors import FileError, OutputError, PrivacyError
+from taciturn.privacy.events import LabelResponse
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.flip_book import FlipBook
 
 ROWS = 400
 
@@ -93,7 +93,7 @@ def test_another_epsilon_is_refused_and_the_sum_is_named(book, labels):
         lambda text: text[:-9],
         lambda text: text.replace(b'"epsilon":1.0', b'"epsilon":0.5'),
         lambda text: text.replace(b'"row 7"', b'"row 8"'),
-        lambda text: text.replace(b"tacit flip book", b"another thing"),
+        lambda text: text.replace(b"taciturn flip book", b"another thing"),
         lambda text: b"[]",
         lambda text: b"{}",
         lambda text: b"\xff",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tacit.errors import (
+from taciturn.errors import (
     AgreementError,
     MalformedFrame,
     PeerAbsent,
@@ -18,8 +18,8 @@ from tacit.errors import (
     RemoteProtocolError,
     StateError,
 )
-from tacit.runtime.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
-from tacit.runtime.link import DRY_RUN, Link, Patience
+from taciturn.runtime.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
+from taciturn.runtime.link import DRY_RUN, Link, Patience
 from tests.runtime.wires import Wire
 
 KEY = bytes(32)

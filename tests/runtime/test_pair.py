@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.errors import Deadlock, LocalProtocolError, RemoteProtocolError
-from tacit.protocol.codec import encode
-from tacit.protocol.events import Event, Progress
-from tacit.protocol.messages import EncryptedResidues, Hello, PartialScores
-from tacit.protocol.steps import Program, emit, receive, send
-from tacit.rng import KeyedEntropy
-from tacit.runtime.pair import run_pair
+from taciturn.errors import Deadlock, LocalProtocolError, RemoteProtocolError
+from taciturn.protocol.codec import encode
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import EncryptedResidues, Hello, PartialScores
+from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.pair import run_pair
 from tests.runtime.talks import TURNS, alice, bob, residues, scores
 
 COINS = KeyedEntropy.from_seed(5)

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from tacit.errors import TranscriptError
-from tacit.protocol.alice import train_revealed
-from tacit.protocol.codec import encode
-from tacit.protocol.events import Event, GradientSeen
-from tacit.protocol.terms import Terms
-from tacit.rng import KeyedEntropy
-from tacit.runtime.pair import run_pair
-from tacit.runtime.replay import replay
-from tacit.runtime.transcript import Recorder, Transcript, TranscriptFile
+from taciturn.errors import TranscriptError
+from taciturn.protocol.alice import train_revealed
+from taciturn.protocol.codec import encode
+from taciturn.protocol.events import Event, GradientSeen
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.pair import run_pair
+from taciturn.runtime.replay import replay
+from taciturn.runtime.transcript import Recorder, Transcript, TranscriptFile
 from tests.protocol.parties import (
     CLEAR,
     Tables,

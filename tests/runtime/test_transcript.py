@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import OutputError, TranscriptError
-from tacit.protocol.messages import Role
-from tacit.runtime.transcript import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
+from taciturn.errors import OutputError, TranscriptError
+from taciturn.protocol.messages import Role
+from taciturn.runtime.transcript import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
 
 HEADER = {"agreement": {"epochs": 1}, "kind": "test", "ö": "é"}
 FOOTER = {"accuracy": 0.5, "names": ["a", "b"]}
@@ -62,7 +62,7 @@ def chained(header: bytes, records: list[bytes], footer: bytes) -> bytes:
     link = hashlib.sha256(link + footer).digest()
     return b"".join(
         [
-            b"TACIT-TRANSCRIPT\n\x01",
+            b"TACITURN-TRANSCRIPT\n\x01",
             struct.pack("<I", len(header)),
             header,
             *records,
@@ -175,7 +175,7 @@ def test_a_header_from_another_run_is_refused(recorded):
         load_bytes(recorded, changed)
 
 
-@pytest.mark.parametrize("data", [b"", b"TACIT", b"PK\x03\x04" + bytes(100), b"\n" + MAGIC])
+@pytest.mark.parametrize("data", [b"", b"TACITURN", b"PK\x03\x04" + bytes(100), b"\n" + MAGIC])
 def test_another_kind_of_file_is_refused_by_name(tmp_path, data):
     with pytest.raises(TranscriptError, match="not a transcript"):
         load_bytes(tmp_path / "other", data)
@@ -341,8 +341,8 @@ def test_a_full_disk_is_named_and_leaves_no_file(tmp_path, header, frame):
 _LIMITED = """
 import resource, sys
 from pathlib import Path
-from tacit.errors import OutputError
-from tacit.runtime.transcript import TranscriptFile
+from taciturn.errors import OutputError
+from taciturn.runtime.transcript import TranscriptFile
 resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 try:
     with TranscriptFile(Path(sys.argv[1]), {}) as file:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import OutputError, StateError
-from tacit.runtime.vault import MAGIC, Vault
+from taciturn.errors import OutputError, StateError
+from taciturn.runtime.vault import MAGIC, Vault
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 
@@ -153,7 +153,7 @@ def test_a_full_disk_is_said_in_words(tmp_path, monkeypatch, when):
 
     monkeypatch.setattr(os, "fsync", full)
     if when == "append":
-        monkeypatch.setattr("tacit.runtime.vault._write_all", full)
+        monkeypatch.setattr("taciturn.runtime.vault._write_all", full)
     acts: dict[str, Callable[[], Any]] = {
         "create": lambda: Vault.create(tmp_path / "other", KEY, [b"first"]),
         "append": lambda: vault.append(b"second"),

@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from tacit.errors import ConnectionLost, PeerAbsent, PeerSilent
+from taciturn.errors import ConnectionLost, PeerAbsent, PeerSilent
 
 _CLOSED = object()
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-import tacit
-from tacit.config import DATASET_DEFAULTS, Settings
-from tacit.crypto.paillier import PaillierScheme
-from tacit.errors import BudgetExceeded, ConfigError
-from tacit.privacy.batch_response import design
-from tacit.privacy.registry import MECHANISMS
-from tacit.simulation.agree import AGREED, agree, unused
-from tacit.simulation.run import simulate
-from tacit.simulation.source import load_raw
+import taciturn
+from taciturn.config import DATASET_DEFAULTS, Settings
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.errors import BudgetExceeded, ConfigError
+from taciturn.privacy.batch_response import design
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.simulation.agree import AGREED, agree, unused
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
 
 COLUMNS, ROWS = 30, 455
 EPSILONS: dict[str, dict[str, Any]] = {
@@ -280,7 +280,7 @@ def test_what_is_not_used_is_not_agreed_on_either():
 
 
 def test_the_notes_stand_in_the_record():
-    record = tacit.train(
+    record = taciturn.train(
         dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1, epsilon=1.0
     ).to_dict()
     assert "none does not use epsilon" in record["notes"]

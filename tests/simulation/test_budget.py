@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import tacit
+import taciturn
 
 OPTIONS: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -30,8 +30,8 @@ OPTIONS: dict[str, Any] = {
 )
 def test_with_a_budget_the_total_never_exceeds_it(columns, update):
     try:
-        record = tacit.train(**OPTIONS, alice_columns=columns, bob_update=update).to_dict()
-    except tacit.errors.BudgetExceeded:
+        record = taciturn.train(**OPTIONS, alice_columns=columns, bob_update=update).to_dict()
+    except taciturn.errors.BudgetExceeded:
         assert (columns, update) == ("half", "true")
         return
     total = record["ledger"]["label_epsilon_total"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import tacit
+import taciturn
 
 RUNS: dict[str, dict[str, Any]] = {
     "none-bfv": {"mechanism": "none", "scheme": "bfv"},
@@ -21,8 +21,8 @@ RUNS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_the_forecast_of_bytes_is_near_the_truth(name):
     options = {"dataset": "breast-cancer", "epochs": 1, **RUNS[name]}
-    forecast = tacit.estimate(**options)
-    record = tacit.train(**options, seed=1).to_dict()
+    forecast = taciturn.estimate(**options)
+    record = taciturn.train(**options, seed=1).to_dict()
     # Short frames have more head than body: the forecast is coarser there.
     near = 0.1 if RUNS[name]["mechanism"] == "none" else 0.35
     assert forecast.iterations == record["iterations"]
@@ -32,7 +32,7 @@ def test_the_forecast_of_bytes_is_near_the_truth(name):
 
 def test_the_forecast_of_seconds_grows_with_the_epochs():
     one, ten = (
-        tacit.estimate(dataset="breast-cancer", mechanism="none", scheme="bfv", epochs=epochs)
+        taciturn.estimate(dataset="breast-cancer", mechanism="none", scheme="bfv", epochs=epochs)
         for epochs in (1, 10)
     )
     assert ten.iterations == 10 * one.iterations

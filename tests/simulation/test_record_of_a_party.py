@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tacit.errors import TranscriptError
-from tacit.runtime.transcript import Transcript
-from tacit.simulation.record import RecordedRun
+from taciturn.errors import TranscriptError
+from taciturn.runtime.transcript import Transcript
+from taciturn.simulation.record import RecordedRun
 
 
 def test_a_partys_recording_is_not_taken_for_a_simulations():
     with pytest.raises(TranscriptError, match="one party's own recording") as refused:
         RecordedRun.of(Transcript({"kind": "party", "role": "alice"}, ()))
-    assert "tacit train --record" in refused.value.hint
+    assert "taciturn train --record" in refused.value.hint

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tacit.api import audit, check, estimate, train
-from tacit.errors import ConfigError
-from tacit.runtime.transcript import Transcript
-from tacit.view.alice_view import AliceView
-from tacit.view.signals import Signal
+from taciturn.api import audit, check, estimate, train
+from taciturn.errors import ConfigError
+from taciturn.runtime.transcript import Transcript
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
 
 
 def record(**options: Any) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_an_audit_finds_no_signal_and_lists_every_message():
 
 
 def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
-    file = tmp_path / "run.tacit"
+    file = tmp_path / "run.taciturn"
     train(
         dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1, epochs=1, record=file
     )

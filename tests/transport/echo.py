@@ -11,12 +11,12 @@ import sys
 import threading
 from pathlib import Path
 
-from tacit.errors import ConnectionLost, MalformedFrame, PeerAbsent, PeerSilent
-from tacit.runtime.channel import Channel, Endpoint
-from tacit.transport.dial import DialEndpoint
-from tacit.transport.limits import Limits
-from tacit.transport.serve import ServeEndpoint
-from tacit.transport.tls import load_credentials
+from taciturn.errors import ConnectionLost, MalformedFrame, PeerAbsent, PeerSilent
+from taciturn.runtime.channel import Channel, Endpoint
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.limits import Limits
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import load_credentials
 
 LIMITS = Limits(handshake=2.0, drain=2.0, attempts=50.0)
 

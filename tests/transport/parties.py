@@ -15,12 +15,12 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tacit.transport.certs import Issuer, issue, make_issuer
-from tacit.transport.dial import DialEndpoint
-from tacit.transport.grpc_channel import GrpcChannel
-from tacit.transport.limits import Limits
-from tacit.transport.serve import ServeEndpoint
-from tacit.transport.tls import Credentials, load_credentials
+from taciturn.transport.certs import Issuer, issue, make_issuer
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.grpc_channel import GrpcChannel
+from taciturn.transport.limits import Limits
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import Credentials, load_credentials
 
 HOST = "127.0.0.1"
 NOW = datetime.now(UTC)

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tacit.__main__ import run
-from tacit.errors import ConfigError, OutputError
-from tacit.transport.certs import check_name, make_certificates
-from tacit.transport.tls import load_credentials
+from taciturn.__main__ import run
+from taciturn.errors import ConfigError, OutputError
+from taciturn.transport.certs import check_name, make_certificates
+from taciturn.transport.tls import load_credentials
 
 
 def test_what_is_made_is_fit_for_use(tmp_path):

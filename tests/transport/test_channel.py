@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tacit.errors import ConnectionLost, LocalProtocolError, PeerAbsent, PeerSilent
-from tacit.protocol.codec import MAX_FRAME
-from tacit.runtime.channel import Channel, Endpoint
-from tacit.transport.chunks import CHUNK
-from tacit.transport.grpc_channel import GrpcChannel
-from tacit.transport.limits import WINDOW, Limits
-from tacit.transport.serve import ServeEndpoint
+from taciturn.errors import ConnectionLost, LocalProtocolError, PeerAbsent, PeerSilent
+from taciturn.protocol.codec import MAX_FRAME
+from taciturn.runtime.channel import Channel, Endpoint
+from taciturn.transport.chunks import CHUNK
+from taciturn.transport.grpc_channel import GrpcChannel
+from taciturn.transport.limits import WINDOW, Limits
+from taciturn.transport.serve import ServeEndpoint
 from tests.transport.parties import HOST, QUICK, connected, dialling, in_thread, memory, serving
 
 

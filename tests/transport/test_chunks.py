@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.errors import MalformedFrame
-from tacit.transport.chunks import CHUNK, END, HEADER, LAST, PART, READY, Assembler, split
+from taciturn.errors import MalformedFrame
+from taciturn.transport.chunks import CHUNK, END, HEADER, LAST, PART, READY, Assembler, split
 
 
 def opened(limit: int = 4 * CHUNK) -> Assembler:

@@ -21,12 +21,12 @@ from pathlib import Path
 import grpc
 import pytest
 
-from tacit.errors import ConnectionLost
-from tacit.transport.chunks import CHUNK, LAST, PART, READY
-from tacit.transport.dial import DialEndpoint
-from tacit.transport.grpc_channel import METHOD
-from tacit.transport.limits import Limits
-from tacit.transport.serve import ServeEndpoint
+from taciturn.errors import ConnectionLost
+from taciturn.transport.chunks import CHUNK, LAST, PART, READY
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.grpc_channel import METHOD
+from taciturn.transport.limits import Limits
+from taciturn.transport.serve import ServeEndpoint
 from tests.transport.parties import HOST, QUICK, Authority, dialling, serving, tls_client
 from tests.transport.test_refusals import PREFACE, headers
 

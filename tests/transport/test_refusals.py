@@ -14,13 +14,13 @@ import time
 import grpc
 import pytest
 
-from tacit.errors import PeerAbsent, PeerRefused, TransportError
-from tacit.transport.corelog import explain
-from tacit.transport.dial import DialEndpoint
-from tacit.transport.grpc_channel import METHOD
-from tacit.transport.limits import Limits
-from tacit.transport.serve import ServeEndpoint
-from tacit.transport.tls import Credentials
+from taciturn.errors import PeerAbsent, PeerRefused, TransportError
+from taciturn.transport.corelog import explain
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.grpc_channel import METHOD
+from taciturn.transport.limits import Limits
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import Credentials
 from tests.transport.parties import HOST, QUICK, Authority, dialling, in_thread, serving, tls_client
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -270,9 +270,9 @@ def test_an_observer_that_fails_changes_nothing(authority):
 REASONS = """
 import sys
 from pathlib import Path
-from tacit.transport.corelog import handshake_reasons
-from tacit.transport.serve import ServeEndpoint
-from tacit.transport.tls import load_credentials
+from taciturn.transport.corelog import handshake_reasons
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import load_credentials
 
 folder = Path(sys.argv[1])
 say = lambda reason: print(reason, flush=True)
@@ -350,8 +350,8 @@ EARLIER = """
 import sys, threading
 import grpc
 from pathlib import Path
-from tacit.transport.serve import ServeEndpoint
-from tacit.transport.tls import load_credentials
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import load_credentials
 
 folder = Path(sys.argv[1])
 own = load_credentials(folder / "alice.pem", folder / "alice.key", folder / "ca.pem")
@@ -401,7 +401,7 @@ def headers(path: str, port: int) -> bytes:
 
 CHATTER = """
 import os, sys
-from tacit.transport.corelog import handshake_reasons
+from taciturn.transport.corelog import handshake_reasons
 
 line = b"I1116 06:00:57.650605   17260 chttp2_transport.cc:1403] ipv4:127.0.0.1: Got goaway [2]"
 with handshake_reasons(print, for_good=True):

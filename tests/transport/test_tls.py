@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tacit.errors import CertificateError, ConfigError
-from tacit.transport.dial import DialEndpoint
-from tacit.transport.security import objection
-from tacit.transport.tls import Credentials, load_credentials
+from taciturn.errors import CertificateError, ConfigError
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.security import objection
+from taciturn.transport.tls import Credentials, load_credentials
 from tests.transport.parties import NOW, Authority
 
 

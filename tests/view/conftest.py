@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from tacit.config import Settings
-from tacit.data.datasets import load
-from tacit.protocol.events import Event, GradientSeen
-from tacit.runtime.transcript import Transcript
-from tacit.simulation.outcome import Outcome
-from tacit.simulation.run import simulate
-from tacit.view.alice_view import AliceView
+from taciturn.config import Settings
+from taciturn.data.datasets import load
+from taciturn.protocol.events import Event, GradientSeen
+from taciturn.runtime.transcript import Transcript
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.run import simulate
+from taciturn.view.alice_view import AliceView
 
 
 @dataclass(frozen=True)

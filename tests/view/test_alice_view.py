@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit.arrays import FloatArray, IntArray
-from tacit.crypto.base import (
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import (
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
@@ -17,20 +17,20 @@ from tacit.crypto.base import (
     PublicKey,
     SecretKey,
 )
-from tacit.crypto.bfv.keys import BfvScheme
-from tacit.crypto.clear import ClearScheme
-from tacit.crypto.paillier import PaillierScheme
-from tacit.errors import CryptoError, LocalProtocolError, TranscriptError
-from tacit.protocol.alice import train_revealed
-from tacit.protocol.events import Event, GradientSeen, Observation
-from tacit.protocol.terms import Terms
-from tacit.rng import Entropy, KeyedEntropy
-from tacit.runtime.pair import run_pair
-from tacit.runtime.replay import replay
-from tacit.runtime.transcript import Header, Recorder, Transcript, TranscriptFile
-from tacit.view.alice_view import AliceView
-from tacit.view.recall import RecallKey, RecallScheme
-from tacit.view.signals import Signal
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
+from taciturn.protocol.alice import train_revealed
+from taciturn.protocol.events import Event, GradientSeen, Observation
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.runtime.pair import run_pair
+from taciturn.runtime.replay import replay
+from taciturn.runtime.transcript import Header, Recorder, Transcript, TranscriptFile
+from taciturn.view.alice_view import AliceView
+from taciturn.view.recall import RecallKey, RecallScheme
+from taciturn.view.signals import Signal
 from tests.protocol.parties import (
     ALICE,
     Tables,

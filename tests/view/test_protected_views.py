@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from tacit.config import Settings
-from tacit.crypto.registry import scheme
-from tacit.data.datasets import load
-from tacit.privacy.registry import mechanism
-from tacit.protocol.alice.registry import TRAININGS
-from tacit.protocol.events import Event, GradientSeen, HiddenBatchSeen, Observation, ResiduesSeen
-from tacit.protocol.terms import Terms
-from tacit.runtime.replay import replay
-from tacit.simulation.outcome import Outcome
-from tacit.simulation.run import simulate
-from tacit.view.alice_view import AliceView
-from tacit.view.signals import Signal
+from taciturn.config import Settings
+from taciturn.crypto.registry import scheme
+from taciturn.data.datasets import load
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.alice.registry import TRAININGS
+from taciturn.protocol.events import Event, GradientSeen, HiddenBatchSeen, Observation, ResiduesSeen
+from taciturn.protocol.terms import Terms
+from taciturn.runtime.replay import replay
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.run import simulate
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
 from tests.protocol.parties import same
 
 RUNS: dict[str, dict[str, Any]] = {

@@ -1,0 +1,98 @@
+"""The command ``taciturn``: runs the app and turns every error into a message and an exit code.
+
+::
+
+    0    done                              30-34  the conversation went wrong
+    1    a bug in taciturn                    40-44  the connection failed
+    2    wrong usage of the command        50     keys, ciphertexts or ranges
+    10   a setting                         60     a guarantee would be broken
+    11   the training diverged             70-71  a transcript, a party's state
+    20   data                              74     a result could not be written
+    21   a dataset that cannot be had      80     the doctor found a problem
+                                           130    interrupted
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from taciturn.cli.app import app
+from taciturn.cli.console import console
+from taciturn.errors import TaciturnError
+
+USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
+
+
+def main() -> None:
+    """Runs the command line and exits."""
+    code = run(sys.argv[1:])
+    if "grpc" in sys.modules:
+        _leave(code)
+    sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """Ends the process without waiting for threads.
+
+    gRPC's are not ours to end, and have been seen to keep an interpreter from ending on a busy
+    machine. Whatever had to be written or told is by now.
+    """
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        code = code or UNWRITABLE
+    os._exit(code)
+
+
+def run(arguments: list[str]) -> int:
+    """Runs the command line; returns the exit code."""
+    try:
+        result = app(arguments, prog_name="taciturn", standalone_mode=False)
+    except TaciturnError as problem:
+        return _complain(problem.diagnostics(), problem.exit_code)
+    except TyperException as problem:
+        message = problem.format_message()
+        if not message:  # the command alone: its help has been shown
+            return USAGE
+        return _complain(f"{message}\n  try:   add --help to see what the command takes", USAGE)
+    except typer.Exit as asked:
+        return asked.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has gone; keep Python from complaining about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as problem:
+        return _complain(f"{problem.strerror or problem}", UNWRITABLE)
+    except MemoryError:
+        return _complain("out of memory\n  try:   smaller data, or a machine with more", BUG)
+    except Exception as problem:
+        if os.environ.get("TACITURN_DEBUG"):
+            traceback.print_exc()
+        return _complain(
+            f"a bug in taciturn: {type(problem).__name__}: {problem}\n"
+            "  try:   set TACITURN_DEBUG=1 and report the traceback",
+            BUG,
+        )
+    if result == INTERRUPTED:  # the parser turns an interrupt into its exit code, in silence
+        return _complain("interrupted", INTERRUPTED)
+    return result if isinstance(result, int) else 0
+
+
+def _complain(text: str, code: int) -> int:
+    screen = console(error=True)
+    screen.print("error: ", style="bold red", end="", markup=False)
+    screen.print(text, markup=False)
+    return code
+
+
+if __name__ == "__main__":
+    main()

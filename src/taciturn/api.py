@@ -1,0 +1,327 @@
+"""The front door: ``align``, ``train``, ``check`` and ``audit``.
+
+Options are the fields of ``Settings``; each is also an option of the commands and a key of the TOML
+file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from taciturn.arrays import FloatArray
+from taciturn.attacks.base import Announce, quietly
+from taciturn.audit.preflight import Preflight, preflight
+from taciturn.audit.rehearsal import random_table
+from taciturn.audit.session import Ears, Session
+from taciturn.config import Settings
+from taciturn.errors import ConfigError
+from taciturn.runtime.driver import Observer, ignore
+from taciturn.runtime.transcript import Transcript
+from taciturn.simulation.align import align_tables
+from taciturn.simulation.estimate import Estimate
+from taciturn.simulation.estimate import estimate as calibrate
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.record import RecordedRun
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import arrange, load_features, load_raw
+from taciturn.summary import summary
+from taciturn.view.alice_view import AliceView
+
+
+def _silent(what: str) -> None:
+    """Announces nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """One training, or several seeds of it.
+
+    >>> result = train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=2)
+    >>> result.to_dict()["alice_columns"]
+    30
+    """
+
+    outcomes: tuple[Outcome, ...] = field(repr=False)
+
+    @property
+    def weights(self) -> dict[str, FloatArray]:
+        """Each party's weights (of the first seed)."""
+        first = self.outcomes[0]
+        return {"alice": first.alice_weights, "bob": first.bob_weights}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of ``taciturn train --json``."""
+        return summary([outcome.to_dict() for outcome in self.outcomes])
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """What the attacks found, run by run."""
+
+    runs: tuple[dict[str, Any], ...] = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of ``taciturn audit --json``."""
+        return summary(list(self.runs))
+
+    def attack(self, name: str) -> dict[str, Any]:
+        """One attack's figures.
+
+        Raises:
+            KeyError: It was not run.
+        """
+        for found in self.to_dict()["attacks"]:
+            if found["name"] == name:
+                return dict(found)
+        raise KeyError(name)
+
+
+def align(
+    alice: object,
+    bob: object,
+    *,
+    id: str = "id",
+    bob_id: str | None = None,
+    normalise: str = "none",
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows that two tables have in common, found as two parties find them.
+
+    Args:
+        alice: A path to a CSV or Parquet file, or a pandas or polars frame.
+        bob: The same.
+        id: The column that names the rows.
+        bob_id: Bob's, where it has another name.
+        normalise: none, or any of trim, case and nfkc, separated by commas.
+
+    Returns:
+        Both tables' common rows, in the same order.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> hers = pl.DataFrame({"id": [3, 1, 2], "age": [30, 40, 50]})
+    >>> his = pl.DataFrame({"id": [2, 4, 3], "paid": [1, 0, 0]})
+    >>> [table.rows() for table in align(hers, his)]
+    [[(2, 50), (3, 30)], [(2, 1), (3, 0)]]
+    """
+    return align_tables(
+        alice, bob, alice_id=id, bob_id=id if bob_id is None else bob_id, normalise=normalise
+    )
+
+
+def train(
+    data: object = None,
+    labels: object = None,
+    *,
+    record: str | Path | None = None,
+    observe: Observer = ignore,
+    **options: object,
+) -> TrainResult:
+    """Trains a logistic regression between two simulated parties.
+
+    Args:
+        data: A path, or a pandas or polars frame with a ``label`` column; or columns alone (also a
+            NumPy array or a ``FeatureTable``) with ``labels`` beside them; or nothing, and
+            ``dataset`` names one.
+        labels: The 0/1 labels of the rows (an array, a series or a ``LabelTable``).
+        record: Write the transcript to this file (one seed only).
+        observe: Called with each event of the run.
+        options: Settings: mechanism, scheme, epochs, alice_columns, seed, …
+
+    Returns:
+        Metrics, weights, ledger and traffic.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> train(dataset="breast-cancr", mechanism="none")
+    Traceback (most recent call last):
+        ...
+    taciturn.errors.ConfigError: unknown dataset breast-cancr
+      where: --dataset
+      try:   did you mean breast-cancer? ...
+    """
+    settings, table = _settings(data, options)
+    target = _target(record, settings)
+    raw = load_raw(settings, table, labels)
+    return TrainResult(
+        tuple(simulate(each, raw, record=target, observe=observe) for each in _per_seed(settings))
+    )
+
+
+def estimate(data: object = None, labels: object = None, **options: object) -> Estimate:
+    """How long a training with these settings will take, and how many bytes will cross.
+
+    A few iterations of its own shape are run; the forecast is for one seed, both parties in one
+    process.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        options: Settings, as for ``train``.
+
+    >>> estimate(dataset="breast-cancer", mechanism="none", scheme="clear", epochs=2).iterations
+    58
+    """
+    settings, table = _settings(data, options)
+    return calibrate(settings, load_raw(settings, table, labels))
+
+
+def audit(
+    data: object = None,
+    labels: object = None,
+    *,
+    transcript: str | Path | None = None,
+    record: str | Path | None = None,
+    shuffle_truth: bool = False,
+    canary: bool = True,
+    observe: Observer = ignore,
+    announce: Callable[[str], None] = _silent,
+    progress: Announce = quietly,
+    **options: object,
+) -> AuditResult:
+    """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        transcript: A file that ``train`` recorded, instead of a new run; its own settings hold, and
+            only ``data`` and ``data_dir`` may say where its rows lie now.
+        record: Write the transcript of the new run to this file (one seed only).
+        shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
+            chance.
+        canary: Also train on shuffled labels, unencrypted, and attack that: what is recovered there
+            is the protocol's leak alone. And on coin labels, where the ledger claims a finite
+            epsilon, to set the guesses against the claim.
+        observe: Called with each event of the training.
+        announce: Called with the name of each attack before it runs.
+        progress: Called with how much of an attack is done, and of how much.
+        options: Settings, as for ``train``.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> found = audit(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1)
+    >>> found.attack("exact-solve")["accuracy"]
+    1.0
+    """
+    ears = Ears(observe, announce, progress)
+    if transcript is not None:
+        if record is not None:
+            raise ConfigError("a transcript is read or recorded, not both", where="--record")
+        loaded = Transcript.load(Path(transcript))
+        return AuditResult((_audit_recorded(loaded, (data, labels), options, ears, shuffle_truth),))
+    settings, table = _settings(data, options)
+    target = _target(record, settings)
+    session = Session(load_raw(settings, table, labels), ears, canary, shuffle_truth)
+    return AuditResult(tuple(session.audit(each, target) for each in _per_seed(settings)))
+
+
+def check(
+    data: object = None,
+    *,
+    columns: int | None = None,
+    rows: int | None = None,
+    announce: Callable[[str], None] = _silent,
+    **options: object,
+) -> Preflight:
+    """Says before any training what Alice will be able to do with these settings.
+
+    Args:
+        data: A path or a frame with her columns; a label column is not needed and not looked at.
+        columns: Only their number, where there is no table: random ones stand in.
+        rows: How many rows there will be, with ``columns`` (2,000).
+        announce: Called with what runs now.
+        options: Settings, as for ``train``.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> check(columns=30, mechanism="none", batch_size=16, epochs=1).worst
+    'leaks'
+    """
+    if columns is not None:
+        if data is not None or options.get("dataset") or options.get("data"):
+            raise ConfigError("columns stand in for a table: give one of them", where="--columns")
+        if columns < 1 or (rows is not None and rows < 2):
+            raise ConfigError("a table needs a column and two rows", where="--columns")
+        settings, _ = _settings(None, options)
+        return preflight(settings, random_table(rows or 2000, columns), announce=announce)
+    if rows is not None:
+        raise ConfigError("rows go with columns", where="--rows", hint="give --columns too")
+    # Alice's table has no labels: a name that no column has keeps the settings content.
+    own = data is not None or options.get("data") is not None
+    named = {"label": options.get("label") or _NO_LABEL} if own else {}
+    settings, table = _settings(data, {**options, **named})
+    return preflight(settings, load_features(settings, table), announce=announce)
+
+
+_NO_LABEL = "(no label)"
+
+
+# What an audit of a recording may be told: where the rows lie now. All else is the recording's.
+_RELOCATIONS = ("data", "data_dir")
+
+
+def _audit_recorded(
+    transcript: Transcript,
+    given: tuple[object, object],
+    options: dict[str, object],
+    ears: Ears,
+    shuffle_truth: bool,
+) -> dict[str, Any]:
+    """Audits a recorded run: its own settings load the rows, its own coins split them."""
+    run = RecordedRun.of(transcript)
+    for name, value in options.items():
+        if name not in _RELOCATIONS and value is not None:
+            raise ConfigError(
+                f"{name.replace('_', '-')} is settled by the transcript",
+                where=f"--{name.replace('_', '-')}",
+                hint="with --transcript only --data and --data-dir may be given",
+            )
+    settings, table = _settings(given[0], {**run.settings.model_dump(), **_set(options)})
+    raw = load_raw(settings, table, given[1])
+    vertical = arrange(settings, raw, run.coins)
+    view = AliceView.of(transcript, vertical.alice_train)
+    run.require_labels(vertical.labels_train)
+    session = Session(raw, ears, shuffle_truth=shuffle_truth)
+    findings = session.examine(view, vertical.labels_train, settings.seed)
+    claim = float(run.record["ledger"]["label_epsilon_total"])
+    return {
+        **run.record,
+        **session.findings(findings),
+        **session.around(settings, view, findings, claim),
+        "membership": None,
+    }
+
+
+def _set(options: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _settings(data: object, options: dict[str, object]) -> tuple[Settings, object]:
+    """The checked settings, and the table where one was given in Python."""
+    if isinstance(data, str | Path):
+        return Settings.of({**_set(options), "data": str(data)}).resolved(), None
+    return Settings.of(_set(options)).resolved(), data
+
+
+def _target(record: str | Path | None, settings: Settings) -> Path | None:
+    if record is not None and settings.seeds > 1:
+        raise ConfigError("a transcript holds one run", where="--record", hint="leave --seeds out")
+    return None if record is None else Path(record)
+
+
+def _per_seed(settings: Settings) -> list[Settings]:
+    """One run's settings for each seed; without a first seed they count from 0."""
+    if settings.seeds == 1:
+        return [settings]
+    first = settings.seed or 0
+    return [
+        settings.model_copy(update={"seed": first + number}) for number in range(settings.seeds)
+    ]

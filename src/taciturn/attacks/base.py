@@ -1,0 +1,89 @@
+"""What an attack is: a guess at every label, from Alice's view alone."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.numerics.threads import one_thread
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class LabelGuess:
+    """A guess for each row.
+
+    Args:
+        scores: Higher means label 1 more likely; above 0 the guess is 1.
+        signal: Where the attack has anything to say; elsewhere a control's guess is taken.
+        certain: Where it claims to be sure.
+        remark: One sentence about how it went.
+    """
+
+    scores: FloatArray = field(repr=False)
+    signal: BoolArray = field(repr=False)
+    certain: BoolArray = field(repr=False)
+    remark: str = ""
+
+    def completed(self, fallback: LabelGuess) -> LabelGuess:
+        """This guess, with ``fallback``'s where it has no signal."""
+        scores = np.where(self.signal, self.scores, fallback.scores)
+        return LabelGuess(scores, self.signal, self.certain, self.remark)
+
+
+Announce = Callable[[int, int], None]
+"""Told how much of an attack is done, and of how much."""
+
+
+def quietly(done: int, total: int) -> None:
+    """Announces nothing."""
+
+
+class LabelAttack(Protocol):
+    """One way to guess."""
+
+    @property
+    def name(self) -> str:
+        """The name in tables and JSON."""
+        ...
+
+    @property
+    def reference(self) -> str:
+        """Where it comes from."""
+        ...
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """What the view must hold for it to apply."""
+        ...
+
+    def obstacle(self, view: AliceView) -> str:
+        """Why it does not apply although the view has all that it needs; empty where it does."""
+        ...
+
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+        """A guess at every label; it never sees one."""
+        ...
+
+
+class Attack(ABC):
+    """What attacks have in common: one way in, and most often nothing that stands in it."""
+
+    def obstacle(self, view: AliceView) -> str:
+        """Nothing."""
+        return ""
+
+    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+        """A guess at every label, made on one thread of linear algebra."""
+        with one_thread():
+            return self._guess(view, progress)
+
+    @abstractmethod
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        """The attack itself."""

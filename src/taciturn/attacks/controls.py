@@ -1,0 +1,28 @@
+"""``model-only``: what Alice would guess from the model she ends up with, were there no messages.
+
+A protocol leaks what an attack learns *beyond* the controls. The other control, ``prior``, needs no
+view and stands with the judge.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.numerics.logistic import sigmoid
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
+
+
+class ModelOnlyControl(Attack):
+    """Her own part of the trained model, applied to her own rows."""
+
+    name = "model-only"
+    reference = "control"
+    needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
+
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        """The probability her weights give, less one half."""
+        scores = sigmoid(view.features.values @ view.observations.weights) - 0.5
+        everywhere = np.ones(len(scores), dtype=bool)
+        return LabelGuess(scores, everywhere, ~everywhere)

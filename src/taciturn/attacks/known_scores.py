@@ -1,0 +1,127 @@
+"""``known-scores``: where Alice knows a row's score, its residue is one of two or three values.
+
+With all columns at Alice (as in the paper) her score is the model's, so that ``r_i`` is ``1 - f_i``
+or ``-f_i``, in ``hybrid`` times ``s = batch_size / k`` or else 0, and there is nothing else to find
+out than which. That is used twice. First each batch's evidence about its labels is summed over the
+run (``posterior``): fast, and right for almost every row, but never certain. Then batches are
+searched for the states that fit (``states``), with the likely ones first, and what is found is
+certified in integers: such rows are certain.
+
+Where Bob has columns the scores are only estimated from Alice's part, and evidence is weighed
+accordingly; the first iteration, in which all weights are zero, is exact even then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.linear import gradients
+from taciturn.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
+from taciturn.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
+from taciturn.attacks.states import Search
+from taciturn.protocol.events import GradientSeen
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
+
+# Log-odds at which a label is taken as known while others are searched for; integers check it.
+_SURE = 10.0
+# Work of one sweep over the batches, rows times squared columns: half a minute at most.
+_MOST_WORK = 2e10
+# So many searches in a row that prove nothing, and the rest is not tried.
+_PATIENCE = 48
+
+
+@dataclass(frozen=True)
+class KnownScoresAttack(Attack):
+    """Evidence from every batch, then certified states of as many as time allows.
+
+    Args:
+        most_batches: How many batches are looked at, spread evenly over the run.
+        seconds: The most that one search may take.
+        budget: Seconds after which no further search begins.
+    """
+
+    name = "known-scores"
+    reference = "linear estimate of least mean square and integer program on [Tan22] Eq. 3"
+    needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
+
+    most_batches: int = 65_536
+    seconds: float = 1.0
+    budget: float = 120.0
+
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        """Hears every batch, then proves what it can."""
+        every = gradients(view)
+        batches = evenly(every, affordable(every, self.most_batches))
+        exact = scattered([seen for seen in batches if scores_exact(view, seen)])
+        heard, total = SWEEPS * len(batches), SWEEPS * len(batches) + len(exact)
+        odds = gather(view, batches, progress=lambda done, _: progress(done, total))
+        notes = Notebook(view.features.rows)
+        searched = certified = last = done = 0
+        start = time.perf_counter()
+
+        def recover(seen: GradientSeen) -> Recovered | None:
+            late = time.perf_counter() - start > self.budget or searched - last > _PATIENCE
+            if late or not notes.open(seen):
+                return None
+            return recover_states(view, seen, odds, notes.certain, self.seconds)
+
+        for found in on_cores(recover, exact):
+            done += 1
+            progress(heard + done, total)
+            if found is None:
+                continue
+            searched += 1
+            if found.certified:
+                certified, last = certified + 1, searched
+                notes.settle(found)
+                rows = found.seen.rows[found.certain]
+                odds[rows] = notes.signs[rows] * np.maximum(np.abs(odds[rows]), _SURE)
+        heard_of = f"heard {len(batches)} of {len(every)} batches"
+        proof = f"searched {searched}, of which {certified} are certified to the last bit"
+        guessed = "" if view.scores_known else "; scores are estimated, as Bob has columns"
+        return notes.guess(odds, f"{heard_of}, {proof}{guessed}")
+
+
+def affordable(every: Sequence[GradientSeen], most: int) -> int:
+    """How many batches can be heard in reasonable time, at most so many."""
+    work = max((len(seen.rows) * len(seen.gradient) ** 2 for seen in every), default=1)
+    return max(1, min(most, int(_MOST_WORK / work)))
+
+
+def recover_states(
+    view: AliceView,
+    seen: GradientSeen,
+    odds: FloatArray,
+    certain: BoolArray,
+    seconds: float,
+) -> Recovered:
+    """The states of a batch's rows, certified where they are found.
+
+    Args:
+        view: What Alice knows; her scores of this batch must be exact.
+        seen: The batch.
+        odds: Log-odds of label 1 for every row there is.
+        certain: Where their sign is proven.
+        seconds: The most that a search may take.
+    """
+    system, likely = System.of(view, seen), odds[seen.rows]
+    fixed = certain[seen.rows]
+    if view.scores_known:
+        # Odds from estimated scores may be wrong however large they are.
+        fixed = fixed | (np.abs(likely) >= _SURE)
+    one, zero = view.residues(seen.rows, seen.weights)
+    member = hear(view, seen, likely).member
+    search = Search(system, Law.of(view), one, zero, likely, member, fixed, seconds)
+    states = search.find()
+    steps = None if states is None else search.proven(states)
+    if states is None or steps is None:
+        return Recovered.nothing(seen)
+    size = int(np.count_nonzero(states))
+    return Recovered.proven(system, steps, size, search.unique(states))

@@ -1,0 +1,106 @@
+"""Who is in a hidden batch, and how many: what ``hybrid``'s randomised response was to hide.
+
+The response tells Alice which rows to score, and claims epsilon for each bit of whether a row is
+meant. The gradient of the same iteration then tells the rest. Where her scores are the model's,
+the labels' evidence of the run is heard first and each batch is searched for the states that fit;
+elsewhere the sparsest residues that fit stand for the members. An iteration that neither certifies
+takes the likelier answer for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.attacks.base import Announce, quietly
+from taciturn.attacks.known_scores import affordable, recover_states
+from taciturn.attacks.linear import gradients
+from taciturn.attacks.posterior import SWEEPS, gather, hear, scores_exact
+from taciturn.attacks.recovery import Recovered, evenly, on_cores
+from taciturn.attacks.sparse import recover_sparse
+from taciturn.numerics.threads import one_thread
+from taciturn.protocol.events import GradientSeen
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
+
+NEEDS = frozenset({Signal.FEATURES, Signal.GRADIENTS, Signal.RESPONSE})
+# How many batches are heard for the labels, which help to tell the members.
+_MOST_HEARD = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipGuess:
+    """The true batch of one iteration, guessed.
+
+    Args:
+        iteration: Which one.
+        asked: The rows that Alice scored.
+        members: Those of them that she takes for the true batch.
+        size: How many she takes it to have.
+        certified: The integers hold to the last bit. Members whose residue rounds to zero are
+            counted in ``size``, but nobody can tell which rows they are.
+    """
+
+    iteration: int
+    asked: IndexArray = field(repr=False)
+    members: IndexArray = field(repr=False)
+    size: int
+    certified: bool
+
+
+def guess_membership(
+    view: AliceView, most: int = 200, seconds: float = 1.0, progress: Announce = quietly
+) -> tuple[MembershipGuess, ...]:
+    """Guesses the true batch of iterations that are spread evenly over the run.
+
+    Args:
+        view: What Alice knows; it must hold what ``NEEDS`` names.
+        most: How many iterations.
+        seconds: The most that the search of one may take.
+        progress: Told as batches are done.
+
+    Returns:
+        One guess for each; none where batches are not hidden.
+    """
+    if not view.signals >= NEEDS:
+        return ()
+    with one_thread():
+        return _guesses(view, most, seconds, progress)
+
+
+def _guesses(
+    view: AliceView, most: int, seconds: float, progress: Announce
+) -> tuple[MembershipGuess, ...]:
+    every = gradients(view)
+    heard = evenly(every, affordable(every, _MOST_HEARD))
+    chosen = evenly(every, most)
+    total = SWEEPS * len(heard) + len(chosen)
+    odds = gather(view, heard, progress=lambda done, _: progress(done, total))
+    unproven = np.zeros(len(odds), dtype=bool)
+
+    def recover(seen: GradientSeen) -> Recovered:
+        if not scores_exact(view, seen):
+            return recover_sparse(view, seen, seconds)
+        return recover_states(view, seen, odds, unproven, seconds)
+
+    guesses: list[MembershipGuess] = []
+    for found in on_cores(recover, chosen):
+        guesses.append(_guess(found, lambda seen: hear(view, seen, odds[seen.rows]).member))
+        progress(SWEEPS * len(heard) + len(guesses), total)
+    return tuple(guesses)
+
+
+def _guess(found: Recovered, likely: Callable[[GradientSeen], FloatArray]) -> MembershipGuess:
+    """What was recovered; where that is no more than an estimate, the likelier answers."""
+    seen = found.seen
+    if found.certified:
+        members, size = found.members, found.size
+    else:
+        chances = likely(seen)
+        members = chances > 0
+        # The expected number, which is nearer than the number of rows above one half.
+        size = round(float(np.sum(1.0 / (1.0 + np.exp(-np.clip(chances, -30.0, 30.0))))))
+    return MembershipGuess(seen.iteration, seen.rows, seen.rows[members], size, found.certified)

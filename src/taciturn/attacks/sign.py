@@ -1,0 +1,64 @@
+"""``sign``: the sum of a row's released residues; its sign is the label.
+
+A residue is positive exactly where the label is 1, and noise about it averages out: this is the
+likelihood attack of someone who knows neither the scores nor the mechanism's law.
+
+**Certain.** Only in ``mult one-sided``, which keeps the sign of every residue. A negative release
+then proves a label of 0. A positive one proves a label of 1, unless the row's score was so low that
+the residue of a 0 rounds to zero, which counts as positive; so that is claimed only where Alice
+knows the score.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.privacy.events import OneSidedFactor
+from taciturn.protocol.events import ResiduesSeen
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
+
+
+class SignAttack(Attack):
+    """The sign of the summed residues."""
+
+    name = "sign"
+    reference = "[Tan22] Sec. III-C, on released residues"
+    needs = frozenset({Signal.RESIDUES})
+
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        """Sums each row's releases; certain where a kept sign proves the label."""
+        seen = view.observations.of(ResiduesSeen)
+        keeps_signs = isinstance(view.mechanism.event, OneSidedFactor)
+        rows = view.features.rows
+        total = np.zeros(rows)
+        zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
+        every = max(1, len(seen) // 100)
+        for at, each in enumerate(seen):
+            if at % every == 0:
+                progress(at, len(seen))
+            total[each.rows] += each.residues
+            if keeps_signs:
+                zeros[each.rows] |= each.residues < 0
+                ones[each.rows] |= (each.residues > 0) & _nonzero_if_zero(view, each)
+        progress(len(seen), len(seen))
+        return LabelGuess(_ranked(total, zeros, ones), total != 0, zeros ^ ones)
+
+
+def _nonzero_if_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
+    """Where the residue of a label of 0 would surely have been below zero."""
+    if not view.scores_known:
+        return np.zeros(len(seen.rows), dtype=bool)
+    residues = view.probabilities(seen.rows, seen.weights)
+    if view.agreement.noise != "continuous":
+        residues = np.rint(residues * 2.0**view.agreement.residue_bits)
+    found: BoolArray = residues > 0
+    return found
+
+
+def _ranked(total: FloatArray, zeros: BoolArray, ones: BoolArray) -> FloatArray:
+    """The sums, with the rows whose label is proven before all others."""
+    beyond = 2 * np.abs(total).max(initial=1.0)
+    return np.where(zeros, total - beyond, np.where(ones, total + beyond, total))

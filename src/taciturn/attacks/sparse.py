@@ -1,0 +1,189 @@
+"""``sparse``: basis pursuit, the residues of smallest sum among all that fit.
+
+Where most rows of a batch have no residue (``hybrid`` sets all but the true batch to zero), the
+vector that minimises ``|r|_1`` subject to ``X^T r = g`` and ``|r| <= largest`` is the true one
+[ChenDS98], as long as the true batch is small enough for the number of independent equations
+[DonohoTanner09]. More unknowns than equations is no protection.
+
+The linear program's vertex has at most as many rows as there are independent equations. They are
+fitted once more, rounded to the residues' grid, and the integer equations are checked to the last
+bit. Each equation beyond the number of rows that are left then holds by chance with probability
+about ``2^-F``, for each choice of rows; the batch counts as certified where all choices together
+come to less than ``2^-40``.
+
+That argues with chance, about rows that are not related. Whatever the true residues are, those of
+the rows that were left out must add up to a combination of the rows that were found; but for
+chance, each of them alone must be one (a twin of a found row, or the sum of two less a third, as
+columns of few levels make them). Such a row may hide in the found ones of which it is made, and
+those are not called certain. The argument needs residues that are not alike: the first iteration,
+in which all scores are equal, is never certified, nor is a row that shares the size of its residue
+with another.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from math import comb, log2
+
+import numpy as np
+from scipy.optimize import OptimizeResult, linprog
+
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.linear import gradients, solve
+from taciturn.attacks.recovery import (
+    Notebook,
+    Recovered,
+    System,
+    evenly,
+    independent_columns,
+    on_cores,
+    scattered,
+)
+from taciturn.protocol.events import GradientSeen
+from taciturn.view.alice_view import AliceView
+from taciturn.view.signals import Signal
+
+# The probability of a coincidence that is still called certain is 2 to the minus this.
+_CERTAIN_BITS = 40
+# A vertex has true zeros; what is larger than this belongs to its support.
+_ZERO = 1e-9
+# Relative distance below which a row is a combination of others.
+_SAME = 1e-7
+
+
+@dataclass(frozen=True)
+class SparseAttack(Attack):
+    """Basis pursuit in each batch, certified in integers, summed over epochs.
+
+    Args:
+        most_batches: How many batches are looked at, spread evenly over the run.
+        seconds: The most that one linear program may take.
+        budget: Seconds after which no further one begins.
+    """
+
+    name = "sparse"
+    reference = "basis pursuit [ChenDS98]"
+    needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
+
+    most_batches: int = 32_768
+    seconds: float = 1.0
+    budget: float = 150.0
+
+    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+        """Recovers batch after batch; estimates are summed, certified signs stand."""
+        every = gradients(view)
+        batches = scattered(evenly(every, self.most_batches))
+        notes, total = Notebook(view.features.rows), np.zeros(view.features.rows)
+        tried = certified = failed = done = 0
+        start = time.perf_counter()
+
+        def recover(seen: GradientSeen) -> Recovered | None:
+            late = time.perf_counter() - start > self.budget
+            useful = notes.open(seen) and not late
+            return recover_sparse(view, seen, self.seconds) if useful else None
+
+        for found in on_cores(recover, batches):
+            done += 1
+            progress(done, len(batches))
+            if found is None:
+                continue
+            tried += 1
+            certified += found.certified
+            failed += found.failed
+            notes.settle(found)
+            total[found.seen.rows] += found.residues
+        half_step = 2.0 ** -(view.agreement.residue_bits + 1)
+        soft = np.where(np.abs(total) > half_step, total, 0.0)
+        return notes.guess(soft, _remark(tried, len(every), certified, failed))
+
+
+def recover_sparse(view: AliceView, seen: GradientSeen, seconds: float = 1.0) -> Recovered:
+    """The sparsest residues of a batch, as far as basis pursuit finds them.
+
+    Args:
+        view: What Alice knows.
+        seen: The batch.
+        seconds: The most that the linear program may take.
+    """
+    system = System.of(view, seen)
+    if len(seen.rows) <= system.features.shape[1]:
+        (solved,) = solve(view, [seen])
+        if solved.exact:
+            steps = np.rint(solved.residues / system.step).astype(np.int64)
+            size = int(np.count_nonzero(steps))
+            return Recovered.proven(system, steps, size, np.ones(len(steps), dtype=bool))
+    matrix = system.matrix
+    columns = independent_columns(matrix)
+    found = _pursue(matrix[:, columns], system.target[columns], seen.largest, seconds)
+    if found.status != 0:
+        return Recovered.nothing(seen)
+    half = len(matrix)
+    residues: FloatArray = found.x[:half] - found.x[half:]
+    proven = _certified(system, residues, len(columns))
+    if proven is not None:
+        return proven
+    members = np.abs(residues) > system.step
+    none = np.zeros(half, dtype=bool)
+    return Recovered(seen, residues, members, int(members.sum()), False, none)
+
+
+def _pursue(
+    matrix: FloatArray, target: FloatArray, largest: float, seconds: float
+) -> OptimizeResult:
+    """``min |r|_1`` as a linear program in the positive and the negative part of r."""
+    both = np.concatenate([matrix, -matrix]).T
+    return linprog(
+        np.ones(2 * len(matrix)),
+        A_eq=both,
+        b_eq=target,
+        bounds=(0.0, largest),
+        method="highs-ds",
+        options={"time_limit": seconds},
+    )
+
+
+def _certified(system: System, residues: FloatArray, rank: int) -> Recovered | None:
+    """The batch in integers, where they hold and chance does not explain it."""
+    if system.seen.iteration == 0:
+        return None
+    (support,) = np.nonzero(np.abs(residues) > _ZERO)
+    steps = system.fitted(support, system.seen.gradient.astype(np.float64))
+    if steps is None or not system.holds(steps):
+        return None
+    members = steps != 0
+    size = int(members.sum())
+    chance = log2(comb(len(steps), size)) - system.residue_bits * (rank - size)
+    if chance > -_CERTAIN_BITS:
+        return None
+    _, number, count = np.unique(np.abs(steps), return_inverse=True, return_counts=True)
+    certain = members & (count[number] == 1) & ~hiding_places(system.matrix, members)
+    return Recovered.proven(system, steps, size, certain)
+
+
+def hiding_places(matrix: FloatArray, members: BoolArray) -> BoolArray:
+    """The members of which some other row is a combination.
+
+    Args:
+        matrix: Features, rows by columns; those of the members are independent.
+        members: Which rows are.
+
+    >>> matrix = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [1.0, 1.0, 0, 0]])
+    >>> hiding_places(matrix, np.array([True, True, True, False])).tolist()
+    [True, True, False, False]
+    """
+    found, others = matrix[members], matrix[~members]
+    shares = np.linalg.lstsq(found.T, others.T, rcond=None)[0]
+    apart = np.linalg.norm(others - shares.T @ found, axis=1)
+    made = apart <= _SAME * np.linalg.norm(others, axis=1)
+    places = np.zeros(len(matrix), dtype=bool)
+    places[members] = (np.abs(shares[:, made]) > _SAME).any(axis=1)
+    return places
+
+
+def _remark(tried: int, batches: int, certified: int, failed: int) -> str:
+    looked = f"looked at {tried} of {batches} batches"
+    proof = f"{certified} recovered and certified to the last bit"
+    unsolved = f"; {failed} not solved in time" if failed else ""
+    return f"{looked}, {proof}{unsolved}"

@@ -1,0 +1,167 @@
+"""The smallest change that helps against an attack, found by trying.
+
+**Guarantee.** The suggested value was tried in a model of the attack (random columns, coin labels)
+and brought what it tells below ``TOLERATED``; the words say what else remains.
+
+**Assumes.** Random columns stand for the real ones. Another attack may still succeed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from taciturn.audit.rehearsal import Rehearsal
+from taciturn.audit.transition import first_hidden
+from taciturn.config import Agreement
+from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.batch_response import Hybrid
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.noise import draw
+from taciturn.privacy.registry import mechanism
+from taciturn.rng import KeyedEntropy
+
+TOLERATED = 0.6
+WANTED_EPSILON = 1.0
+_ROWS = 2000
+_STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to use for a need."""
+
+    need: str
+    use: str
+    why: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The recommendation for JSON."""
+        return asdict(self)
+
+
+def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
+    """What to use where labels matter, by what else is needed."""
+    per_release = float(f"{2 * WANTED_EPSILON / agreed.epochs:.3g}")
+    return (
+        Recommendation(
+            "the model of centralised training",
+            "--mechanism sealed",
+            "nothing reaches Alice in clear; rests on the encryption, costs about twice none",
+        ),
+        Recommendation(
+            "a guarantee that does not rest on encryption",
+            f"--mechanism label-rr --epsilon {WANTED_EPSILON:g}",
+            f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
+            "--over sealed adds the encryption's guarantee",
+        ),
+        Recommendation(
+            "no encryption at all",
+            f"--mechanism add --epsilon {per_release:g}",
+            f"epsilon {WANTED_EPSILON:g} for a label over {agreed.epochs} epochs; fewer epochs "
+            "allow less noise; label-rr learns more at the same total",
+        ),
+    )
+
+
+def change(attack: str, rehearsal: Rehearsal) -> str:
+    """What to change, in words that begin with an option where one helps."""
+    agreed = rehearsal.terms.agreement
+    if isinstance(rehearsal.method, FlippedLabels):
+        return _lower_ceiling()
+    if agreed.noise is not None:
+        return _less_epsilon(agreed)
+    if isinstance(rehearsal.method, Hybrid):
+        return _longer_response(attack, rehearsal, rehearsal.method)
+    if attack == "exact-solve":
+        return _larger_batch(rehearsal)
+    if attack == "stacking":
+        return _fewer_epochs(rehearsal)
+    return "do not send the gradient in clear: no batch size hides it from all of the attacks"
+
+
+def _lower_ceiling() -> str:
+    """The epsilon of flips at which no attack whatever gets more than tolerated at even odds."""
+    most = math.floor(100 * math.log(TOLERATED / (1 - TOLERATED))) / 100
+    share = f"{100 * TOLERATED:.0f} %"
+    return f"--epsilon {most:g} or less: then no guess at even odds is right beyond {share}"
+
+
+def _larger_batch(rehearsal: Rehearsal) -> str:
+    """More rows than columns in every batch, the last one too."""
+    least = rehearsal.columns + 1
+    for size in range(least, rehearsal.rows + 1):
+        if (rehearsal.rows - 1) % size + 1 >= least:
+            return f"--batch-size {size}; stacking and known-scores may still solve it"
+    return "no batch size has more rows than columns in every batch"
+
+
+def _fewer_epochs(rehearsal: Rehearsal) -> str:
+    agreed = rehearsal.terms.agreement
+    most = (rehearsal.batch - 1) // max(1, rehearsal.columns)
+    if most < 1:
+        size = agreed.epochs * rehearsal.columns + 1
+        if size > rehearsal.rows:
+            return "use another mechanism: one epoch has as many equations as rows, in any batches"
+        return f"--batch-size {size}: one epoch already has as many equations as rows"
+    return f"--epochs {most}: more give as many equations as there are rows"
+
+
+def _longer_response(attack: str, rehearsal: Rehearsal, method: Hybrid) -> str:
+    least = first_hidden(rehearsal.columns, method.design.true_rows)
+    subset = method.design.marked + math.ceil(
+        (least - method.design.true_rows) / (1 - method.design.keep)
+    )
+    if subset > rehearsal.rows:
+        return (
+            f"sparse recovery stops at about --l-rr {least}, for which there are too few rows "
+            f"({subset} needed, {rehearsal.rows} there): use another mechanism"
+        )
+    rest = "" if attack == "sparse" else "; knowing the scores, Alice needs longer ones still"
+    return f"--l-rr {least} or more: sparse recovery fades there{rest}"
+
+
+def _less_epsilon(agreed: Agreement) -> str:
+    """The largest epsilon at which summed likelihoods tell no more than tolerated."""
+    if agreed.variant == "one-sided":
+        return "--variant mean-one: one-sided noise keeps the sign, which is the label"
+    low, high = 1e-4, agreed.epsilon or 1.0
+    if likelihood_success(agreed.model_copy(update={"epsilon": low})) > TOLERATED:
+        return "no epsilon helps here: use another mechanism" + (
+            ", or a larger --b1" if agreed.b1 else ""
+        )
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        if likelihood_success(agreed.model_copy(update={"epsilon": middle})) > TOLERATED:
+            high = middle
+        else:
+            low = middle
+    return f"--epsilon {low:.2g} or less, or fewer --epochs"
+
+
+def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
+    """The share of coin labels that summed likelihoods get right after all epochs.
+
+    Scores are spread evenly where none is given: a model that says little of some rows and much of
+    others.
+    """
+    method: ResidueRelease = mechanism(agreed)  # type: ignore[assignment]  # a noisy one
+    coins = KeyedEntropy.from_seed(7)
+    scores = (
+        np.linspace(0.02, 0.98, _ROWS) if score is None else np.full(_ROWS, score, dtype=np.float64)
+    )
+    labels = (coins.fork("labels").words(_ROWS) & np.uint64(1)).astype(np.int64)
+    unit = 1 << agreed.residue_bits
+    fitted = np.rint(scores * unit).astype(np.int64)
+    total = np.zeros(_ROWS)
+    for epoch in range(agreed.epochs):
+        draws = draw(_ROWS, coins.fork(f"epoch {epoch}"))
+        seen = method.release(labels * unit - fitted, draws).value
+        one = method.log_probability(seen, unit - fitted)
+        other = method.log_probability(seen, -fitted)
+        with np.errstate(invalid="ignore"):
+            total += np.nan_to_num(one - other, nan=0.0, posinf=1e9, neginf=-1e9)
+    right = np.where(total == 0, 0.5, (total > 0) == (labels == 1))
+    return float(right.mean())

@@ -1,0 +1,99 @@
+"""The ledger's claim against evidence: could these guesses be so right if the claim were true?
+
+The labels of one run share a model, so rows are not independent trials, and an interval of the
+accuracy says nothing about epsilon. The one-run bound does [SteinkeNJ23]: labels are replaced by
+independent fair coins before the training, attacks guess some of them, and the number of right
+guesses bounds epsilon from below (``taciturn.audit.one_run``).
+
+**Guarantee.** The bound exceeds the true label epsilon with probability at most ``FAILURE``, for
+all attacks and numbers of guesses together.
+
+**Assumes.** The coins were independent of all else, which the caller sees to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from taciturn.attacks.base import LabelGuess
+from taciturn.audit.one_run import one_run_epsilon
+from taciturn.data.tables import LabelTable
+from taciturn.privacy.ledger import Statement
+
+FAILURE = 0.05
+# Shares of the rows that are guessed, the surest first; fixed before anything is seen.
+SHARES = (1.0, 0.5, 0.2, 0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The strongest bound that the guesses give, beside the claim."""
+
+    claim: float
+    lower_bound: float
+    attack: str
+    guesses: int
+    correct: int
+    rows: int
+    failure: float
+    violated: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The evidence for JSON; an infinite claim is the text ``inf``."""
+        found = asdict(self)
+        return {**found, "claim": "inf" if math.isinf(self.claim) else self.claim}
+
+
+def evidence(
+    guesses: Mapping[str, LabelGuess], coins: LabelTable, ledger: Statement
+) -> Evidence | None:
+    """Sets the best of several attacks' guesses at coin labels against the ledger.
+
+    Args:
+        guesses: Each attack's guess; rows without signal are not guessed.
+        coins: The labels, independent fair coins.
+        ledger: What is claimed of the run.
+
+    Returns:
+        The strongest evidence, or None where no attack had a signal.
+    """
+    each = FAILURE / max(1, len(guesses) * len(SHARES))
+    found = [
+        _bound(name, guess, share, coins, ledger, each)
+        for name, guess in guesses.items()
+        for share in SHARES
+        if guess.signal.any()
+    ]
+    return max(found, key=lambda entry: entry.lower_bound, default=None)
+
+
+def _bound(
+    name: str,
+    guess: LabelGuess,
+    share: float,
+    coins: LabelTable,
+    ledger: Statement,
+    failure: float,
+) -> Evidence:
+    known = np.flatnonzero(guess.signal)
+    count = max(1, math.floor(share * len(known)))
+    # A stable order: which of equally sure rows are taken depends on nothing but their place.
+    surest = known[np.argsort(-np.abs(guess.scores[known]), kind="stable")[:count]]
+    right = (guess.scores[surest] > 0) == (coins.values[surest] == 1)
+    correct = int(np.count_nonzero(right))
+    bound = one_run_epsilon(correct, count, canaries=coins.rows, failure=failure)
+    return Evidence(
+        claim=ledger.label_epsilon_total,
+        lower_bound=bound,
+        attack=name,
+        guesses=count,
+        correct=correct,
+        rows=coins.rows,
+        failure=FAILURE,
+        violated=bound > ledger.label_epsilon_total,
+    )

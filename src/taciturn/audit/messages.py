@@ -1,0 +1,113 @@
+"""The list of messages that Alice received: what each was, how it was protected, what it allows.
+
+**Guarantee.** Every frame of the conversation that Bob sent is counted, by its kind.
+
+**Assumes.** The words say what an honest-but-curious Alice can do with each; what a malicious one
+can is the threat model's business (``docs/threat_model.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from taciturn.crypto.registry import scheme
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import (
+    BatchCommitment,
+    BatchShare,
+    BudgetSpent,
+    EncryptedResidues,
+    EpochVerdict,
+    Hello,
+    HiddenBatchOffer,
+    KeyOffer,
+    Message,
+    NoisyResidues,
+    RealResidues,
+    RevealedGradient,
+    RevealedShare,
+    SealedResidues,
+    SealedWeights,
+)
+from taciturn.view.alice_view import AliceView
+
+_PLAIN: dict[type[Message], str] = {
+    Hello: "Bob's settings, number of rows and columns, and a digest of the row ids: no label",
+    KeyOffer: "compute with values under Bob's key; decrypt nothing",
+    BatchCommitment: "know that Bob's share of the batch seed is fixed; no label went into it",
+    BatchShare: "know which rows are in which batch; no label went into it",
+    EpochVerdict: "know from when on the held-out loss did not fall: it depends on labels",
+    RevealedGradient: "take her mask off and have X^T r, the batch's gradient, exactly",
+    NoisyResidues: "have each row's residue with noise, whose law she knows",
+    RealResidues: "have each row's residue with noise; its last bits may tell more than its law",
+    BudgetSpent: "know that the privacy budget is spent; it depends on counts alone",
+    RevealedShare: "add her own share and have her weights in clear: they depend on labels",
+    HiddenBatchOffer: "know which rows may be in the batch; their residues are zero off the batch",
+}
+
+_ENCRYPTED: dict[type[Message], str] = {
+    EncryptedResidues: "every residue",
+    SealedWeights: "Bob's share of her weights, and with hers the weights",
+    SealedResidues: "every residue, and Bob's share of her weights",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEntry:
+    """One kind of message that reached Alice."""
+
+    message: str
+    count: int
+    bytes: int
+    encrypted: bool
+    scheme: str | None
+    key_bits: int | None
+    allows: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry for JSON."""
+        return asdict(self)
+
+
+def messages_to_alice(view: AliceView) -> list[MessageEntry]:
+    """Everything Bob sent, by kind, in the order of its first appearance."""
+    counts: dict[type[Message], tuple[int, int]] = {}
+    for sender, frame in view.conversation.records:
+        if sender == "bob":
+            kind = type(decode(frame))
+            count, size = counts.get(kind, (0, 0))
+            counts[kind] = count + 1, size + len(frame)
+    entry = _entry_maker(view)
+    return [entry(kind, count, size) for kind, (count, size) in counts.items()]
+
+
+def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], MessageEntry]:
+    agreed = view.agreement
+    hidden = scheme(agreed.scheme).protects
+
+    def entry(kind: type[Message], count: int, size: int) -> MessageEntry:
+        sealed = kind in _ENCRYPTED
+        allows = _PLAIN.get(kind, "")
+        if sealed:
+            allows = (
+                "multiply it by her columns; read nothing without Bob's key"
+                if hidden
+                else f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
+            )
+        if kind is RevealedGradient and isinstance(view.mechanism, FlippedLabels):
+            allows += "; its labels are flipped ones"
+        protected = sealed and hidden
+        return MessageEntry(
+            message=kind.__name__,
+            count=count,
+            bytes=size,
+            encrypted=protected,
+            scheme=agreed.scheme if protected else None,
+            key_bits=agreed.key_bits if protected else None,
+            allows=allows,
+        )
+
+    return entry

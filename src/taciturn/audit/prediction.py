@@ -1,0 +1,85 @@
+"""What joint predictions will tell each side once there is a model, before there is one.
+
+For each row Bob ends with one number, the score ``z = x_A w_A + x_B w_B``. He knows the second
+part: the first is his, exactly. It is one linear function of Alice's columns for each row and each
+model. He does not know ``w_A``; where he gets to know it for as many models as she has columns,
+their numbers for a row are as many equations as unknowns, and he solves for the row. Where Alice's
+weights are shared, a Bob who does not keep to the protocol needs no further model: he sends another
+vector in place of his share each time, and takes differences.
+
+Alice hears which rows are asked, when and how many. No score and no label reaches her.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from taciturn.config import Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionNotes:
+    """What predictions tell: one sentence or two for each side, and one about repeating them."""
+
+    bob: str
+    alice: str
+    repeated: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The notes for JSON."""
+        return asdict(self)
+
+
+def prediction_notes(agreed: Agreement, columns: int) -> PredictionNotes:
+    """The notes for a configuration.
+
+    Args:
+        agreed: What both sides would share.
+        columns: Alice's prepared columns.
+    """
+    return PredictionNotes(_bobs(agreed), _alices(agreed), _repeated(agreed, columns))
+
+
+def _shared(agreed: Agreement) -> bool:
+    return agreed.mechanism == "sealed" or agreed.over == "sealed"
+
+
+def _bobs(agreed: Agreement) -> str:
+    dither = f", to within a dither of {agreed.dither:g}" if agreed.dither else ""
+    return (
+        "one number per row and model: Alice's part of the score, a linear function of her columns"
+        f"{dither} (he knows his own part and takes it off)"
+    )
+
+
+def _alices(agreed: Agreement) -> str:
+    if _shared(agreed):
+        seen = "she receives ciphertexts under Bob's key"
+    else:
+        seen = "she receives nothing but a greeting"
+    return f"which rows, how many and when; no score and no label: {seen}"
+
+
+def _repeated(agreed: Agreement, columns: int) -> str:
+    same = (
+        "averages the dither away"
+        if agreed.dither
+        else "gives the same number again, up to rounding"
+    )
+    known = (
+        "where he knows the weights of one model, he has her one column"
+        if columns == 1
+        else f"{columns} models whose weights he knows give him all {columns} columns of a row"
+    )
+    cheating = (
+        f". A Bob who does not keep to the protocol has all {columns} columns of a row after "
+        f"{columns + 1} predictions of it with one model at most, and after fewer where several "
+        "columns fit into one number"
+        if _shared(agreed)
+        else ""
+    )
+    return (
+        f"asking again with one model {same}; each further model of the same rows gives Bob one "
+        f"more combination, and {known}{cheating}. Predictions are not counted: Alice decides how "
+        "often she answers"
+    )

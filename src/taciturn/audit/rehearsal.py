@@ -1,0 +1,138 @@
+"""A small training on coin labels, by the real programs: what a pre-flight check looks at.
+
+**Guarantee.** No label of the table is looked at: coins stand in for all of them.
+
+**Assumes.** A sample of the rows is like the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import FloatArray
+from taciturn.config import Settings
+from taciturn.data.ids import RowIds
+from taciturn.data.own import DEFAULTS
+from taciturn.data.raw import RawData
+from taciturn.data.split import training_rows
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ShapeError, TranscriptError
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.simulation.agree import agree
+from taciturn.simulation.run import simulate
+from taciturn.view.alice_view import AliceView
+
+MOST_EPOCHS = 30
+_LEAST_ROWS, _BATCHES, _MOST_ROWS = 300, 12, 4000
+_SEED = 20
+# The fewest coins of which guessing all of them right is rarer than preflight's FALSE_ALARM.
+FEWEST_ROWS = 14
+
+
+def random_table(rows: int, columns: int) -> RawData:
+    """Standard normal columns: what is assumed of Alice's where only their number is known.
+
+    >>> random_table(10, 3).frame.shape
+    (10, 3)
+    """
+    coins = KeyedEntropy.from_seed(_SEED).fork("random table")
+    uniform = coins.uniform((2, rows, columns))
+    normal = np.sqrt(-2 * np.log1p(-uniform[0])) * np.cos(2 * np.pi * uniform[1])
+    frame = pl.from_numpy(normal, schema=[f"x{number}" for number in range(columns)])
+    labels = LabelTable.of(np.arange(rows) % 2)
+    return RawData("random columns", frame, RowIds.of(np.arange(rows)), labels, DEFAULTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """A small training on coin labels, as Alice saw it, and the real one's sizes."""
+
+    settings: Settings
+    terms: Terms
+    method: Mechanism
+    rows: int
+    columns: int
+    bob_columns: int
+    view: AliceView = field(repr=False)
+    labels: LabelTable = field(repr=False)
+
+    @classmethod
+    def of(cls, settings: Settings, raw: RawData) -> Rehearsal:
+        """Trains on a sample.
+
+        Raises:
+            ShapeError: The table has too few rows for a rehearsal to show anything.
+        """
+        rows = training_rows(raw.rows, settings.test_fraction)
+        _require_rows(rows, settings, raw)
+        coins = KeyedEntropy.from_seed(_SEED)
+        wanted = _sample_size(settings)
+        order = np.sort(coins.fork("sample").permutation(raw.rows)[:wanted])
+        sample = replace(
+            raw,
+            frame=raw.frame[order.tolist()],
+            ids=raw.ids.take(order),
+            labels=raw.labels.take(order).coins(coins.fork("labels")),
+        )
+        small = settings.model_copy(
+            update={
+                "scheme": "clear",
+                "key_bits": None,
+                "seed": _SEED,
+                "seeds": 1,
+                "permute_labels": False,
+                "epochs": min(settings.epochs or 1, MOST_EPOCHS),
+            }
+        )
+        outcome = simulate(small, sample, keep=True)
+        columns = len(outcome.data.alice_train.columns)
+        # Whether the real table is large enough is said here, before anything else is.
+        terms = agree(settings, columns, rows)
+        if outcome.transcript is None:
+            raise TranscriptError("the rehearsal kept no transcript")
+        return cls(
+            settings=settings,
+            terms=terms,
+            method=mechanism(terms.agreement),
+            rows=rows,
+            columns=columns,
+            bob_columns=len(outcome.data.bob_train.columns),
+            view=AliceView.of(outcome.transcript, outcome.data.alice_train),
+            labels=outcome.data.labels_train,
+        )
+
+    @property
+    def batch(self) -> int:
+        """The rows of a whole batch: no more than there are."""
+        return min(self.terms.agreement.batch_size, self.rows)
+
+    @property
+    def table(self) -> FloatArray:
+        """Alice's rehearsed rows."""
+        return self.view.features.values
+
+
+def _require_rows(left: int, settings: Settings, raw: RawData) -> None:
+    if left < FEWEST_ROWS:
+        needed = math.ceil(FEWEST_ROWS / (1 - settings.test_fraction))
+        raise ShapeError(
+            f"too few rows to rehearse with: {left} of {raw.rows} would be trained on, and "
+            f"{FEWEST_ROWS} are needed",
+            where=settings.data or raw.name,
+            hint=f"use {needed} rows or more; what so few rows show, chance may show too",
+        )
+
+
+def _sample_size(settings: Settings) -> int:
+    batch = settings.batch_size or 1
+    asked = max(_LEAST_ROWS, _BATCHES * batch, 3 * (settings.subset_size or 0))
+    if settings.mechanism == "hybrid":
+        asked = max(asked, 12 * batch + 8 * (settings.l_rr or 100))
+    return min(_MOST_ROWS, math.ceil(asked / (1 - settings.test_fraction)))

@@ -1,0 +1,122 @@
+"""Runs every attack that applies to a view, and says why the others do not.
+
+**Guarantee.** An attack gets the view and nothing else; the truth meets its guess afterwards, in
+``judge``. Every attack and every control is either scored or listed with what it lacks. Where an
+attack has no signal, what is known without it stands in: the model's guess, or where Alice has no
+weights the commoner label.
+
+**Assumes.** The labels are those of the run that was viewed: row ids are compared, nothing else is.
+Attacks are code of ours; nothing here keeps one from looking for labels elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from taciturn.attacks.base import Announce, LabelAttack, LabelGuess, quietly
+from taciturn.attacks.controls import ModelOnlyControl
+from taciturn.attacks.flipped import about_labels
+from taciturn.attacks.registry import ATTACKS
+from taciturn.audit.judge import (
+    AttackScore,
+    ControlScore,
+    commoner_label,
+    control,
+    judge,
+    prior,
+)
+from taciturn.audit.verdict import verdict
+from taciturn.data.tables import LabelTable
+from taciturn.view.alice_view import AliceView
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An attack, or a control, that did not apply."""
+
+    name: str
+    reason: str
+
+    def to_dict(self) -> dict[str, str]:
+        """The entry for JSON."""
+        return {"name": self.name, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the attacks found, beside what is known without them."""
+
+    controls: tuple[ControlScore, ...]
+    attacks: tuple[AttackScore, ...]
+    skipped: tuple[Skipped, ...]
+    verdict: str
+    guesses: Mapping[str, LabelGuess] = field(repr=False, default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The findings for JSON."""
+        return {
+            "controls": [control.to_dict() for control in self.controls],
+            "attacks": [attack.to_dict() for attack in self.attacks],
+            "skipped": [skipped.to_dict() for skipped in self.skipped],
+            "verdict": self.verdict,
+        }
+
+
+def examine(
+    view: AliceView,
+    truth: LabelTable,
+    *,
+    attacks: tuple[LabelAttack, ...] = ATTACKS,
+    announce: Callable[[str], None] = lambda name: None,
+    progress: Announce = quietly,
+) -> Findings:
+    """Lets each attack guess from the view, then judges it.
+
+    Args:
+        view: What Alice knows.
+        truth: The labels of her rows, in the same order; no attack sees them.
+        attacks: Which to run.
+        announce: Called with each attack's name before it starts.
+        progress: Called with how much of the attack is done, and of how much.
+
+    Returns:
+        The scores of controls and attacks, who was skipped and why, and the verdict.
+
+    Raises:
+        RowOrderError: The labels are not those of the view's rows, in their order.
+    """
+    truth.ids.require_same(view.features.ids, names=("the labels", "alice"))
+    controls = [prior(truth)]
+    skipped: list[Skipped] = []
+    fallback = commoner_label(truth)
+    model_only = ModelOnlyControl()
+    if lacks := _lacks(model_only, view):
+        skipped.append(lacks)
+    else:
+        fallback = model_only.infer(view)
+        controls.append(control(model_only.name, fallback, truth))
+    scores: list[AttackScore] = []
+    guesses: dict[str, LabelGuess] = {}
+    for attack in attacks:
+        if lacks := _lacks(attack, view):
+            skipped.append(lacks)
+            continue
+        announce(attack.name)
+        start = time.perf_counter()
+        guesses[attack.name] = guess = about_labels(attack.infer(view, progress), view)
+        seconds = time.perf_counter() - start
+        scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
+    return Findings(
+        tuple(controls), tuple(scores), tuple(skipped), verdict(controls, scores), guesses
+    )
+
+
+def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:
+    missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
+    if missing:
+        return Skipped(attack.name, f"Alice does not have {missing}")
+    obstacle = attack.obstacle(view)
+    return Skipped(attack.name, obstacle) if obstacle else None

@@ -1,0 +1,89 @@
+"""What a person sees while a command runs: progress on standard error, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from taciturn.protocol import events
+from taciturn.report.tables import WIDTH
+
+
+def console(*, error: bool = False) -> Console:
+    """A console no wider than 100 columns; colours only on a terminal."""
+    found = Console(stderr=error, highlight=False)
+    return (
+        Console(stderr=error, highlight=False, width=min(found.width, WIDTH))
+        if found.is_terminal
+        else Console(stderr=error, highlight=False, width=WIDTH)
+    )
+
+
+class Meter:
+    """Turns a run's events into a progress bar."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._task = None if progress is None else progress.add_task("training", total=None)
+
+    def observe(self, event: events.Event) -> None:
+        """Shows how far a training or an alignment is."""
+        if isinstance(event, events.Progress) and self._progress and self._task is not None:
+            self._progress.update(
+                self._task, description="training", completed=event.done, total=event.total
+            )
+        elif isinstance(event, events.RowsScored) and self._progress and self._task is not None:
+            self._progress.update(
+                self._task, description="scoring", completed=event.done, total=event.total
+            )
+
+        elif isinstance(event, events.Aligning) and self._progress and self._task is not None:
+            self._progress.update(
+                self._task, description="aligning ids", completed=event.done, total=event.total
+            )
+
+    def announce(self, what: str) -> None:
+        """Shows what runs now."""
+        if self._progress and self._task is not None:
+            self._progress.update(self._task, description=what, completed=0, total=None)
+
+    def say(self, line: str) -> None:
+        """Shows a line above the bar; without a terminal it goes to standard error as it is."""
+        if self._progress is not None:
+            self._progress.console.print(line, markup=False, style="dim")
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def progress(self, done: int, total: int) -> None:
+        """Shows how much of it is done."""
+        if self._progress and self._task is not None:
+            self._progress.update(self._task, completed=done, total=total)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Meter]:
+    """A bar with the time left, on standard error, where that is a terminal."""
+    if not sys.stderr.isatty():
+        yield Meter(None)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console(error=True), transient=True) as progress:
+        yield Meter(progress)

@@ -1,0 +1,104 @@
+"""The commands about models in files: what one says, and one for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taciturn.cli.console import console
+from taciturn.cli.output import require_writable
+from taciturn.errors import ConfigError
+from taciturn.export.card import card
+from taciturn.export.whole import own_part, whole_model
+from taciturn.model import ModelShare, write_private
+from taciturn.report.model import model_card
+from taciturn.report.record import to_json
+
+model = typer.Typer(
+    name="model",
+    help="Say what a model's file holds, and write models for other programs.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@model.command()
+def show(
+    file: Annotated[Path, typer.Argument(help="One side's share, as taciturn party writes it.")],
+    top: Annotated[int, typer.Option(min=1, help="How many coefficients to show.")] = 30,
+    json: Json = False,
+) -> None:
+    """Say what a side's share holds: coefficients, metrics, protection, where it comes from.
+
+    [bold]Examples[/bold]
+
+    taciturn model show bob.model.json
+
+    taciturn model show alice.model.json --json
+    """
+    record = card(ModelShare.load(file))
+    if json:
+        typer.echo(to_json(record))
+    else:
+        console().print(model_card(record, top))
+
+
+@model.command()
+def export(
+    files: Annotated[
+        list[Path], typer.Argument(help="One share for its own part; both for the whole model.")
+    ],
+    onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")],
+    json: Json = False,
+) -> None:
+    """Write a model as ONNX: raw columns go in, the preparation is part of it.
+
+    One file gives that side's part of the score. Both files give the whole model, with the
+    probability; whoever has both has what the training kept apart.
+
+    [bold]Examples[/bold]
+
+    taciturn model export bob.model.json --onnx bob-part.onnx
+
+    taciturn model export alice.model.json bob.model.json --onnx model.onnx
+    """
+    # Imported here: it loads an optional package.
+    from taciturn.export.onnx import own_to_onnx, whole_to_onnx
+
+    if len(files) > 2:
+        raise ConfigError(
+            f"a model has two sides, and {len(files)} files are named",
+            where="FILES",
+            hint="name one side's file, or one of each side",
+        )
+    require_writable(onnx)
+    shares = [ModelShare.load(file) for file in files]
+    if len(shares) == 1:
+        content, outputs = own_to_onnx(own_part(shares[0])), ["score"]
+    else:
+        content = whole_to_onnx(whole_model(*shares))
+        outputs = ["score", "probability", "label"]
+    write_private(onnx, content)
+    sides = sorted(share.role for share in shares)
+    record = {
+        "onnx": str(onnx),
+        "parts": sides,
+        "session": shares[0].session,
+        "outputs": outputs,
+        "bytes": len(content),
+    }
+    if json:
+        typer.echo(to_json(record))
+        return
+    screen = console()
+    screen.print(f"wrote {onnx}: {' and '.join(sides)}; gives {', '.join(outputs)}", markup=False)
+    if len(shares) == 2 and shares[0].sealed:
+        screen.print(
+            "Alice's weights were shared so that neither side has them; this file has them in "
+            "clear, and they depend on labels. Keep it as you keep the labels.",
+            markup=False,
+        )

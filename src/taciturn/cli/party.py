@@ -1,0 +1,163 @@
+"""The commands of a real training between two machines: files to begin with, and one side."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taciturn.cli.console import console, progress_bar
+from taciturn.cli.output import require_writable
+from taciturn.config import DEFAULT_MECHANISM
+from taciturn.errors import ConfigError, PeerStopped
+from taciturn.privacy.registry import entry
+from taciturn.report.party import party as party_table
+from taciturn.report.record import to_json
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def init(
+    folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path(),
+    mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = DEFAULT_MECHANISM,
+    serves: Annotated[str, typer.Option(help="Which side opens a port: alice or bob.")] = "bob",
+    address: Annotated[
+        str, typer.Option(help="Where the other side reaches it, as host:port.")
+    ] = "localhost:9443",
+    json: Json = False,
+) -> None:
+    """Write commented settings for both sides of a training between two machines.
+
+    [bold]Example[/bold]
+
+    taciturn init --folder trial --mechanism add --address bob.example:9443
+    """
+    # Imported here: no other command needs it.
+    from taciturn.party.templates import UNPROTECTED, Trial, write_templates
+    from taciturn.transport.address import check_address
+
+    entry(mechanism)
+    if serves not in ("alice", "bob"):
+        raise ConfigError(f"{serves} is no side", where="--serves", hint="use alice or bob")
+    check_address(address, where="--address")
+    side: Any = serves
+    written = write_templates(folder, Trial(mechanism, side, address))
+    record = {"files": [str(path) for path in written]}
+    if json:
+        typer.echo(to_json(record))
+        return
+    screen = console()
+    for path in written:
+        screen.print(f"wrote {path}", markup=False)
+    screen.print(
+        "Next: name each side's table in its file, make certificates (taciturn certs), send "
+        "each side its own file and certificates, and run taciturn party FILE --dry-run on both; "
+        "before that, where the tables differ in rows, taciturn align FILE.",
+        markup=False,
+    )
+    if mechanism in UNPROTECTED:
+        screen.print(
+            f"Note: {mechanism} gives labels no protection; "
+            "taciturn check says what Alice can tell.",
+            markup=False,
+        )
+
+
+def party(
+    config: Annotated[
+        Path, typer.Argument(help="This side's TOML file; taciturn init writes one.")
+    ],
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Meet the peer, compare certificates, versions, settings and rows, and stop.",
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget an unfinished training and begin anew.")
+    ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Write the transcript of this side to this file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Run one side of a training between two machines; run again to go on after a stop.
+
+    [bold]Examples[/bold]
+
+    taciturn party bob.toml --dry-run
+
+    taciturn party bob.toml
+    """
+    # Imported here: the transport takes a second to load, and no other command needs it.
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.run import Party, Watch
+    from taciturn.party.way import way_to_peer
+
+    settings = PartyConfig.read(config)
+    output = settings.output
+    wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
+    require_writable(*wanted, record)
+    with stoppable(), _going_on(dry_run), progress_bar() as meter:
+        meter.announce(f"waiting for {settings.link.peer}")
+
+        def announce(what: str) -> None:
+            meter.say(f"{settings.role}: {what}")
+
+        with refusals(announce), way_to_peer(settings, announce) as endpoint:
+            side = Party(settings, endpoint, Watch(announce, meter.observe))
+            found = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
+    if json:
+        typer.echo(to_json(found))
+    else:
+        console().print(party_table(found))
+
+
+@contextmanager
+def _going_on(dry_run: bool) -> Iterator[None]:
+    """Says after a stop what comes next."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not dry_run:
+            print("stopped; run the same command again on both sides to go on", file=sys.stderr)
+        raise
+    except PeerStopped as problem:
+        raise PeerStopped(
+            problem.message,
+            where=problem.where,
+            hint="see to what it says, then run both sides again: a training goes on where it "
+            "stopped",
+        ) from None
+
+
+@contextmanager
+def refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
+    """Puts in words why callers fail before they are callers; this command owns its process."""
+    from taciturn.transport.corelog import handshake_reasons
+
+    with handshake_reasons(lambda why: announce(f"refused a caller: {why}"), for_good=True):
+        yield
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """A request to end ends as an interrupt does: the peer is told, and the state is kept."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,131 @@
+"""The command that scores new rows with the peer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taciturn.cli.console import console, progress_bar
+from taciturn.cli.output import require_writable
+from taciturn.cli.party import refusals, stoppable
+from taciturn.errors import ConfigError, PeerAbsent, PeerStopped
+from taciturn.model import write_private
+from taciturn.report.prediction import prediction as prediction_table
+from taciturn.report.record import to_json
+
+COLUMNS = ("id", "score", "probability", "class")
+
+
+def predict(
+    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    rows: Annotated[
+        Path, typer.Option(help="The rows to score: this side's columns and the id column.")
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="This side's share of the model; else the one that the file names."),
+    ] = None,
+    id: Annotated[
+        list[str] | None,
+        typer.Option(help="Score this row of the file alone; repeat it for more."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Bob: where the scores go; else beside the rows, as NAME.scores.csv, "
+            "unless --id or --json is given."
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Score new rows with the peer; only Bob learns the scores. Run it on both sides.
+
+    Both sides name the same ids, each with its own columns, in any order. The rows are prepared as
+    the model's file says. Nothing is kept: run both sides again after a stop.
+
+    [bold]Examples[/bold]
+
+    taciturn predict alice.toml --rows new-alice.csv
+
+    taciturn predict bob.toml --rows new-bob.csv --out scores.csv
+
+    taciturn predict bob.toml --rows new-bob.csv --id c0042 --json
+    """
+    # Imported here: the transport takes a second to load.
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.predict import Question
+    from taciturn.party.predict import predict as run
+    from taciturn.party.run import Watch
+
+    settings = PartyConfig.read(config)
+    if settings.role == "alice" and out is not None:
+        raise ConfigError(
+            "Alice learns no scores: there is nothing to write",
+            where="--out",
+            hint="leave it out here; Bob gives it on his side",
+        )
+    if out is None and settings.role == "bob" and not json and not id:
+        out = rows.with_name(f"{rows.name.partition('.')[0]}.scores.csv")
+    require_writable(out)
+    file = settings.path(settings.output.model) if model is None else model
+    with stoppable(), _again(settings.link.peer), progress_bar() as meter:
+        meter.announce(f"waiting for {settings.link.peer}")
+
+        def announce(what: str) -> None:
+            meter.say(f"{settings.role}: {what}")
+
+        def read() -> Question:
+            return Question.read(settings, file, rows, tuple(id or ()))
+
+        with refusals(announce):
+            answer = run(settings, read, Watch(announce, meter.observe))
+    lines = answer.lines()
+    if out is not None:
+        write_private(out, _csv(lines))
+    written = {"model": str(file), "out": None if out is None else str(out)}
+    record = {**answer.facts, **written}
+    if settings.role == "bob" and (out is None or not json):
+        record["scores"] = lines
+    if json:
+        typer.echo(to_json(record))
+    else:
+        console().print(prediction_table(record))
+
+
+@contextmanager
+def _again(peer: str) -> Iterator[None]:
+    """Says after a stop what comes next."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("stopped; nothing is kept: run the command again on both sides", file=sys.stderr)
+        raise
+    except PeerStopped as problem:
+        raise PeerStopped(
+            problem.message,
+            where=problem.where,
+            hint="see to what it says, then run both sides again",
+        ) from None
+    except PeerAbsent as problem:
+        raise PeerAbsent(
+            problem.message,
+            where=problem.where,
+            hint=f"{peer} runs taciturn predict at about the same time; then run this again",
+        ) from None
+
+
+def _csv(lines: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()

@@ -1,0 +1,223 @@
+"""``taciturn reproduce``: the paper's words beside what is found here."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taciturn.cli.console import Meter, console, progress_bar
+from taciturn.cli.output import require_writable, write_text
+from taciturn.errors import ConfigError, OutputError
+from taciturn.experiments import (
+    claims,
+    curves,
+    everything,
+    labels,
+    leaks,
+    learning,
+    matrix,
+    recovery,
+    table2,
+    table3,
+)
+from taciturn.experiments.shelf import usual_folder
+from taciturn.report import paper_tables, reproduction
+from taciturn.report.record import Record, to_json
+
+
+class Target(StrEnum):
+    """What can be reproduced."""
+
+    ALL = "all"
+    TABLE2 = "table2"
+    TABLE3 = "table3"
+    FIG_B1 = "fig-b1"
+    FIG_B2 = "fig-b2"
+    FIG_EPS = "fig-eps"
+    ATTACKS = "attacks"
+    CLAIMS = "claims"
+    LABELS = "labels"
+    LEAKS = "leaks"
+    LEARNING = "learning"
+    RECOVERY = "recovery"
+
+
+_FIGURES = (Target.FIG_B1, Target.FIG_B2, Target.FIG_EPS)
+# Which targets take an option; the others refuse it.
+_TAKES: Mapping[str, tuple[Target, ...]] = {
+    "--plot": (Target.ATTACKS, *_FIGURES),
+    "--dataset": (
+        Target.ALL,
+        Target.TABLE2,
+        Target.TABLE3,
+        Target.LEAKS,
+        Target.ATTACKS,
+        *_FIGURES,
+    ),
+    "--seeds": (Target.ALL, Target.TABLE2, *_FIGURES),
+    "--cache": (Target.ALL, Target.TABLE2, Target.LEAKS, *_FIGURES),
+    "--report": (Target.ALL,),
+}
+
+
+def reproduce(
+    target: Annotated[
+        Target,
+        typer.Argument(
+            help="all: everything of the paper, ending in what holds; table2, table3: its tables; "
+            "fig-b1, fig-b2, fig-eps: its figures; leaks: what it says of safety, tried; "
+            "attacks: mechanisms by datasets by attacks; claims: the epsilon of add and mult; "
+            "labels: label-rr against add at the same total; "
+            "learning: which variants of mult learn; recovery: where sparse recovery stops."
+        ),
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer seeds and samples, a small grid.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Decides splits, noise and samples.")] = 0,
+    seeds: Annotated[
+        int | None, typer.Option(min=2, help="Tables and figures: how many seeds.")
+    ] = None,
+    dataset: Annotated[
+        list[str] | None, typer.Option(help="This dataset alone; repeat it for more.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="attacks and figures: write the picture as an SVG file.")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="all: write reproduction.md, .html and their data into this folder."),
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Keep finished pieces here; an interrupted run goes on with them."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Put the paper's words beside what is found here.
+
+    [bold]Examples[/bold]
+
+    taciturn reproduce all --quick --report .
+
+    taciturn reproduce table2 --dataset breast-cancer --seeds 10
+
+    taciturn reproduce fig-b1 --plot b1.svg
+
+    taciturn reproduce attacks --quick --plot frontier.svg
+    """
+    _refuse_unused(
+        target,
+        {
+            "--plot": plot,
+            "--dataset": dataset,
+            "--seeds": seeds,
+            "--cache": cache,
+            "--report": report,
+        },
+    )
+    require_writable(plot)
+    if report is not None:
+        _require_folder(report)
+    wanted = {"quick": quick, "seed": seed, "datasets": tuple(dataset or ())}
+    with progress_bar() as meter:
+        record = _run(target, wanted, seeds, cache or usual_folder(), meter)
+    if plot is not None:
+        write_text(plot, _picture(target, record))
+    if report is not None:
+        _write_report(report, record)
+    if json:
+        typer.echo(to_json(record))
+    else:
+        console().print(_table(target)(record))
+
+
+def _run(target: Target, wanted: Record, seeds: int | None, folder: Path, meter: Meter) -> Record:
+    ears: Record = {"announce": meter.announce, "progress": meter.progress}
+    once = {"quick": wanted["quick"], "seed": wanted["seed"], "announce": meter.announce}
+    match target:
+        case Target.ALL:
+            return everything.run(**wanted, **ears, seeds=seeds, folder=folder)
+        case Target.TABLE2:
+            return table2.run(**wanted, **ears, seeds=seeds, folder=folder)
+        case Target.TABLE3:
+            return table3.run(**wanted, **ears)
+        case Target.FIG_B1 | Target.FIG_B2 | Target.FIG_EPS:
+            return curves.run(target, **wanted, **ears, seeds=seeds, folder=folder)
+        case Target.LEAKS:
+            return leaks.run(**wanted, **ears, folder=folder)
+        case Target.ATTACKS:
+            return matrix.run(**{**once, "only": wanted["datasets"]}, progress=meter.progress)
+        case Target.CLAIMS:
+            samples = everything.QUICK_SAMPLES if wanted["quick"] else everything.SAMPLES
+            return claims.run(samples=samples, seed=wanted["seed"], announce=meter.announce)
+        case Target.LABELS:
+            return labels.run(**once, progress=meter.progress)
+        case Target.RECOVERY:
+            return recovery.run(**once)
+        case Target.LEARNING:
+            return learning.run(**once)
+
+
+def _refuse_unused(target: Target, given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value and target not in _TAKES[option]:
+            takers = ", ".join(_TAKES[option])
+            raise ConfigError(
+                f"{target} does not take {option}",
+                where=option,
+                hint=f"leave it out, or reproduce {takers}",
+            )
+
+
+def _table(target: Target) -> Callable[[Record], Any]:
+    if target is Target.ALL:
+        return paper_tables.everything
+    if target in _FIGURES:
+        return paper_tables.figure
+    found: Callable[[Record], Any] = getattr(paper_tables, target, None) or getattr(
+        reproduction, target
+    )
+    return found
+
+
+def _picture(target: Target, record: Record) -> str:
+    # Imported here: drawing takes a second to load.
+    from taciturn.report.curves import curves_svg
+    from taciturn.report.frontier import frontier_svg
+
+    return frontier_svg(record) if target is Target.ATTACKS else curves_svg(record)
+
+
+def _require_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise OutputError("there is no such folder", where=str(folder), hint="make it first")
+    require_writable(folder / "reproduction.md", folder / "reproduction.html")
+
+
+def _write_report(folder: Path, record: Record) -> None:
+    """The page, the same as HTML, and beside them the pictures and the data."""
+    # Imported here: drawing takes a second to load.
+    from taciturn.report.page import to_html, to_markdown
+    from taciturn.report.paper_page import blocks, pictures
+
+    page = blocks(record, shlex.join(["taciturn", *sys.argv[1:]]))
+    data = folder / "reproduction"
+    try:
+        data.mkdir(exist_ok=True)
+    except OSError as problem:
+        raise OutputError(
+            f"the folder cannot be made: {problem.strerror}", where=str(data)
+        ) from None
+    write_text(folder / "reproduction.md", to_markdown(page, data.name))
+    write_text(folder / "reproduction.html", to_html(page, "The paper, reproduced"))
+    for picture in pictures(page):
+        write_text(data / f"{picture.name}.svg", picture.svg)
+    for name, part in record.items():
+        write_text(data / f"{name}.json", to_json(part if isinstance(part, dict) else {name: part}))

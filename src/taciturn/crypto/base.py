@@ -1,0 +1,345 @@
+"""The one job of every scheme: an integer matrix times an encrypted integer vector.
+
+Bob owns the key and encrypts a vector; Alice multiplies it by her matrix, adds a mask and
+re-randomises; Bob decrypts what is then a masked product. Nothing else of a homomorphic scheme is
+offered, which leaves a scheme free in how it packs: a Paillier answer holds several entries, a
+lattice answer holds hundreds. Outside this room a ciphertext is bytes with a length.
+
+::
+
+    Bob   SecretKey.encrypt(v)                        -> EncryptedVector   goes to Alice
+    Alice PublicKey.prepare(M)                        -> PreparedMatrix    stays with Alice
+    Alice PublicKey.draw_mask(rows)                   -> Mask              stays with Alice
+    Alice PublicKey.masked_product(M, <v>, mask)      -> EncryptedAnswer   goes to Bob
+    Bob   SecretKey.decrypt(answer)                   -> masked products, non-negative integers
+    Alice PublicKey.unmask(masked products, mask)     -> M v, exact signed integers
+
+What does not depend on the peer's next message is done ahead, while waiting for it: ``prepare`` and
+``draw_mask`` for the next product, and ``stock`` for encryptions of zero, obfuscators and the like.
+Stocking never changes a result; without it the same work is done when it is needed.
+
+``Capacity`` is the public size of a conversation: how many bits an exact product may have. Keys are
+made for a capacity, both sides know it, and a product that could exceed it is refused before
+anything is computed. ``Wrapping`` is its sister for values that are shared modulo ``2^k``: vectors
+are uniform there, products wrap, and nothing is out of range. The masks are then given
+(``PublicKey.mask_of``), and what Bob decrypts he reduces and keeps (``Wrapping.residues``).
+
+The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
+structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
+the way is the transport's work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.errors import CryptoError
+from taciturn.rng import Entropy
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the plaintext space must hold: every entry of a product lies in ±2^product_bits.
+
+    Args:
+        vector_bits: Entries of the encrypted vector lie in ±2^vector_bits.
+        matrix_bits: Entries of the plain matrix lie in ±2^matrix_bits.
+        terms: The longest sum of products, that is the longest vector.
+    """
+
+    vector_bits: int
+    matrix_bits: int
+    terms: int
+
+    def __post_init__(self) -> None:
+        if min(self.vector_bits, self.matrix_bits) < 0 or self.terms < 1:
+            raise CryptoError("a capacity needs bits of at least 0 and at least one term")
+        if self.product_bits > 62:
+            raise CryptoError(
+                f"products of {self.product_bits} bits do not fit 62",
+                hint="lower the fixed-point bits, clip the features, or use smaller batches",
+            )
+
+    @property
+    def product_bits(self) -> int:
+        """Bits of the largest possible sum: factors plus ceil(log2(terms))."""
+        return self.vector_bits + self.matrix_bits + (self.terms - 1).bit_length()
+
+    def check_vector(self, vector: IntArray) -> None:
+        """Refuses a vector that is too long or has an entry out of range."""
+        if vector.dtype != np.int64:
+            raise CryptoError(f"the vector holds {vector.dtype}, not int64")
+        _check_range(vector, self.vector_bits, "vector")
+        if vector.ndim != 1 or not 1 <= len(vector) <= self.terms:
+            raise CryptoError(f"a vector of shape {vector.shape} where 1 to {self.terms} fit")
+
+    def check_matrix(self, matrix: IntArray | FloatArray) -> None:
+        """Refuses a matrix that is too wide or has an entry out of range.
+
+        The entries are whole numbers, as integers or as reals.
+        """
+        if matrix.dtype not in (np.int64, np.float64):
+            raise CryptoError(f"the matrix holds {matrix.dtype}, not int64 or whole float64")
+        _check_range(matrix, self.matrix_bits, "matrix")
+        if matrix.ndim != 2 or matrix.shape[0] < 1 or not 1 <= matrix.shape[1] <= self.terms:
+            raise CryptoError(
+                f"a matrix of shape {matrix.shape} where rows of 1 to {self.terms} fit"
+            )
+
+
+MOST_MODULUS_BITS = 62
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapping(Capacity):
+    """Sums of products modulo ``t = 2^modulus_bits``, of vectors that may be anything modulo t.
+
+    A residue stands as the integer of its class in ``[-t/2, t/2)``; ``vector_bits`` is the size of
+    those, and ``product_bits`` that of a product before it is reduced.
+
+    **Guarantee.** All arithmetic is exact modulo t.
+
+    **Assumes.** Nothing about the values: a sum that wraps is right modulo t, and whether the
+    number that was meant has wrapped is the business of whoever chose t.
+
+    >>> ring = Wrapping.of(modulus_bits=8, matrix_bits=4, terms=3)
+    >>> ring.vector_bits, ring.product_bits
+    (7, 13)
+    >>> ring.centred(np.array([127, 128, -129, 300])).tolist()
+    [127, -128, 127, 44]
+    """
+
+    def __post_init__(self) -> None:
+        if self.matrix_bits < 1 or self.vector_bits < 1 or self.terms < 1:
+            raise CryptoError("wrapping products need a bit in either factor and at least one term")
+        if self.modulus_bits > MOST_MODULUS_BITS or self.matrix_bits >= self.vector_bits:
+            raise CryptoError(
+                f"a matrix of {self.matrix_bits} bits does not go with a modulus of "
+                f"2^{self.modulus_bits}"
+            )
+
+    @classmethod
+    def of(cls, modulus_bits: int, matrix_bits: int, terms: int) -> Wrapping:
+        """The sizes of products modulo a power of two."""
+        return cls(modulus_bits - 1, matrix_bits, terms)
+
+    @property
+    def modulus_bits(self) -> int:
+        """The modulus is two to this."""
+        return self.vector_bits + 1
+
+    def centred(self, values: IntArray) -> IntArray:
+        """Any integers, as residues."""
+        shift = np.int64(64 - self.modulus_bits)
+        reduced: IntArray = (values << shift) >> shift
+        return reduced
+
+    def residues(self, decrypted: tuple[int, ...]) -> IntArray:
+        """What an answer decrypts to, as residues."""
+        low = (1 << self.modulus_bits) - 1
+        return self.centred(np.array([entry & low for entry in decrypted], dtype=np.int64))
+
+    def product(self, matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
+        """``matrix @ vector`` modulo t, for a matrix of whole numbers."""
+        # 64-bit integers wrap modulo 2^64, of which t is a divisor.
+        summed: IntArray = np.einsum("ij,j->i", matrix.astype(np.int64, copy=False), vector)
+        return self.centred(summed)
+
+    def draw(self, count: int, entropy: Entropy) -> IntArray:
+        """Residues, each exactly uniform."""
+        return self.centred(entropy.words(count).view(np.int64))
+
+
+def _check_range(values: IntArray | FloatArray, bits: int, name: str) -> None:
+    if values.size and not max(values.max().item(), -values.min().item()) <= 1 << bits:
+        raise CryptoError(f"a {name} entry exceeds its agreed {bits} bits")
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedVector:
+    """A vector under its owner's key."""
+
+    data: bytes = field(repr=False)
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedAnswer:
+    """A masked, re-randomised product: only ``PublicKey.masked_product`` makes one."""
+
+    data: bytes = field(repr=False)
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Single-use masks, one per entry of an answer; whoever knows them can unmask."""
+
+    values: tuple[int, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMatrix:
+    """A matrix that was checked and put into the scheme's own form; one key's, for any vector."""
+
+    rows: int
+    length: int
+    content: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, matrix: IntArray | FloatArray, content: object) -> PreparedMatrix:
+        """A matrix's shape with its prepared content."""
+        rows, length = matrix.shape
+        return cls(rows, length, content)
+
+    def check(self, vector: EncryptedVector, mask: Mask) -> None:
+        """Refuses a vector or masks of another length."""
+        if vector.length != self.length or len(mask.values) != self.rows:
+            raise CryptoError(
+                f"a matrix of {self.rows} by {self.length} times a vector of {vector.length}, "
+                f"with {len(mask.values)} masks"
+            )
+
+
+class PublicKey(Protocol):
+    """What Alice needs to answer, and nothing that decrypts."""
+
+    @property
+    def capacity(self) -> Capacity:
+        """The sizes this key serves."""
+        ...
+
+    @property
+    def modulus(self) -> int:
+        """Masked products lie below this."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """The key for the wire."""
+        ...
+
+    def draw_mask(self, length: int, entropy: Entropy) -> Mask:
+        """Fresh masks for one answer; may be drawn ahead of time."""
+        ...
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """Masks that add given residues: for a key whose capacity is ``Wrapping``.
+
+        Where the plaintexts are wider than the modulus, multiples of it that hide the product's own
+        are drawn and added.
+        """
+        ...
+
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
+        """A matrix of whole numbers in the scheme's own form; may be done ahead of time.
+
+        Raises:
+            CryptoError: The matrix does not fit the capacity.
+        """
+        ...
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Makes ahead what masks and re-randomises the next answer."""
+        ...
+
+    def masked_product(
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``matrix @ vector + mask``, re-randomised.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        """
+        ...
+
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
+        """The exact signed product.
+
+        Raises:
+            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
+        """
+        ...
+
+
+class SecretKey(Protocol):
+    """The owner's key. Its ``repr`` shows no secret."""
+
+    def to_bytes(self) -> bytes:
+        """The secret key for a file of its owner, who must keep it encrypted."""
+        ...
+
+    @property
+    def public(self) -> PublicKey:
+        """The half that may be sent."""
+        ...
+
+    def stock(self, rows: int, length: int, entropy: Entropy) -> None:
+        """Makes ahead what the next vector of this length needs, for an answer of so many rows."""
+        ...
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
+        """Encrypts with fresh randomness, for an answer of so many rows.
+
+        Raises:
+            CryptoError: The vector does not fit the capacity.
+        """
+        ...
+
+    def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
+        """The masked products; ``length`` is that of the vector they were made from.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        ...
+
+
+class Scheme(Protocol):
+    """A way to make keys, and to read public ones."""
+
+    @property
+    def name(self) -> str:
+        """The name used in settings."""
+        ...
+
+    @property
+    def protects(self) -> bool:
+        """False for the scheme that hides nothing."""
+        ...
+
+    @property
+    def key_bits(self) -> tuple[int, ...]:
+        """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
+        ...
+
+    def effort(self, rows: int, length: int) -> int:
+        """How much work one product of this shape is, beside others of the same scheme."""
+        ...
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+        """A fresh key pair.
+
+        Raises:
+            CryptoError: The size is not offered, or the capacity does not fit it.
+        """
+        ...
+
+    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+        """A public key received from the peer, checked.
+
+        Raises:
+            CryptoError: The bytes are not a public key of this size.
+        """
+        ...
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
+        """A secret key that its owner kept.
+
+        Raises:
+            CryptoError: The bytes are not a secret key of this size.
+        """
+        ...

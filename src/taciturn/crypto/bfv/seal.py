@@ -1,0 +1,222 @@
+"""The door to Microsoft SEAL: what goes in and out of it passes here.
+
+TenSEAL's binding moves objects in and out through files only. The files here are in memory
+(``memfd_create``; elsewhere a temporary one). What comes from a peer never reaches SEAL's parser as
+a file: the peer's numbers are checked for their number and put into a header of our own, and SEAL
+checks that every coefficient lies below its prime.
+
+SEAL's layout, little-endian, of a ciphertext [SEAL, Ciphertext::save_members]::
+
+    header     magic:u16 16:u8 major:u8 minor:u8 compression:u8 0:u16 size:u64
+    ciphertext parms_id:32 ntt:u8 polynomials:u64 N:u64 primes:u64 scale:f64 correction:u64 array
+    array      header count:u64 u64*
+    seed       header type:u8 64 bytes       in place of the second polynomial
+    plaintext  parms_id:32 count:u64 scale:f64 array
+
+SEAL draws its own randomness, from the operating system. A seed of a simulation does not reach it,
+and does not need to: what is decrypted does not depend on it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+import tenseal.sealapi as sealapi
+import zstandard
+
+from taciturn.arrays import WordArray
+from taciturn.crypto.bfv.parameters import DEGREE, BfvParameters
+from taciturn.errors import CryptoError
+
+SEED_BYTES = 64
+_HEADER = struct.Struct("<HBBBBHQ")
+_CIPHER = struct.Struct("<32sBQQQdQ")
+_PLAIN = struct.Struct("<32sQd")
+_PRNG = struct.Struct("<B64s")
+_MAGIC, _BLAKE2XB = 0xA15E, 1
+_LARGEST = 1 << 24
+
+T = TypeVar("T")
+
+
+class _MemoryFile:
+    """A file that SEAL can open by its path."""
+
+    def __init__(self) -> None:
+        if sys.platform == "linux":
+            self._file = os.memfd_create("taciturn")
+            self._path = f"/proc/self/fd/{self._file}"
+        else:
+            self._file, self._path = tempfile.mkstemp(prefix="taciturn-")
+
+    def put(self, *parts: bytes | memoryview) -> str:
+        """Replaces the content; returns the path."""
+        os.lseek(self._file, 0, os.SEEK_SET)
+        written = os.writev(self._file, parts)
+        os.ftruncate(self._file, written)
+        return self._path
+
+    def take(self, save: Callable[[str], None]) -> bytes:
+        """What an object saves of itself."""
+        os.ftruncate(self._file, 0)
+        save(self._path)
+        return os.pread(self._file, os.fstat(self._file).st_size, 0)
+
+    def __del__(self) -> None:
+        os.close(self._file)
+        if sys.platform != "linux":
+            os.unlink(self._path)
+
+
+@lru_cache(maxsize=8)
+def _context(bits: tuple[int, ...], plain_modulus: int) -> tuple[Any, tuple[int, ...]]:
+    """SEAL's tables, which take longer to make than a key and are never changed, and the primes."""
+    chosen = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.BFV)
+    chosen.set_poly_modulus_degree(DEGREE)
+    primes = sealapi.CoeffModulus.Create(DEGREE, list(bits))
+    chosen.set_coeff_modulus(primes)
+    chosen.set_plain_modulus(sealapi.Modulus(plain_modulus))
+    context = sealapi.SEALContext(chosen, True, sealapi.SEC_LEVEL_TYPE.TC128)
+    if not context.parameters_set():
+        raise CryptoError(f"SEAL refuses: {context.parameters_error_message()}")
+    return context, tuple(int(prime.value()) for prime in primes)
+
+
+class Seal:
+    """A SEAL context for one parameter set and one plaintext modulus.
+
+    **Guarantee.** 128-bit security of the parameters, by SEAL's own check against the standard.
+    **Assumes.** The standard's estimates for ternary secrets.
+    """
+
+    def __init__(self, parameters: BfvParameters, plain_modulus: int) -> None:
+        self.parameters = parameters
+        self.plain_modulus = plain_modulus
+        self.context, self.primes = _context(parameters.prime_bits, plain_modulus)
+        self.first_id = self.context.first_parms_id()
+        self.kept_id = self._level(len(parameters.kept))
+        self.evaluator = sealapi.Evaluator(self.context)
+        self._file = _MemoryFile()
+        self._version = self.save(sealapi.Plaintext("1"))[3:5]
+
+    def _level(self, primes: int) -> Any:  # noqa: ANN401 - SEAL's objects have no types
+        data = self.context.first_context_data()
+        while len(data.parms().coeff_modulus()) > primes:
+            data = data.next_context_data()
+        return data.parms_id()
+
+    def save(self, thing: Any) -> bytes:  # noqa: ANN401
+        """What SEAL writes of an object: a header, then compressed members."""
+        return self._file.take(thing.save)
+
+    def members(self, thing: Any) -> bytes:  # noqa: ANN401
+        """The members of an object, uncompressed."""
+        body: bytes = zstandard.ZstdDecompressor().decompress(
+            self.save(thing)[_HEADER.size :], max_output_size=_LARGEST
+        )
+        return body
+
+    def polynomials(self, cipher: Any, primes: int) -> WordArray:  # noqa: ANN401
+        """A ciphertext's coefficients: polynomials by primes by N."""
+        body = self.members(cipher)
+        start = _CIPHER.size + _HEADER.size + 8
+        return np.frombuffer(body, "<u8", offset=start).reshape(-1, primes, DEGREE)
+
+    def seeded(self, sealed: Any) -> tuple[WordArray, bytes]:  # noqa: ANN401
+        """A seeded ciphertext: its first polynomial, and the seed of its second."""
+        body = self.members(sealed)
+        start = _CIPHER.size + _HEADER.size + 8
+        primes = len(self.primes) - 1
+        first = np.frombuffer(body, "<u8", primes * DEGREE, start).reshape(primes, DEGREE)
+        return first, body[-SEED_BYTES:]
+
+    def load_seeded(self, first: WordArray, seed: bytes) -> Any:  # noqa: ANN401
+        """The ciphertext whose second polynomial a seed expands to."""
+        prng = self._framed(_PRNG.pack(_BLAKE2XB, seed))
+        return self._load_cipher(first[np.newaxis], 2, self.first_id, prng)
+
+    def load_cipher(self, polynomials: WordArray, parms_id: Any) -> Any:  # noqa: ANN401
+        """The ciphertext of given coefficients."""
+        return self._load_cipher(polynomials, len(polynomials), parms_id, b"")
+
+    def load_public(self, polynomials: WordArray) -> Any:  # noqa: ANN401
+        """The public key of given coefficients (two polynomials, all primes, in NTT form)."""
+        parms_id = self.context.key_parms_id()
+        head, body = self._cipher_parts(polynomials, len(polynomials), parms_id, ntt=True)
+        return self._load(sealapi.PublicKey(), head, body, b"")
+
+    def secret_words(self, secret: Any) -> WordArray:  # noqa: ANN401
+        """A secret key's coefficients: all primes, in NTT form."""
+        body = self.members(secret)
+        return np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
+
+    def load_secret(self, words: WordArray) -> Any:  # noqa: ANN401
+        """The secret key of given coefficients."""
+        data = _little(words)
+        identity = struct.pack("<4Q", *self.context.key_parms_id())
+        head = _PLAIN.pack(identity, words.size, 1.0) + self._array(data)
+        return self._load(sealapi.SecretKey(), head, data, b"")
+
+    def load_plain(self, coefficients: WordArray) -> Any:  # noqa: ANN401
+        """The plaintext polynomial of coefficients below the plaintext modulus."""
+        data = _little(coefficients)
+        array = self._array(data)
+        head = _PLAIN.pack(bytes(32), coefficients.size, 1.0) + array
+        return self._load(sealapi.Plaintext(), head, data, b"")
+
+    def public_polynomials(self, public: Any) -> WordArray:  # noqa: ANN401
+        """A public key's coefficients: two polynomials, all primes."""
+        return self.polynomials(public, len(self.primes))
+
+    def _load_cipher(
+        self,
+        polynomials: WordArray,
+        size: int,
+        parms_id: Any,  # noqa: ANN401
+        tail: bytes,
+    ) -> Any:  # noqa: ANN401
+        head, body = self._cipher_parts(polynomials, size, parms_id, ntt=False)
+        return self._load(sealapi.Ciphertext(), head, body, tail)
+
+    def _cipher_parts(
+        self,
+        polynomials: WordArray,
+        size: int,
+        parms_id: Any,  # noqa: ANN401
+        *,
+        ntt: bool,
+    ) -> tuple[bytes, memoryview]:
+        data = _little(polynomials)
+        identity = struct.pack("<4Q", *parms_id)
+        primes = polynomials.shape[1]
+        members = _CIPHER.pack(identity, ntt, size, DEGREE, primes, 1.0, 1)
+        return members + self._array(data), data
+
+    def _array(self, data: memoryview) -> bytes:
+        return self._header(8 + data.nbytes) + struct.pack("<Q", data.nbytes // 8)
+
+    def _header(self, size: int) -> bytes:
+        return _HEADER.pack(_MAGIC, _HEADER.size, *self._version, 0, 0, _HEADER.size + size)
+
+    def _framed(self, members: bytes) -> bytes:
+        return self._header(len(members)) + members
+
+    def _load(self, thing: T, head: bytes, body: memoryview, tail: bytes) -> T:
+        size = len(head) + body.nbytes + len(tail)
+        path = self._file.put(self._header(size), head, body, tail)
+        try:
+            thing.load(self.context, path)  # type: ignore[attr-defined]
+        except (RuntimeError, ValueError) as problem:
+            raise CryptoError("a coefficient lies outside its modulus") from problem
+        return thing
+
+
+def _little(values: WordArray) -> memoryview:
+    return np.ascontiguousarray(values, dtype="<u8").reshape(-1).view(np.uint8).data

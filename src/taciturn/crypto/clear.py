@@ -1,0 +1,224 @@
+"""The scheme that hides nothing, for simulation speed.
+
+**This is no protection.** A "ciphertext" is the number itself: whoever sees the bytes sees the
+values. It exists so that a simulation of a training, whose parties share a process anyway, computes
+exactly what the protecting schemes compute. ``protects`` is False: whatever connects two real
+parties must refuse it.
+
+The vector is its entries as little-endian int64; the answer is product plus mask modulo 2^64 as
+little-endian uint64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray, WordArray
+from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.errors import CryptoError
+from taciturn.rng import Entropy
+
+_EXACT_FLOAT_BITS = 53
+
+
+def exact_product(matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
+    """The exact product of whole numbers, in reals where the matrix comes as such.
+
+    Up to 53 bits it runs in float64, where BLAS is. That is exact: the entries are whole numbers,
+    every partial sum is a sum of some of a row's terms, in whatever order, block or fused step it
+    arises, and so at most terms * max * max <= 2^53 in size; float64 represents every such whole
+    number, so no step ever rounds. Above, int64 arithmetic serves, which cannot wrap up to 62 bits,
+    and beyond wraps modulo 2^64, of which a ``Wrapping`` capacity's modulus is a divisor.
+
+    >>> exact_product(np.array([[2.0**26, -1.0]]), np.array([2**26, 1]))
+    array([4503599627370495])
+    """
+    if matrix.dtype == np.float64:
+        return (matrix @ vector.astype(np.float64)).astype(np.int64)
+    # For integers einsum is about twice as fast as matmul, which has no BLAS to call either.
+    summed: IntArray = np.einsum("ij,j->i", matrix, vector)
+    return summed
+
+
+@dataclass(frozen=True, slots=True)
+class ClearPublicKey:
+    """No key at all.
+
+    **Guarantee.** None about secrecy. Products are exact.
+
+    **Assumes.** The vector is honest; an entry beyond the capacity is refused all the same, since
+    exactness rests on it.
+
+    Args:
+        capacity: The sizes of the conversation.
+    """
+
+    capacity: Capacity
+
+    modulus: ClassVar[int] = 1 << 64
+
+    def to_bytes(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def draw_mask(self, length: int, entropy: Entropy) -> Mask:
+        """Masks uniform modulo 2^64."""
+        if length < 1:
+            raise CryptoError(f"masks for {length} entries")
+        return Mask(tuple(entropy.words(length).tolist()))
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """The residues modulo 2^64: nothing is hidden here."""
+        return Mask(tuple(residues.view(np.uint64).tolist()))
+
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
+        """The matrix as reals where those are exact, else as it is.
+
+        Raises:
+            CryptoError: The matrix does not fit the capacity.
+        """
+        self.capacity.check_matrix(matrix)
+        exact = self.capacity.product_bits <= _EXACT_FLOAT_BITS
+        kind = np.float64 if exact else np.int64
+        return PreparedMatrix.of(matrix, matrix.astype(kind, copy=False))
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Nothing: there is nothing to make ahead."""
+
+    def masked_product(
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``matrix @ vector + mask`` modulo 2^64, in clear.
+
+        Raises:
+            CryptoError: The vector's bytes are not of the right length, or sizes do not fit.
+        """
+        prepared.check(vector, mask)
+        masks = _words(mask.values, "mask")
+        plain = np.frombuffer(_exactly(vector.data, vector.length), dtype="<i8").astype(np.int64)
+        self.capacity.check_vector(plain)
+        masked = exact_product(prepared.content, plain).view(np.uint64) + masks
+        return EncryptedAnswer(masked.astype("<u8", copy=False).tobytes(), prepared.rows)
+
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
+        """The exact signed product: residue minus mask modulo 2^64.
+
+        Raises:
+            CryptoError: A residue lies outside [0, modulus) or the product outside its capacity.
+        """
+        if len(masked) != len(mask.values):
+            raise CryptoError(f"{len(mask.values)} masks for {len(masked)} entries")
+        product = (_words(masked, "masked product") - _words(mask.values, "mask")).view(np.int64)
+        limit = 1 << self.capacity.product_bits
+        if product.size and max(int(product.max()), -int(product.min())) > limit:
+            raise CryptoError(f"a product exceeds its {self.capacity.product_bits} bits")
+        return product
+
+
+@dataclass(frozen=True, slots=True)
+class ClearSecretKey:
+    """The owner of no key. It hides nothing.
+
+    **Guarantee.** None about secrecy.
+
+    **Assumes.** Nothing is at stake: a simulation.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> coins = KeyedEntropy.from_seed(1)
+    >>> key = ClearSecretKey(ClearPublicKey(Capacity(8, 8, 2)))
+    >>> key.encrypt(np.array([3, -1]), 1, coins).data.hex()
+    '0300000000000000ffffffffffffffff'
+    """
+
+    public: ClearPublicKey
+
+    def to_bytes(self) -> bytes:
+        """Nothing: there is no key."""
+        return b""
+
+    def stock(self, rows: int, length: int, entropy: Entropy) -> None:
+        """Nothing: there is nothing to make ahead."""
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
+        """The entries' bytes, as they are.
+
+        Raises:
+            CryptoError: The vector does not fit the capacity.
+        """
+        self.public.capacity.check_vector(vector)
+        return EncryptedVector(vector.astype("<i8", copy=False).tobytes(), len(vector))
+
+    def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
+        """The residues modulo 2^64.
+
+        Raises:
+            CryptoError: The answer has another number of bytes.
+        """
+        return tuple(np.frombuffer(_exactly(answer.data, answer.length), dtype="<u8").tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class ClearScheme:
+    """No protection, at full speed.
+
+    >>> ClearScheme().protects
+    False
+    """
+
+    name: ClassVar[str] = "clear"
+    protects: ClassVar[bool] = False
+    key_bits: ClassVar[tuple[int, ...]] = (0,)
+
+    def effort(self, rows: int, length: int) -> int:
+        """That of the default scheme, for whose conversation this one stands."""
+        layout = Layout.of(rows, length)
+        return layout.pieces + layout.answers
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> ClearSecretKey:
+        """The owner of no key.
+
+        Raises:
+            CryptoError: A size other than 0 was asked for.
+        """
+        self._check_bits(bits)
+        return ClearSecretKey(ClearPublicKey(capacity))
+
+    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> ClearPublicKey:
+        """The empty key.
+
+        Raises:
+            CryptoError: The bytes are not empty, or the size is not 0.
+        """
+        self._check_bits(bits)
+        if data:
+            raise CryptoError(f"a public key of {len(data)} bytes where there is none")
+        return ClearPublicKey(capacity)
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> ClearSecretKey:
+        """The owner of no key.
+
+        Raises:
+            CryptoError: The bytes are not empty, or the size is not 0.
+        """
+        return ClearSecretKey(self.read_public(data, bits, capacity))
+
+    def _check_bits(self, bits: int) -> None:
+        if bits != 0:
+            raise CryptoError(f"{bits}-bit keys are not offered", hint="clear has no key: 0 bits")
+
+
+def _exactly(data: bytes, length: int) -> bytes:
+    if length < 1 or len(data) != 8 * length:
+        raise CryptoError(f"{len(data)} bytes where {length} entries of 8 were expected")
+    return data
+
+
+def _words(values: tuple[int, ...], name: str) -> WordArray:
+    try:
+        return np.array(values, dtype=np.uint64)
+    except OverflowError:
+        raise CryptoError(f"a {name} lies outside [0, 2^64)") from None

@@ -1,0 +1,148 @@
+"""ristretto255, a group of prime order: the only file that knows the library behind it.
+
+Elements are 32 bytes each [RFC9496]. A text becomes an element by SHA-512 and the group's one-way
+map (§4.3.4 there), so that nobody knows its discrete logarithm. Elements come and go as bytes one
+after the other, since there may be millions of them. libsodium computes with the interpreter's lock
+released: threads that are given a part each do use several cores.
+
+**Guarantee.** ``raised`` accepts exactly the canonical encodings of elements other than the
+identity; the group's order is prime, so that there is no small subgroup. A scalar is uniform among
+1..order-1 and is hidden in its ``repr``.
+
+**Assumes.** The decisional Diffie-Hellman assumption in ristretto255 [RFC9496]; SHA-512 with the
+one-way map behaves like a random function into the group; libsodium's multiplication takes the same
+time whatever the scalar.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from taciturn.errors import CryptoError
+from taciturn.rng import Entropy
+
+ELEMENT_BYTES = 32
+ORDER = 2**252 + 27742317777372353535851937790883648493
+_IDENTITY = bytes(ELEMENT_BYTES)
+
+
+@cache
+def library() -> Any:  # noqa: ANN401 - a module without types
+    """The library, loaded when it is first needed.
+
+    Loading writes a copy of libsodium to the folder for temporary files, each time, and leaves it
+    there: it is removed here once it is loaded.
+
+    Raises:
+        CryptoError: It cannot be written or loaded.
+    """
+    try:
+        import rbcl
+    except OSError as problem:
+        raise CryptoError(
+            f"libsodium cannot be loaded: {problem.strerror or problem}",
+            hint="set TMPDIR to a folder with room, from which programs may be run",
+        ) from None
+    copy = getattr(sys.modules.get("rbcl._sodium"), "lib_path", None)
+    if copy is not None:
+        with suppress(OSError):  # Windows keeps a library that is in use
+            Path(copy).unlink()
+    return rbcl
+
+
+class Scalar:
+    """A secret exponent.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> Scalar.draw(KeyedEntropy.from_seed(1))
+    Scalar(<hidden>)
+    """
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, value: int) -> None:
+        if not 0 < value < ORDER:
+            raise CryptoError("a scalar lies between 1 and the group's order")
+        self._bytes = value.to_bytes(ELEMENT_BYTES, "little")
+
+    @classmethod
+    def draw(cls, entropy: Entropy) -> Scalar:
+        """A uniform one."""
+        return cls(1 + entropy.below(ORDER - 1))
+
+    def times(self, element: bytes) -> bytes:
+        """The element raised to this scalar.
+
+        Raises:
+            CryptoError: It is the identity, or no canonical encoding of an element.
+        """
+        try:
+            return bytes(library().crypto_scalarmult_ristretto255(self._bytes, element))
+        except RuntimeError:
+            raise CryptoError(_what_is_wrong(element)) from None
+
+    def __repr__(self) -> str:
+        return "Scalar(<hidden>)"
+
+
+def hashed(context: bytes, texts: Iterable[str]) -> bytes:
+    """An element for each text, by a random function that the context selects.
+
+    Args:
+        context: Of the same length wherever it is used for the same purpose.
+        texts: What is hashed.
+
+    >>> len(hashed(b"doctest", ["ann", "bea"]))
+    64
+    """
+    start, onto = hashlib.sha512(context), library().crypto_core_ristretto255_from_hash
+    found = []
+    for text in texts:
+        sha = start.copy()
+        sha.update(text.encode())
+        found.append(onto(sha.digest()))
+    return b"".join(found)
+
+
+def raised(scalar: Scalar, elements: bytes) -> bytes:
+    """Each element raised to the scalar.
+
+    Raises:
+        CryptoError: One is the identity or no element; says which.
+    """
+    found = []
+    for at in range(0, len(elements), ELEMENT_BYTES):
+        try:
+            found.append(scalar.times(elements[at : at + ELEMENT_BYTES]))
+        except CryptoError as problem:
+            raise _numbered(at, problem.message) from None
+    return b"".join(found)
+
+
+def require_elements(elements: bytes) -> None:
+    """Refuses what is no element, without computing with it.
+
+    Raises:
+        CryptoError: One is the identity or no element; says which.
+    """
+    valid = library().crypto_core_ristretto255_is_valid_point
+    for at in range(0, len(elements), ELEMENT_BYTES):
+        element = elements[at : at + ELEMENT_BYTES]
+        if element == _IDENTITY or not valid(element):
+            raise _numbered(at, _what_is_wrong(element))
+
+
+def _what_is_wrong(element: bytes) -> str:
+    return (
+        "is the identity" if element == _IDENTITY else "is not a canonical encoding of an element"
+    )
+
+
+def _numbered(at: int, what: str) -> CryptoError:
+    return CryptoError(f"element {at // ELEMENT_BYTES + 1} {what}")

@@ -1,0 +1,421 @@
+"""Paillier: the paper's scheme, with packed answers.
+
+[Paillier99] with g = n + 1. A vector is one ciphertext per entry, ``(1 + v_i n) r_i^n
+mod n^2``, made by the key's owner with his factors (``trapdoor``). For an answer, d products are
+packed into slots of one plaintext (``packing``), and one packed ciphertext is one product of powers
+(``multiexp``)::
+
+    (1 + M n) * prod_i c_i ^ (sum_j x_ij 2^(width j)) * r^n   mod n^2
+
+with M the packed masks and offsets, and r fresh and uniform in Z_n*. Products and packing share
+their squarings. The obfuscators ``r^n`` on both sides, and the order of the multiplications, do not
+depend on the peer's next message and are made ahead.
+
+There is one public scale for everything, agreed on outside this room: no exponent and no scale
+travels with a ciphertext, and every ciphertext of a key has the same number of bytes.
+
+On the wire an element is a big-endian number of exactly ``2 * bits / 8`` bytes, a sequence is their
+concatenation. What is read is checked for structure only: the exact length, every element in
+[1, n^2), all coprime to n.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import gmpy2
+import numpy as np
+from gmpy2 import mpz
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import (
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    Mask,
+    PreparedMatrix,
+    Wrapping,
+)
+from taciturn.crypto.cores import on_all_cores
+from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
+from taciturn.crypto.packing import Packing
+from taciturn.crypto.primes import has_small_factor, looks_prime
+from taciturn.crypto.trapdoor import Trapdoor
+from taciturn.errors import CryptoError
+from taciturn.rng import Entropy
+
+OFFERED_BITS = (3072, 2048)
+"""128-bit and 112-bit security [NIST57, table 2]."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Exponents:
+    """A packed matrix: the blocks that its columns stand in, and a ladder for each answer."""
+
+    sizes: list[int]
+    ladders: list[Ladder]
+
+
+@dataclass(frozen=True, slots=True)
+class PaillierPublicKey:
+    """The modulus n, which is all that Alice needs.
+
+    **Guarantee.** Whoever has this key alone learns nothing from encrypted vectors (IND-CPA). The
+    owner learns from an answer the masked products and nothing else about the matrix: an answer is
+    distributed as a fresh encryption of the masked products, because r^n is uniform among the n-th
+    residues, and the masks hide each product to within 2^-64 (``Packing`` has the bound for a whole
+    training).
+
+    **Assumes.** The decisional composite residuosity assumption, for the first. For the second an
+    owner who made the key and the vector as prescribed: entries beyond the capacity would stick out
+    of their masks, and a modulus of another form may have fewer n-th residues. Timing is not
+    hidden: the time of ``masked_product`` depends on the bits of the matrix.
+
+    Args:
+        n: The modulus.
+        capacity: The sizes this key serves.
+    """
+
+    n: mpz = field(repr=False)
+    capacity: Capacity
+    square: mpz = field(init=False, repr=False, compare=False)
+    packing: Packing = field(init=False, repr=False, compare=False)
+    _obfuscators: deque[mpz] = field(default_factory=deque, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "square", self.n * self.n)
+        object.__setattr__(self, "packing", Packing.within(self.capacity, self.bits))
+
+    @property
+    def bits(self) -> int:
+        """The key's size."""
+        return int(self.n.bit_length())
+
+    @property
+    def modulus(self) -> int:
+        """Masked products are slots: whole numbers below this."""
+        return 1 << self.packing.width
+
+    def to_bytes(self) -> bytes:
+        """The modulus, big-endian, in exactly ``bits / 8`` bytes."""
+        return int(self.n).to_bytes(self.bits // 8, "big")
+
+    def draw_mask(self, length: int, entropy: Entropy) -> Mask:
+        """Fresh masks, each uniform below 2^(product_bits + 1 + 64)."""
+        if length < 1:
+            raise CryptoError(f"masks for {length} entries")
+        bound = self.packing.mask_bound
+        return Mask(tuple(entropy.below(bound) for _ in range(length)))
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """The residues plus multiples of the modulus, uniform over the whole range of a mask.
+
+        A slot then holds ``product + residue`` modulo t exactly, and its quotient by t is hidden to
+        within 2^-64: a shift of at most ``2^(product_bits + 1) / t`` steps against
+        ``2^(product_bits + 1 + 64) / t`` of them (``Packing``). The offset is a multiple of t.
+        """
+        ring = _wrapping(self.capacity)
+        modulus = 1 << ring.modulus_bits
+        multiples = self.packing.mask_bound >> ring.modulus_bits
+        return Mask(
+            tuple(
+                residue % modulus + modulus * entropy.below(multiples)
+                for residue in residues.tolist()
+            )
+        )
+
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
+        """The matrix as exponents, column by column and packed.
+
+        Raises:
+            CryptoError: The matrix does not fit the capacity.
+        """
+        self.capacity.check_matrix(matrix)
+        rows, columns = matrix.shape
+        offset_bits = self.capacity.matrix_bits
+        sizes = block_sizes(columns, rows * (offset_bits + 1))
+        whole = matrix.astype(np.int64)
+        ladders = [
+            Ladder.of(whole[group.start : group.stop], offset_bits, self.packing.width, sizes)
+            for group in self.packing.groups(rows)
+        ]
+        return PreparedMatrix.of(matrix, _Exponents(sizes, ladders))
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Obfuscators for the ciphertexts of the next answer."""
+        missing = self.packing.plaintexts(prepared.rows) - len(self._obfuscators)
+        units = [self._draw_unit(entropy) for _ in range(missing)]
+        self._obfuscators.extend(on_all_cores(self._obfuscator_of, units))
+
+    def masked_product(
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``matrix @ vector + offset + mask``, packed and re-randomised.
+
+        Args:
+            prepared: One row per entry of the answer.
+            vector: As received from the key's owner.
+            mask: One per row, fresh from ``draw_mask``.
+            entropy: Where the re-randomisation comes from.
+
+        Returns:
+            As few ciphertexts as hold the rows.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        """
+        prepared.check(vector, mask)
+        self._check_mask(mask, prepared.rows)
+        elements = self.read_elements(vector.data, vector.length)
+        exponents: _Exponents = prepared.content
+        tables = SubsetTables.of(elements, self.n, exponents.sizes)
+        alone = len(exponents.ladders) == 1
+        products = on_all_cores(
+            lambda ladder: product_of_powers(ladder, tables, self.n, alone=alone),
+            exponents.ladders,
+        )
+        answers = []
+        for rows, product in zip(self.packing.groups(prepared.rows), products, strict=True):
+            shift = [value + self.packing.offset for value in mask.values[rows.start : rows.stop]]
+            answer = (1 + self.packing.pack(shift) * self.n) * product % self.square
+            answers.append(answer * self._obfuscator(entropy) % self.square)
+        return EncryptedAnswer(self.write_elements(answers), prepared.rows)
+
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
+        """The exact signed product: what was decrypted, minus mask, minus offset.
+
+        Raises:
+            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
+        """
+        self._check_mask(mask, len(masked))
+        offset = self.packing.offset
+        if not all(0 <= entry < self.modulus for entry in masked):
+            raise CryptoError(f"a masked product lies outside its {self.packing.width} bits")
+        products = [r - m - offset for r, m in zip(masked, mask.values, strict=True)]
+        if not all(-offset <= product <= offset for product in products):
+            raise CryptoError(f"a product exceeds its {self.packing.product_bits} bits")
+        return np.array(products, dtype=np.int64)
+
+    def read_elements(self, data: bytes, count: int) -> list[mpz]:
+        """Elements from the wire.
+
+        Raises:
+            CryptoError: Another length, an element outside [1, n^2), or one not coprime to n.
+        """
+        width = self._element_bytes
+        if count < 1 or len(data) != count * width:
+            raise CryptoError(f"{len(data)} bytes where {count} elements of {width} were expected")
+        elements = [mpz.from_bytes(data[at : at + width]) for at in range(0, len(data), width)]
+        if not all(0 < element < self.square for element in elements):
+            raise CryptoError("an element lies outside [1, n^2)")
+        # A product is coprime to n exactly when every factor is: one gcd serves all.
+        together = mpz(1)
+        for element in elements:
+            together = together * element % self.n
+        if gmpy2.gcd(together, self.n) != 1:
+            raise CryptoError("an element is not invertible")
+        return elements
+
+    def write_elements(self, elements: Iterable[mpz]) -> bytes:
+        """Elements for the wire."""
+        return b"".join(int(e).to_bytes(self._element_bytes, "big") for e in elements)
+
+    @property
+    def _element_bytes(self) -> int:
+        return self.bits // 4
+
+    def _check_mask(self, mask: Mask, length: int) -> None:
+        if len(mask.values) != length:
+            raise CryptoError(f"{len(mask.values)} masks for {length} entries")
+        if not all(0 <= value < self.packing.mask_bound for value in mask.values):
+            raise CryptoError("a mask is not of this key's range")
+
+    def _obfuscator(self, entropy: Entropy) -> mpz:
+        if self._obfuscators:
+            return self._obfuscators.popleft()
+        return self._obfuscator_of(self._draw_unit(entropy))
+
+    def _obfuscator_of(self, unit: mpz) -> mpz:
+        """``r^n``: uniform among the n-th residues for r uniform in Z_n*."""
+        return gmpy2.powmod(unit, self.n, self.square)
+
+    def _draw_unit(self, entropy: Entropy) -> mpz:
+        while True:
+            unit = mpz(entropy.below(int(self.n)))
+            if gmpy2.gcd(unit, self.n) == 1:
+                return unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaillierSecretKey:
+    """The owner's key: the public half and the factors.
+
+    **Guarantee.** ``encrypt`` draws every obfuscator exactly as the scheme asks (``trapdoor`` has
+    the argument). ``decrypt`` fails on structure only: any element that is invertible modulo n^2
+    decrypts to some residues, without an error that would depend on the key or the plaintext.
+
+    **Assumes.** The peer is honest about what it asks to be decrypted: decryptions handed back to
+    someone who can choose the answers are a decryption oracle. Timing: see ``Trapdoor``.
+    """
+
+    public: PaillierPublicKey
+    _trapdoor: Trapdoor = field(repr=False)
+    _obfuscators: deque[mpz] = field(default_factory=deque, init=False, repr=False)
+
+    def to_bytes(self) -> bytes:
+        """The two factors, each of half the modulus's bytes."""
+        return self._trapdoor.to_bytes()
+
+    def stock(self, rows: int, length: int, entropy: Entropy) -> None:
+        """Obfuscators for the ciphertexts of the next vector."""
+        missing = length - len(self._obfuscators)
+        seeds = [self._trapdoor.draw_seed(entropy) for _ in range(missing)]
+        self._obfuscators.extend(on_all_cores(lambda seed: self._trapdoor.obfuscator(*seed), seeds))
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
+        """One ciphertext per entry, each with a fresh obfuscator.
+
+        Raises:
+            CryptoError: The vector does not fit the capacity.
+        """
+        self.public.capacity.check_vector(vector)
+        elements = [
+            self._trapdoor.encrypt(entry, self._obfuscator(entropy)) for entry in vector.tolist()
+        ]
+        return EncryptedVector(self.public.write_elements(elements), len(elements))
+
+    def _obfuscator(self, entropy: Entropy) -> mpz:
+        if self._obfuscators:
+            return self._obfuscators.popleft()
+        return self._trapdoor.obfuscator(*self._trapdoor.draw_seed(entropy))
+
+    def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
+        """The slots of the answer, each in [0, 2^width).
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        packing = self.public.packing
+        elements = self.public.read_elements(answer.data, packing.plaintexts(answer.length))
+        messages = self._trapdoor.decrypt(elements)
+        slots: list[int] = []
+        for message, rows in zip(messages, packing.groups(answer.length), strict=True):
+            slots += packing.unpack(message, len(rows))
+        return tuple(slots)
+
+
+@dataclass(frozen=True, slots=True)
+class PaillierScheme:
+    """Paillier with keys of the given sizes.
+
+    The registered instance is ``PaillierScheme()``. One with any size below 2048 is for tests
+    only: it has another name and says that it does not protect.
+
+    Args:
+        key_bits: The accepted sizes, the default first; multiples of 16.
+
+    >>> PaillierScheme().name, PaillierScheme().protects
+    ('paillier', True)
+    >>> PaillierScheme(key_bits=(512,)).name, PaillierScheme(key_bits=(512,)).protects
+    ('paillier-for-tests', False)
+    """
+
+    key_bits: tuple[int, ...] = OFFERED_BITS
+
+    def __post_init__(self) -> None:
+        if not self.key_bits or any(bits < 64 or bits % 16 for bits in self.key_bits):
+            raise CryptoError(f"key sizes {self.key_bits} are not multiples of 16 from 64 on")
+
+    @property
+    def name(self) -> str:
+        """The name used in settings."""
+        return "paillier" if self.protects else "paillier-for-tests"
+
+    @property
+    def protects(self) -> bool:
+        """True unless a size is accepted that is for tests only."""
+        return min(self.key_bits) >= min(OFFERED_BITS)
+
+    def effort(self, rows: int, length: int) -> int:
+        """The multiplications of the product: powers take the time."""
+        return rows * length
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
+        """A fresh key pair.
+
+        **Guarantee.** n is the product of two primes drawn independently, of half the bits each
+        (``draw_prime``), that are far apart, with gcd(n, (p-1)(q-1)) = 1.
+
+        **Assumes.** The entropy is private: whoever can repeat it has the key.
+
+        Raises:
+            CryptoError: The size is not offered, or the capacity does not fit it.
+        """
+        self._check_bits(bits)
+        Packing.within(capacity, bits)  # Before the search for primes, not after it.
+        trapdoor = Trapdoor.draw(bits, entropy)
+        return PaillierSecretKey(PaillierPublicKey(trapdoor.n, capacity), trapdoor)
+
+    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PaillierPublicKey:
+        """A public key received from the peer.
+
+        **Guarantee.** The modulus has exactly the agreed bits and is odd, and is neither a prime
+        nor a perfect power nor divisible by a prime below 4096.
+
+        **Assumes.** Beyond that the peer is believed: that n is a product of two large primes is
+        not proven here.
+
+        Raises:
+            CryptoError: The bytes are not a public key of this size.
+        """
+        self._check_bits(bits)
+        if len(data) != bits // 8:
+            raise CryptoError(f"a public key of {len(data)} bytes where {bits // 8} are due")
+        n = mpz.from_bytes(data)
+        if n.bit_length() != bits or n % 2 == 0:
+            raise CryptoError(f"the public key is no odd number of exactly {bits} bits")
+        if has_small_factor(n) or gmpy2.is_power(n) or looks_prime(n):
+            raise CryptoError("the public key is no product of two large primes")
+        return PaillierPublicKey(n, capacity)
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> PaillierSecretKey:
+        """A secret key that its owner kept.
+
+        Raises:
+            CryptoError: The bytes are not two primes that make a key of this size.
+        """
+        self._check_bits(bits)
+        trapdoor = Trapdoor.of_bytes(data)
+        if trapdoor.n.bit_length() != bits:
+            raise CryptoError(f"the secret key is not one of {bits} bits")
+        return PaillierSecretKey(PaillierPublicKey(trapdoor.n, capacity), trapdoor)
+
+    def _check_bits(self, bits: int) -> None:
+        if bits not in self.key_bits:
+            offered = ", ".join(map(str, self.key_bits))
+            raise CryptoError(f"{bits}-bit keys are not offered", hint=f"{self.name}: {offered}")
+
+
+def _wrapping(capacity: Capacity) -> Wrapping:
+    if not isinstance(capacity, Wrapping):
+        raise CryptoError("masks are given only where products wrap")
+    return capacity
+
+
+def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
+    """A key pair of any size, however weak: for tests, which cannot wait for a real one.
+
+    >>> import numpy as np
+    >>> from taciturn.rng import KeyedEntropy
+    >>> coins = KeyedEntropy.from_seed(1)
+    >>> key = generate_for_tests(256, Capacity(8, 8, 2), coins)
+    >>> mask = key.public.draw_mask(2, coins)
+    >>> vector = key.encrypt(np.array([3, -4]), 2, coins)
+    >>> matrix = key.public.prepare(np.array([[1, 2], [-5, 0]]))
+    >>> answer = key.public.masked_product(matrix, vector, mask, coins)
+    >>> key.public.unmask(key.decrypt(answer, 2), mask)
+    array([ -5, -15])
+    """
+    return PaillierScheme(key_bits=(bits,)).generate(bits, capacity, entropy)

@@ -1,0 +1,215 @@
+"""Row ids: which rows a table holds, in which order.
+
+Two parties can train together only when row *i* is the same person on both sides. Every table
+therefore carries its ids, and the order of two tables is compared by a digest: SHA-256 over the ids
+in order, each in UTF-8 and followed by a NUL byte. Ids hold no control characters, so two different
+lists never give the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from taciturn.data.frames import as_series
+from taciturn.errors import RowIdError, RowOrderError, ShapeError
+
+# Ids per hashed block: bounds the memory of a digest over many millions of rows.
+_BLOCK = 1 << 18
+# Everything of Unicode's "other" and "separator" classes but the plain blank: not printable.
+_UNPRINTABLE = r"[\p{C}\p{Z}&&[^ ]]"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowIds:
+    """An ordered list of distinct, printable row ids, kept as text.
+
+    Args:
+        series: The ids as a polars String series.
+
+    Raises:
+        RowIdError: If an id is missing, empty, repeated or not printable.
+
+    >>> RowIds.of([7, 8, 9])
+    RowIds(3 rows)
+    >>> RowIds.of([7, 8]) == RowIds.of(["7", "8"])
+    True
+    """
+
+    series: pl.Series
+    _digest: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        _check(self.series)
+
+    @classmethod
+    def of(cls, values: object) -> RowIds:
+        """Ids from a list, a NumPy array, or a pandas or polars series of text or whole numbers.
+
+        Raises:
+            RowIdError: If the values are floats or of another kind, or not fit as ids.
+
+        >>> len(RowIds.of(["ann", "bea"]))
+        2
+        """
+        return values if isinstance(values, RowIds) else cls(_as_text(values))
+
+    @classmethod
+    def numbered(cls, rows: int) -> RowIds:
+        """The ids "0", "1", … for rows that bring none.
+
+        >>> RowIds.numbered(3) == RowIds.of([0, 1, 2])
+        True
+        """
+        return cls(pl.int_range(rows, eager=True).cast(pl.String))
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+    def __getitem__(self, index: int) -> str:
+        return str(self.series[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RowIds) and self.series.equals(other.series)
+
+    def __repr__(self) -> str:
+        return f"RowIds({len(self)} rows)"
+
+    def take(self, indices: NDArray[np.integer]) -> RowIds:
+        """The ids at these positions, in this order.
+
+        >>> RowIds.numbered(5).take(np.array([3, 1])) == RowIds.of([3, 1])
+        True
+        """
+        return RowIds(self.series.gather(checked_indices(indices, len(self))))
+
+    def digest(self) -> str:
+        """SHA-256 over the ids in order, as hexadecimal text.
+
+        >>> RowIds.of([1, 2]).digest() == RowIds.of([2, 1]).digest()
+        False
+        """
+        if not self._digest:
+            # Both parties of a simulation ask, and hashing a million ids takes a while.
+            self._digest.append(self._hash())
+        return self._digest[0]
+
+    def _hash(self) -> str:
+        sha = hashlib.sha256()
+        for start in range(0, len(self), _BLOCK):
+            block = self.series.slice(start, _BLOCK).str.join("\0").item()
+            sha.update(block.encode() + b"\0")
+        return sha.hexdigest()
+
+    def require_same(self, other: RowIds, *, names: tuple[str, str] = ("alice", "bob")) -> None:
+        """Insist that both sides name the same rows in the same order.
+
+        Args:
+            other: The other side's ids.
+            names: What to call this side and the other one in the message.
+
+        Raises:
+            RowOrderError: If they differ; it says whether only the order does.
+
+        >>> RowIds.of([1, 2]).require_same(RowIds.of([1, 2]))
+        """
+        if self is other or self == other:
+            return
+        here, there = (pl.DataFrame({"id": ids.series}) for ids in (self, other))
+        lacking_there = here.join(there, on="id", how="anti").height
+        lacking_here = there.join(here, on="id", how="anti").height
+        if lacking_here == lacking_there == 0:
+            place = int((self.series != other.series).arg_max() or 0)
+            raise RowOrderError(
+                f"{names[0]} and {names[1]} have the same {len(self)} ids in another order",
+                where=f"first difference at row {place + 1}",
+                hint="sort both tables by id, or take one's rows in the other's order",
+            )
+        raise RowOrderError(
+            f"{names[0]} and {names[1]} do not have the same rows: "
+            f"{lacking_there} of {names[0]}'s {len(self)} ids are missing at {names[1]}, "
+            f"{lacking_here} of {names[1]}'s {len(other)} ids are missing at {names[0]}",
+            hint="keep only the rows that both sides have, in the same order",
+        )
+
+
+def checked_indices(indices: NDArray[np.integer], rows: int) -> NDArray[np.int64]:
+    """Row positions as int64, refused when not whole numbers in 0..rows-1.
+
+    >>> checked_indices(np.array([2, 0]), 3)
+    array([2, 0])
+    """
+    array = np.asarray(indices)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ShapeError(
+            f"row positions must be a 1-D array of whole numbers, not {array.ndim}-D {array.dtype}",
+            hint="turn a boolean mask into positions with numpy.flatnonzero",
+        )
+    # Negative positions would silently count from the end.
+    if array.size and (array.min() < 0 or array.max() >= rows):
+        raise ShapeError(
+            f"row positions {array.min()}..{array.max()} do not fit a table of {rows} rows",
+            hint=f"use positions from 0 to {rows - 1}",
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def _as_text(values: object) -> pl.Series:
+    series = as_series(values, name="ids", error=RowIdError)
+    kind = series.dtype
+    if kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum):
+        return series.cast(pl.String)
+    if kind == pl.Null:
+        raise RowIdError(f"all {len(series)} row ids are missing", hint="give every row an id")
+    raise RowIdError(
+        f"row ids are {kind}, not text or whole numbers",
+        hint="ids of floating point do not survive rounding: write them as text",
+    )
+
+
+def _check(series: pl.Series) -> None:
+    if series.dtype != pl.String:
+        raise RowIdError(f"row ids are {series.dtype}, not text", hint="use RowIds.of(values)")
+    if missing := series.null_count():
+        raise _refusal("missing", missing, series.is_null(), hint="give every row an id")
+    empty = series.str.strip_chars() == ""
+    if empty.any():
+        raise _refusal("empty", int(empty.sum()), empty, hint="give every row an id")
+    hidden = series.str.contains(_UNPRINTABLE)
+    if hidden.any():
+        raise _refusal(
+            "not printable",
+            int(hidden.sum()),
+            hidden,
+            hint="remove control characters and unusual blanks",
+        )
+    if series.n_unique() < len(series):
+        again = ~series.is_first_distinct()
+        place = int(again.arg_max() or 0)
+        raise RowIdError(
+            f"{again.sum()} of {len(series)} row ids repeat an earlier one",
+            where=f"row {place + 1}, id {series[place]!r}",
+            hint="keep one row per id, or choose another id column",
+        )
+
+
+def _refusal(what: str, count: int, mask: pl.Series, *, hint: str) -> RowIdError:
+    place = int(mask.arg_max() or 0)
+    verb = "is" if count == 1 else "are"
+    return RowIdError(
+        f"{count} of {len(mask)} row ids {verb} {what}", where=f"row {place + 1}", hint=hint
+    )
+
+
+def row_name(index: int, ids: RowIds | Sequence[str] | None) -> str:
+    """How an error names a row: by its id where there is one, else by its number from 1.
+
+    >>> row_name(1, RowIds.of(["ann", "bea"])), row_name(1, None)
+    ("row id 'bea'", 'row 2')
+    """
+    return f"row {index + 1}" if ids is None else f"row id {ids[index]!r}"

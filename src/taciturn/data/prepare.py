@@ -1,0 +1,342 @@
+"""Preparation: raw columns to finite numbers, fitted once, stored, and applied anywhere.
+
+Fitting looks at the training rows only and leaves one rule per source column (see ``rules``):
+impute, one-hot, centre, scale, clip. The standard deviation is the population's (divided by n). A
+fitted preparation is plain data: it goes into a file beside the model and does the same to new
+rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import FloatArray
+from taciturn.data.frames import matrix_of, require_distinct
+from taciturn.data.ids import RowIds
+from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
+from taciturn.data.rules import (
+    TEXT,
+    CategoricalRule,
+    NumericRule,
+    Rule,
+    as_levels,
+    check_clip,
+    kind_error,
+    missing_error,
+    numbers,
+)
+from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, nearest
+
+__all__ = [
+    "CategoricalRule",
+    "NumericRule",
+    "Preparation",
+    "PrepareSettings",
+    "fit",
+]
+
+Impute: TypeAlias = Literal["median", "mean", "none"]
+Scale: TypeAlias = Literal["standard", "none"]
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareSettings:
+    """How to prepare columns that nobody has looked at yet.
+
+    Args:
+        impute: What a missing number becomes; with "none" it is an error.
+        scale: "standard" subtracts the mean and divides by the standard deviation.
+        clip: The largest absolute value of any output, applied after scaling; None for no limit.
+        scale_categories: Whether one-hot columns are scaled too, or stay 0 and 1.
+        drop_first: Whether the first level gets no column.
+        max_levels: A text column with more levels than this is refused.
+
+    Raises:
+        ConfigError: If a setting is unknown or out of range.
+
+    >>> PrepareSettings().impute
+    'median'
+    """
+
+    impute: Impute = "median"
+    scale: Scale = "standard"
+    clip: float | None = None
+    scale_categories: bool = False
+    drop_first: bool = True
+    max_levels: int = 100
+
+    def __post_init__(self) -> None:
+        _one_of("impute", self.impute, ("median", "mean", "none"))
+        _one_of("scale", self.scale, ("standard", "none"))
+        check_clip(self.clip, "clip")
+        if self.max_levels < 1:
+            raise ConfigError(
+                f"max_levels is {self.max_levels}", where="max_levels", hint="use 1 or more"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """A fitted preparation: one rule per source column, and what is worth knowing about them.
+
+    Args:
+        rules: The rules, in the order of their output columns.
+        notes: Sentences for a person.
+
+    Raises:
+        ColumnError: If two output columns would have the same name.
+
+    >>> plan = Preparation((NumericRule("age", center=40.0, scale=10.0),))
+    >>> plan.apply(pl.DataFrame({"age": [30, 50]})).ravel().tolist()
+    [-1.0, 1.0]
+    """
+
+    rules: tuple[Rule, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_distinct([rule.column for rule in self.rules])
+        require_distinct(list(self.columns))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the output columns."""
+        return tuple(name for rule in self.rules for name in rule.outputs)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """For each output column, the source column it comes from."""
+        return tuple(rule.column for rule in self.rules for _ in rule.outputs)
+
+    def apply(
+        self,
+        frame: pl.DataFrame,
+        *,
+        columns: Sequence[str] | None = None,
+        ids: RowIds | None = None,
+    ) -> FloatArray:
+        """Prepare rows.
+
+        Args:
+            frame: The raw columns; others than those of the rules are ignored.
+            columns: Which output columns to make, in this order; all where absent.
+            ids: The rows' ids, for the messages.
+
+        Returns:
+            Rows by output columns, C-contiguous.
+
+        Raises:
+            ColumnError: If a column is absent or does not hold what its rule expects.
+            MissingValueError: If a value is missing and its rule does not impute.
+            InfiniteValueError: If a value is infinite.
+        """
+        wanted = self.columns if columns is None else tuple(columns)
+        require_distinct(list(wanted))
+        places = {name: place for place, name in enumerate(wanted)}
+        for name in wanted:
+            if name not in self.columns:
+                raise ColumnError(
+                    f"the preparation gives no column {name!r}", hint=nearest(name, self.columns)
+                )
+        return matrix_of(frame.height, len(wanted), self._placed(frame, places, ids))
+
+    def _placed(
+        self, frame: pl.DataFrame, places: Mapping[str, int], ids: RowIds | None
+    ) -> Iterator[tuple[int, FloatArray]]:
+        for rule in self.rules:
+            if not any(name in places for name in rule.outputs):
+                continue
+            arrays = rule.arrays(_source(frame, rule.column), ids)
+            for name, array in zip(rule.outputs, arrays, strict=True):
+                if name in places:
+                    yield places[name], array
+
+    def describe(self) -> list[str]:
+        """One line per source column that says exactly what was done to it.
+
+        >>> Preparation((NumericRule("age"),)).describe()
+        ['age: numeric; missing is refused; not scaled']
+        """
+        return [rule.describe() for rule in self.rules]
+
+    def to_json(self) -> dict[str, Any]:
+        """The preparation as plain data, for a file.
+
+        >>> plan = Preparation((NumericRule("age"),))
+        >>> Preparation.from_json(plan.to_json()) == plan
+        True
+        """
+        return {
+            "version": _VERSION,
+            "rules": [rule_to_json(rule) for rule in self.rules],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Preparation:
+        """The preparation that ``to_json`` wrote.
+
+        Raises:
+            ConfigError: If a key is unknown or missing, or a value is not what it must be.
+        """
+        record = record_of(data, ("version", "rules", "notes"), "preparation")
+        if record["version"] != _VERSION:
+            raise ConfigError(
+                "the preparation is of another version",
+                where="preparation, version",
+                hint=f"this program reads version {_VERSION}",
+            )
+        rules = list_of(record["rules"], "preparation, rules")
+        notes = list_of(record["notes"], "preparation, notes")
+        return cls(
+            tuple(rule_from_json(rule, f"rule {i}") for i, rule in enumerate(rules, start=1)),
+            tuple(text_of(note, "preparation, notes") for note in notes),
+        )
+
+
+def fit(
+    frame: pl.DataFrame,
+    settings: PrepareSettings,
+    vocabularies: Mapping[str, tuple[str, ...]] | None = None,
+    *,
+    ids: RowIds | None = None,
+) -> Preparation:
+    """Fit a preparation on the training rows.
+
+    Numbers and booleans become numeric columns, text becomes categories. A column that is constant
+    or entirely missing on these rows is kept as zeros, whatever the settings, and noted.
+
+    Args:
+        frame: The raw columns of the training rows.
+        settings: What to do.
+        vocabularies: Fixed levels by column, so that the output columns do not depend on the rows.
+        ids: The rows' ids, for the messages.
+
+    Raises:
+        ColumnError: If a column is neither numbers, booleans nor text, or has too many levels.
+        MissingValueError: If a number is missing and the settings do not impute.
+        InfiniteValueError: If a number is infinite.
+
+    >>> plan = fit(pl.DataFrame({"age": [30, 50, None], "sex": ["M", "F", "M"]}), PrepareSettings())
+    >>> plan.columns
+    ('age', 'sex=M')
+    """
+    fixed = vocabularies or {}
+    rules: list[Rule] = []
+    notes: list[str] = []
+    for name in frame.columns:
+        rule, found = _fit_column(frame[name], settings, fixed.get(name), ids)
+        rules.append(rule)
+        notes.extend(found)
+    return Preparation(tuple(rules), tuple(notes))
+
+
+def _fit_column(
+    series: pl.Series,
+    settings: PrepareSettings,
+    vocabulary: tuple[str, ...] | None,
+    ids: RowIds | None,
+) -> tuple[Rule, list[str]]:
+    name = series.name
+    if vocabulary is not None:
+        return _fit_categorical(series, settings, vocabulary)
+    if series.null_count() == len(series) or (
+        series.dtype.is_float() and series.is_nan().fill_null(True).all()
+    ):
+        note = f"column {name} is entirely missing on the training rows: kept as zeros"
+        return NumericRule(name, impute=0.0, scale=0.0, clip=settings.clip), [note]
+    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
+        return _fit_numeric(series, settings, ids)
+    if series.dtype in TEXT:
+        return _fit_categorical(series, settings, _levels(series, settings.max_levels))
+    raise kind_error(series)
+
+
+def _fit_numeric(
+    series: pl.Series, settings: PrepareSettings, ids: RowIds | None
+) -> tuple[NumericRule, list[str]]:
+    name, clip = series.name, settings.clip
+    values = numbers(series, ids)
+    missing = np.isnan(values)
+    impute = None
+    if settings.impute != "none":
+        centre: Callable[[FloatArray], Any] = np.median if settings.impute == "median" else np.mean
+        impute = _finite_statistic(float(centre(values[~missing])), name)
+        values = np.where(missing, impute, values)
+    elif missing.any():
+        raise missing_error(name, missing, ids)
+    if values.min() == values.max():
+        note = f"column {name} is constant on the training rows: kept as zeros"
+        return NumericRule(name, impute, float(values[0]), 0.0, clip), [note]
+    if settings.scale == "none":
+        return NumericRule(name, impute, clip=clip), []
+    center = _finite_statistic(float(values.mean()), name)
+    scale = _finite_statistic(float(values.std()), name)
+    # A spread too small for float64 to hold counts as none.
+    notes = [] if scale else [f"column {name} hardly varies on the training rows: kept as zeros"]
+    return NumericRule(name, impute, center, scale, clip), notes
+
+
+def _fit_categorical(
+    series: pl.Series, settings: PrepareSettings, levels: tuple[str, ...]
+) -> tuple[CategoricalRule, list[str]]:
+    name = series.name
+    text = as_levels(series)
+    dropped = levels[0] if settings.drop_first and levels else None
+    rule = CategoricalRule(name, levels, dropped, clip=settings.clip)
+    notes = []
+    if not rule.outputs:
+        notes.append(f"column {name} has one level on the training rows: it gives no column")
+    if not settings.scale_categories or settings.scale == "none":
+        return rule, notes
+    indicators = CategoricalRule(name, levels, dropped).arrays(text)
+    shares = [float(indicator.mean()) for indicator in indicators]
+    scales = [math.sqrt(share * (1.0 - share)) for share in shares]
+    for output, scale in zip(rule.outputs, scales, strict=True):
+        if scale == 0:
+            notes.append(f"column {output} is constant on the training rows: kept as zeros")
+    return CategoricalRule(
+        name, levels, dropped, tuple(shares), tuple(scales), settings.clip
+    ), notes
+
+
+def _levels(series: pl.Series, limit: int) -> tuple[str, ...]:
+    found = sorted(as_levels(series).drop_nulls().unique().to_list())
+    if len(found) <= limit:
+        return tuple(found)
+    hint = "drop it, name it as the id column, group its levels, or raise --max-levels"
+    readable = series.cast(pl.String).cast(pl.Float64, strict=False).drop_nulls()
+    if 2 * len(readable) > len(series) - series.null_count():
+        hint = "most of it reads as numbers: correct or mark as missing the values that do not"
+    raise ColumnError(
+        f"column {series.name!r} is text with {len(found)} distinct values, more than {limit}",
+        hint=hint,
+    )
+
+
+def _source(frame: pl.DataFrame, name: str) -> pl.Series:
+    if name not in frame.columns:
+        raise ColumnError(f"there is no column {name!r}", hint=nearest(name, frame.columns))
+    return frame[name]
+
+
+def _finite_statistic(value: float, name: str) -> float:
+    if not math.isfinite(value):
+        raise InfiniteValueError(
+            f"column {name!r}: its values are too large to average in float64",
+            hint="change its unit, or take its logarithm",
+        )
+    return value
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"{name} is {value!r}", where=name, hint=nearest(str(value), known))

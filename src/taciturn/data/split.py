@@ -1,0 +1,284 @@
+"""Splits: which rows are for training, and which columns go to whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import IndexArray
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import NumericRule, Preparation, fit
+from taciturn.data.raw import RawData
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import ColumnError, ConfigError, ShapeError, nearest
+from taciturn.rng import Entropy
+
+_FORMS = 'use "all", "half", a number of columns, or names separated by commas'
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition:
+    """Which rows are for training and which for testing, as positions.
+
+    Args:
+        train: Positions of the training rows, in training order.
+        test: Positions of the test rows.
+
+    Raises:
+        ShapeError: If a part is empty, or a row is in both or twice in one.
+    """
+
+    train: IndexArray
+    test: IndexArray
+
+    def __post_init__(self) -> None:
+        if not (len(self.train) and len(self.test)):
+            raise ShapeError(
+                f"{len(self.train)} rows would be left for training and {len(self.test)} for "
+                "testing",
+                hint="both parts need a row: use more rows or another test fraction",
+            )
+        everything = np.concatenate([self.train, self.test])
+        if len(np.unique(everything)) != len(everything):
+            raise ShapeError(
+                "a row is in both parts, or twice in one", hint="give every row one place"
+            )
+
+
+def training_rows(rows: int, test_fraction: float) -> int:
+    """How many of the rows are trained on: the number of test rows is rounded up.
+
+    >>> training_rows(569, 0.2)
+    455
+    """
+    return rows - math.ceil(test_fraction * rows)
+
+
+def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Partition:
+    """Draw the test rows; their number is rounded up, as scikit-learn does.
+
+    Args:
+        rows: How many rows there are.
+        test_fraction: The share of test rows, between 0 and 1.
+        entropy: Where the draw comes from.
+
+    Raises:
+        ConfigError: If the fraction is not between 0 and 1.
+        ShapeError: If a part would be empty.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> parts = random_partition(569, 0.2, KeyedEntropy.from_seed(1))
+    >>> len(parts.train), len(parts.test)
+    (455, 114)
+    """
+    if not 0 < test_fraction < 1:
+        raise ConfigError(
+            f"the test fraction is {test_fraction}",
+            where="test_fraction",
+            hint="use a number between 0 and 1, such as 0.2",
+        )
+    order = entropy.permutation(rows)
+    held_out = rows - training_rows(rows, test_fraction)
+    return Partition(train=order[held_out:], test=order[:held_out])
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSplit:
+    """Which output columns are Alice's and which are Bob's, each in the table's order."""
+
+    alice: tuple[str, ...]
+    bob: tuple[str, ...]
+
+
+def split_columns(
+    spec: str | int | Sequence[str], columns: Sequence[str], sources: Sequence[str]
+) -> ColumnSplit:
+    """Divide the columns between the parties.
+
+    Args:
+        spec: What Alice gets: "all"; "half" (the first half, rounded up); a number (the first so
+            many); or names, in a sequence or separated by commas, each an output column or a source
+            column, which stands for all the columns it gives.
+        columns: The output columns.
+        sources: For each output column the source column it comes from.
+
+    Raises:
+        ColumnError: If a name is unknown or repeated, a number is out of range, or Alice would get
+            nothing.
+
+    >>> split_columns("sex", ["age", "sex=F", "sex=M"], ["age", "sex", "sex"])
+    ColumnSplit(alice=('sex=F', 'sex=M'), bob=('age',))
+    >>> split_columns("half", ["a", "b", "c"], ["a", "b", "c"])
+    ColumnSplit(alice=('a', 'b'), bob=('c',))
+    """
+    if not columns:
+        raise ColumnError("there are no columns to split", hint="use data with a varying column")
+    wanted = _parsed(spec, len(columns)) if isinstance(spec, str) else spec
+    if isinstance(wanted, bool):
+        raise ColumnError("Alice's columns are given as a truth value", hint=_FORMS)
+    if isinstance(wanted, int):
+        return _leading(wanted, columns)
+    chosen = _chosen(wanted, columns, sources)
+    return ColumnSplit(
+        tuple(name for name in columns if name in chosen),
+        tuple(name for name in columns if name not in chosen),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VerticalData:
+    """What each party holds, prepared, for training and for testing.
+
+    Args:
+        alice_train: Alice's columns of the training rows.
+        bob_train: Bob's columns of the training rows; there may be none.
+        labels_train: Bob's labels of the training rows.
+        alice_test: Alice's columns of the test rows.
+        bob_test: Bob's columns of the test rows.
+        labels_test: Bob's labels of the test rows.
+        preparation: What was done to the raw columns.
+        notes: What is worth knowing about it.
+        held_out: Whether the test rows are others than the training rows.
+    """
+
+    alice_train: FeatureTable
+    bob_train: FeatureTable
+    labels_train: LabelTable
+    alice_test: FeatureTable
+    bob_test: FeatureTable
+    labels_test: LabelTable
+    preparation: Preparation
+    notes: tuple[str, ...]
+    held_out: bool = True
+
+    @property
+    def intercept(self) -> bool:
+        """Whether Bob's last column is the intercept."""
+        return bool(self.bob_train.free)
+
+
+def prepare_vertical(
+    raw: RawData, partition: Partition, spec: str | int | Sequence[str], *, intercept: bool
+) -> VerticalData:
+    """Fit the preparation on the training rows, apply it to both parts, divide the columns.
+
+    Args:
+        raw: The data.
+        partition: Which rows are for training.
+        spec: What Alice gets, as ``split_columns`` takes it.
+        intercept: Whether Bob gets a column of ones.
+
+    Raises:
+        DataError: If a column, a value or the split is not fit for use.
+
+    >>> from taciturn.data.datasets import load
+    >>> from taciturn.rng import KeyedEntropy
+    >>> raw = load("breast-cancer")
+    >>> parts = random_partition(raw.rows, 0.2, KeyedEntropy.from_seed(1))
+    >>> data = prepare_vertical(raw, parts, 20, intercept=True)
+    >>> data.alice_train, data.bob_test
+    (FeatureTable(455 rows, 20 columns), FeatureTable(114 rows, 11 columns))
+    """
+    train_rows, train_ids = raw.frame[partition.train], raw.ids.take(partition.train)
+    test_rows, test_ids = raw.frame[partition.test], raw.ids.take(partition.test)
+    plan = fit(train_rows, raw.settings, raw.vocabularies, ids=train_ids)
+    split = split_columns(spec, plan.columns, plan.sources)
+    labels_train = raw.labels.take(partition.train)
+    labels_train.require_both_classes()
+
+    alice_train, bob_train = _tables(plan, split, train_rows, train_ids, intercept)
+    alice_test, bob_test = _tables(plan, split, test_rows, test_ids, intercept)
+    return VerticalData(
+        alice_train=alice_train,
+        bob_train=bob_train,
+        labels_train=labels_train,
+        alice_test=alice_test,
+        bob_test=bob_test,
+        labels_test=raw.labels.take(partition.test),
+        preparation=plan,
+        notes=plan.notes,
+    )
+
+
+NOT_HELD_OUT = "no row was held out: what is said of held-out rows is said of the training rows"
+
+
+def whole_vertical(
+    raw: RawData, spec: str | int | Sequence[str], *, intercept: bool
+) -> VerticalData:
+    """Give every row to training, with its numbers as they are, and divide the columns.
+
+    Args:
+        raw: The data: columns of numbers.
+        spec: What Alice gets, as ``split_columns`` takes it.
+        intercept: Whether Bob gets a column of ones.
+
+    Raises:
+        DataError: If a column, a value or the split is not fit for use.
+    """
+    plan = Preparation(tuple(NumericRule(name) for name in raw.frame.columns), (NOT_HELD_OUT,))
+    split = split_columns(spec, plan.columns, plan.sources)
+    raw.labels.require_both_classes()
+    alice, bob = _tables(plan, split, raw.frame, raw.ids, intercept)
+    return VerticalData(
+        alice_train=alice,
+        bob_train=bob,
+        labels_train=raw.labels,
+        alice_test=alice,
+        bob_test=bob,
+        labels_test=raw.labels,
+        preparation=plan,
+        notes=plan.notes,
+        held_out=False,
+    )
+
+
+def _tables(
+    plan: Preparation, split: ColumnSplit, rows: pl.DataFrame, ids: RowIds, intercept: bool
+) -> tuple[FeatureTable, FeatureTable]:
+    # One party at a time: the full matrix of both is never in memory beside its parts.
+    alice, bob = (
+        FeatureTable(ids, columns, plan.apply(rows, columns=columns, ids=ids))
+        for columns in (split.alice, split.bob)
+    )
+    return alice, bob.with_intercept() if intercept else bob
+
+
+def _parsed(spec: str, width: int) -> int | list[str]:
+    if spec == "all":
+        return width
+    if spec == "half":
+        return (width + 1) // 2
+    if spec.strip().lstrip("+-").isdecimal():
+        return int(spec)
+    return [name.strip() for name in spec.split(",")]
+
+
+def _leading(count: int, columns: Sequence[str]) -> ColumnSplit:
+    if not 1 <= count <= len(columns):
+        raise ColumnError(
+            f"Alice cannot get {count} of {len(columns)} columns",
+            hint=f"use a number from 1 to {len(columns)}",
+        )
+    return ColumnSplit(tuple(columns[:count]), tuple(columns[count:]))
+
+
+def _chosen(names: Sequence[str], columns: Sequence[str], sources: Sequence[str]) -> set[str]:
+    chosen: set[str] = set()
+    for name in names:
+        meant = [column for column in columns if column == name] or [
+            column for column, source in zip(columns, sources, strict=True) if source == name
+        ]
+        if not meant:
+            known = list(dict.fromkeys([*sources, *columns]))
+            raise ColumnError(f"there is no column {name!r}", hint=nearest(name, known))
+        if chosen.intersection(meant):
+            raise ColumnError(f"column {name!r} is named twice", hint="name every column once")
+        chosen.update(meant)
+    if not chosen:
+        raise ColumnError("Alice gets no column", hint=_FORMS)
+    return chosen

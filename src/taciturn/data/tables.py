@@ -1,0 +1,435 @@
+"""Tables: what a party holds about its rows, checked on entry.
+
+A ``FeatureTable`` is a matrix of finite float64 with named columns and row ids; a ``LabelTable`` is
+a vector of 0 and 1 with row ids. Whatever gets past their constructors is fit for training, so that
+nothing behind them checks again. Labels are the secret: a ``LabelTable`` never shows its values,
+and errors about it carry counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from taciturn.arrays import ByteLabels, FloatArray
+from taciturn.data.frames import as_frame, as_series, is_frame, matrix_of, require_distinct
+from taciturn.data.ids import RowIds, checked_indices, row_name
+from taciturn.errors import (
+    ColumnError,
+    ConfigError,
+    InfiniteValueError,
+    LabelValueError,
+    MissingValueError,
+    ShapeError,
+    nearest,
+)
+from taciturn.rng import Entropy
+
+INTERCEPT = "(intercept)"
+
+# Values looked at in one go when searching for NaN: bounds the temporary mask.
+_BLOCK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FeatureTable:
+    """A party's columns: a read-only matrix of finite numbers with column names and row ids.
+
+    An array that already is C-contiguous float64 is not copied: the table looks at the caller's
+    memory, and the caller must not write into it afterwards.
+
+    Args:
+        ids: One id per row.
+        columns: One distinct, non-empty name per column; there may be none.
+        values: The numbers, rows by columns.
+        largest: The greatest absolute value, known from the check for finite ones.
+
+    Raises:
+        ShapeError: If the dimensions do not fit or there are no rows.
+        ColumnError: If a name is empty or repeated, or the values are not numbers.
+        MissingValueError: If a value is NaN.
+        InfiniteValueError: If a value is infinite.
+
+    >>> FeatureTable(RowIds.numbered(2), ("age", "income"), np.array([[31.0, 5.0], [44.0, 7.0]]))
+    FeatureTable(2 rows, 2 columns)
+    """
+
+    ids: RowIds
+    columns: tuple[str, ...]
+    values: FloatArray
+    largest: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        columns = tuple(self.columns)
+        values = _as_matrix(self.values)
+        if values.shape != (len(self.ids), len(columns)):
+            raise ShapeError(
+                f"the values are {values.shape[0]} rows by {values.shape[1]} columns, "
+                f"but there are {len(self.ids)} row ids and {len(columns)} column names",
+                hint="give one id per row and one name per column",
+            )
+        if not len(self.ids):
+            raise ShapeError("the table has no rows", hint="pass at least one row")
+        _check_names(columns)
+        object.__setattr__(self, "largest", _largest(values, columns, self.ids))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "values", _read_only(values))
+
+    @classmethod
+    def of(
+        cls,
+        data: object,
+        *,
+        columns: Sequence[str] | None = None,
+        ids: object = None,
+        id_column: str | None = None,
+    ) -> FeatureTable:
+        """A table from a NumPy 2-D array, or a pandas or polars frame of numbers.
+
+        Args:
+            data: The numbers.
+            columns: For an array the names (x0, x1, … where absent); for a frame which to take.
+            ids: One id per row; numbered from 0 where absent.
+            id_column: The frame's column that holds the ids, instead of ``ids``.
+
+        Raises:
+            DataError: As the constructor does.
+            ConfigError: If both ``ids`` and ``id_column`` are given.
+
+        >>> FeatureTable.of(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
+        FeatureTable(2 rows, 1 columns)
+        """
+        if ids is not None and id_column is not None:
+            raise ConfigError("ids and id_column are both given", hint="give one of them")
+        if is_frame(data):
+            return _from_frame(as_frame(data), columns, ids, id_column)
+        if id_column is not None:
+            raise ColumnError(
+                f"id_column {id_column!r} is given, but an array has no named columns",
+                hint="pass the ids as ids=",
+            )
+        values = _as_matrix(data)
+        names = columns if columns is not None else [f"x{j}" for j in range(values.shape[1])]
+        return cls(_ids_or_numbers(ids, len(values)), tuple(names), values)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.ids)
+
+    def take(self, indices: NDArray[np.integer]) -> FeatureTable:
+        """The rows at these positions, in this order.
+
+        >>> FeatureTable.of(np.eye(3)).take(np.array([2, 0])).values[0].tolist()
+        [0.0, 0.0, 1.0]
+        """
+        chosen = checked_indices(indices, self.rows)
+        return FeatureTable(self.ids.take(chosen), self.columns, self.values[chosen])
+
+    def select(self, columns: Sequence[str]) -> FeatureTable:
+        """The named columns, in this order.
+
+        Raises:
+            ColumnError: If a name is unknown or repeated.
+
+        >>> FeatureTable.of(np.eye(2), columns=["a", "b"]).select(["b"]).values.ravel().tolist()
+        [0.0, 1.0]
+        """
+        names = tuple(columns)
+        if names == self.columns:
+            return self
+        places = {name: place for place, name in enumerate(self.columns)}
+        for name in names:
+            if name not in places:
+                raise ColumnError(f"there is no column {name!r}", hint=nearest(name, self.columns))
+        chosen = np.array([places[name] for name in names], dtype=np.intp)
+        return FeatureTable(self.ids, names, np.take(self.values, chosen, axis=1))
+
+    @property
+    def free(self) -> int:
+        """How many of the last columns no penalty applies to: 1 where it is the intercept."""
+        return int(self.columns[-1:] == (INTERCEPT,))
+
+    def with_intercept(self) -> FeatureTable:
+        """The table with a column of ones, named "(intercept)", at its end.
+
+        >>> FeatureTable.of(np.zeros((2, 1))).with_intercept().columns
+        ('x0', '(intercept)')
+        """
+        if INTERCEPT in self.columns:
+            raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
+        values = np.empty((self.rows, len(self.columns) + 1))
+        values[:, :-1] = self.values
+        values[:, -1] = 1.0
+        return FeatureTable(self.ids, (*self.columns, INTERCEPT), values)
+
+    def digest(self) -> str:
+        """SHA-256 over column names, row ids and little-endian values, as hexadecimal text.
+
+        >>> len(FeatureTable.of(np.eye(2)).digest())
+        64
+        """
+        sha = hashlib.sha256()
+        for name in self.columns:
+            text = name.encode()
+            sha.update(len(text).to_bytes(8, "little") + text)
+        # A length no name has ends the list of names.
+        sha.update(b"\xff" * 8 + bytes.fromhex(self.ids.digest()))
+        sha.update(self.values.astype("<f8", copy=False).reshape(-1).view(np.uint8).data)
+        return sha.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, FeatureTable)
+            and self.columns == other.columns
+            and self.ids == other.ids
+            and np.array_equal(self.values, other.values)
+        )
+
+    def __repr__(self) -> str:
+        return f"FeatureTable({self.rows} rows, {len(self.columns)} columns)"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LabelTable:
+    """Bob's labels: 0 or 1 per row, never shown.
+
+    Args:
+        ids: One id per row.
+        values: The labels: booleans, or numbers that are exactly 0 or 1.
+
+    Raises:
+        ShapeError: If there is not exactly one label per id, or no row at all.
+        MissingValueError: If a label is missing.
+        LabelValueError: If a label is neither 0 nor 1.
+
+    >>> LabelTable.of([0, 1, 1])
+    LabelTable(3 rows, <hidden>)
+    """
+
+    ids: RowIds
+    values: ByteLabels
+
+    def __post_init__(self) -> None:
+        series = as_series(self.values, name="labels", error=LabelValueError)
+        if len(series) != len(self.ids):
+            raise ShapeError(
+                f"there are {len(series)} labels for {len(self.ids)} row ids",
+                hint="give one label per row",
+            )
+        if not len(series):
+            raise ShapeError("there are no labels", hint="pass at least one row")
+        object.__setattr__(self, "values", _read_only(_as_labels(series, self.ids)))
+
+    @classmethod
+    def of(cls, data: object, *, ids: object = None) -> LabelTable:
+        """Labels from a list, a 1-D array, or a pandas or polars series.
+
+        Args:
+            data: The labels.
+            ids: One id per row; numbered from 0 where absent.
+
+        Raises:
+            DataError: As the constructor does.
+
+        >>> LabelTable.of(np.array([True, False])).values.tolist()
+        [1, 0]
+        """
+        series: Any = as_series(data, name="labels", error=LabelValueError)
+        return cls(_ids_or_numbers(ids, len(series)), series)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.ids)
+
+    def take(self, indices: NDArray[np.integer]) -> LabelTable:
+        """The rows at these positions, in this order.
+
+        >>> LabelTable.of([0, 1, 1]).take(np.array([1, 0])).values.tolist()
+        [1, 0]
+        """
+        chosen = checked_indices(indices, self.rows)
+        return LabelTable(self.ids.take(chosen), self.values[chosen])
+
+    def permuted(self, entropy: Entropy) -> LabelTable:
+        """The same labels handed out to the rows at random: a canary's labels.
+
+        >>> from taciturn.rng import KeyedEntropy
+        >>> labels = LabelTable.of([0, 1, 1, 0])
+        >>> int(labels.permuted(KeyedEntropy.from_seed(1)).values.sum())
+        2
+        """
+        return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
+
+    def coins(self, entropy: Entropy) -> LabelTable:
+        """Fair coins for the same rows, independent of each other and of all else.
+
+        >>> from taciturn.rng import KeyedEntropy
+        >>> LabelTable.of([0, 1, 1, 0]).coins(KeyedEntropy.from_seed(1)).rows
+        4
+        """
+        heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
+        return LabelTable(self.ids, heads)
+
+    def digest(self) -> str:
+        """SHA-256 over row ids and labels, as hexadecimal text: as secret as the labels.
+
+        >>> LabelTable.of([0, 1]).digest() == LabelTable.of([1, 1]).digest()
+        False
+        """
+        return hashlib.sha256(self.ids.digest().encode() + self.values.tobytes()).hexdigest()
+
+    def require_both_classes(self) -> None:
+        """Insist that both 0 and 1 occur.
+
+        Raises:
+            LabelValueError: If all labels are the same; which one is not said.
+
+        >>> LabelTable.of([0, 1]).require_both_classes()
+        """
+        if self.values.min() == self.values.max():
+            raise LabelValueError(
+                f"all {self.rows} labels are the same",
+                hint="a classifier needs rows of both classes: use more rows or another column",
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, LabelTable)
+            and self.ids == other.ids
+            and np.array_equal(self.values, other.values)
+        )
+
+    def __repr__(self) -> str:
+        return f"LabelTable({self.rows} rows, <hidden>)"
+
+
+def _read_only(values: NDArray[Any]) -> NDArray[Any]:
+    # A view: the caller's own array stays as writable as it was.
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _as_matrix(data: object) -> FloatArray:
+    if not isinstance(data, np.ndarray):
+        raise ShapeError(
+            f"a table cannot be made from {type(data).__name__}",
+            hint="pass a NumPy 2-D array, or a pandas or polars DataFrame",
+        )
+    if data.ndim != 2:
+        raise ShapeError(
+            f"the values have {data.ndim} dimensions {data.shape}, not 2",
+            hint="pass rows by columns; one column is array.reshape(-1, 1)",
+        )
+    if data.dtype.kind not in "fiub":
+        raise ColumnError(
+            f"the values are {data.dtype}, not numbers",
+            hint="convert text and dates first, for instance with a Preparation",
+        )
+    return np.ascontiguousarray(data, dtype=np.float64)
+
+
+def _check_names(columns: tuple[str, ...]) -> None:
+    for place, name in enumerate(columns, start=1):
+        if not isinstance(name, str) or not name.strip():
+            raise ColumnError(
+                f"column {place} of {len(columns)} has no name", hint="name every column"
+            )
+    require_distinct(list(columns))
+
+
+def _largest(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> float:
+    if not values.size:
+        return 0.0
+    # A NaN makes both extremes NaN: one look at them tells that every value is finite.
+    largest = max(float(values.max()), -float(values.min()))
+    if not math.isfinite(largest):
+        _refuse_not_finite(values, columns, ids)
+    return largest
+
+
+def _refuse_not_finite(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> None:
+    step = max(1, _BLOCK // max(1, len(columns)))
+    for start in range(0, len(values), step):
+        block = values[start : start + step]
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = (int(place) for place in np.argwhere(~finite)[0])
+            where = f"column {columns[column]!r}, {row_name(start + row, ids)}"
+            if np.isnan(block[row, column]):
+                raise MissingValueError(
+                    "a value is missing (NaN)",
+                    where=where,
+                    hint="impute it (a Preparation does), or drop the row or the column",
+                )
+            raise InfiniteValueError(
+                "a value is infinite", where=where, hint="replace it, or drop the row or the column"
+            )
+
+
+def _ids_or_numbers(ids: object, rows: int) -> RowIds:
+    return RowIds.numbered(rows) if ids is None else RowIds.of(ids)
+
+
+def _from_frame(
+    frame: pl.DataFrame, columns: Sequence[str] | None, ids: object, id_column: str | None
+) -> FeatureTable:
+    if id_column is not None:
+        if id_column not in frame.columns:
+            raise ColumnError(
+                f"there is no id column {id_column!r}", hint=nearest(id_column, frame.columns)
+            )
+        ids = frame[id_column]
+        frame = frame.drop(id_column)
+    names = list(columns) if columns is not None else frame.columns
+    # One column after the other: the one full-size array made here is the table's own.
+    numbers = ((place, _numbers(frame, name)) for place, name in enumerate(names))
+    values = matrix_of(frame.height, len(names), numbers)
+    return FeatureTable(_ids_or_numbers(ids, frame.height), tuple(names), values)
+
+
+def _numbers(frame: pl.DataFrame, name: str) -> FloatArray:
+    if name not in frame.columns:
+        raise ColumnError(f"there is no column {name!r}", hint=nearest(name, frame.columns))
+    series = frame[name]
+    if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+        raise ColumnError(
+            f"column {name!r} is {series.dtype}, not numbers",
+            hint="convert text and dates first, for instance with a Preparation",
+        )
+    return series.cast(pl.Float64).to_numpy()
+
+
+def _as_labels(series: pl.Series, ids: RowIds) -> ByteLabels:
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    if missing := series.null_count():
+        raise MissingValueError(
+            f"{missing} of {len(series)} labels are missing",
+            where=row_name(int(series.is_null().arg_max() or 0), ids),
+            hint="drop the rows without a label",
+        )
+    if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+        raise LabelValueError(
+            f"the labels are {series.dtype}, not 0 and 1",
+            hint="turn them into 0 and 1 (1 is the class to predict)",
+        )
+    values = series.to_numpy()
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        raise LabelValueError(
+            f"{int(wrong.sum())} of {len(values)} labels are neither 0 nor 1 "
+            f"({series.n_unique()} distinct values in all)",
+            where=row_name(int(wrong.argmax()), ids),
+            hint="turn them into 0 and 1 (1 is the class to predict)",
+        )
+    return values.astype(np.int8)

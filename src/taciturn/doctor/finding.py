@@ -1,0 +1,76 @@
+"""A finding: one line of what is right or wrong, with the way out.
+
+**Guarantee.** A finding carries names, sizes and dates, and in an error's words the id of a row
+that is wrong; never a key, a label or a value.
+
+**Assumes.** That whoever makes one keeps to it: it is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from taciturn.errors import TaciturnError
+
+
+class Level(StrEnum):
+    """How it stands: a problem keeps something from working, a warning does not."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was looked at, how it stands, and what to do."""
+
+    area: str
+    level: Level
+    what: str
+    way_out: str = ""
+
+    @classmethod
+    def ok(cls, area: str, what: str) -> Finding:
+        """All is well."""
+        return cls(area, Level.OK, what)
+
+    @classmethod
+    def warning(cls, area: str, what: str, way_out: str) -> Finding:
+        """It works, and should be known."""
+        return cls(area, Level.WARNING, what, way_out)
+
+    @classmethod
+    def problem(cls, area: str, what: str, way_out: str) -> Finding:
+        """It does not work."""
+        return cls(area, Level.PROBLEM, what, way_out)
+
+    @classmethod
+    def of_error(cls, area: str, error: TaciturnError) -> Finding:
+        """A problem in an error's own words.
+
+        >>> from taciturn.errors import ConfigError
+        >>> Finding.of_error("data", ConfigError("no id", where="x.csv", hint="add one")).what
+        'no id (x.csv)'
+        """
+        where = f" ({error.where})" if error.where else ""
+        return cls.problem(area, f"{error.message}{where}", error.hint or "see docs/errors.md")
+
+
+def record_of(findings: Sequence[Finding], version: str, config: str | None) -> dict[str, Any]:
+    """The record of ``taciturn doctor --json``.
+
+    >>> record_of([Finding.ok("clock", "it runs")], "1.0", None)["problems"]
+    0
+    """
+    levels = [finding.level for finding in findings]
+    return {
+        "version": version,
+        "config": config,
+        "problems": levels.count(Level.PROBLEM),
+        "warnings": levels.count(Level.WARNING),
+        "checks": [asdict(finding) for finding in findings],
+    }

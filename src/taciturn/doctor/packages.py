@@ -1,0 +1,93 @@
+"""Python, and the packages that the program stands on: their versions, and whether they load."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+
+from taciturn.doctor.finding import Finding
+
+OLDEST_PYTHON = (3, 11)
+TESTED_PYTHONS = ((3, 11), (3, 12), (3, 13))
+# As in pyproject.toml, which an installed program does not have beside it; a test compares them.
+NEEDED: Mapping[str, str] = {
+    "cryptography": "44",
+    "dp-accounting": "0.6",
+    "gmpy2": "2.2",
+    "grpcio": "1.70",
+    "jinja2": "3.1",
+    "markupsafe": "3.0",
+    "matplotlib": "3.10",
+    "numpy": "2.0",
+    "polars": "1.20",
+    "pydantic": "2.10",
+    "rbcl": "1.1",
+    "rich": "13.9",
+    "scikit-learn": "1.6",
+    "scipy": "1.14",
+    "tenseal": "0.3.16",
+    "threadpoolctl": "3.5",
+    "typer": "0.29",
+    "zstandard": "0.23",
+}
+_MODULES = {"scikit-learn": "sklearn", "grpcio": "grpc"}
+_AREA = "packages"
+_SHOWN = ("tenseal", "gmpy2", "grpcio", "rbcl", "cryptography", "polars", "numpy", "scikit-learn")
+
+
+def look_at_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
+    """Whether Python is new enough.
+
+    >>> look_at_python((3, 10, 2)).level.value
+    'problem'
+    """
+    name = ".".join(str(part) for part in version)
+    if version < OLDEST_PYTHON:
+        return Finding.problem("python", f"Python {name}", "use Python 3.11 or newer")
+    if version[:2] not in TESTED_PYTHONS:
+        newest = ".".join(str(part) for part in TESTED_PYTHONS[-1])
+        return Finding.warning(
+            "python", f"Python {name} is newer than what is declared", f"if in doubt use {newest}"
+        )
+    return Finding.ok("python", f"Python {name}")
+
+
+def look_at_packages(needed: Mapping[str, str] = NEEDED) -> list[Finding]:
+    """One line for all that are fit, and one for each that is not."""
+    wrong = [found for name, least in needed.items() if (found := _look_at(name, least))]
+    bad = {finding.what.split()[0] for finding in wrong}
+    fit = [name for name in needed if name not in bad]
+    shown = ", ".join(f"{name} {metadata.version(name)}" for name in _SHOWN if name in fit)
+    return [Finding.ok(_AREA, f"{len(fit)} of {len(needed)} load, such as {shown}"), *wrong]
+
+
+def _look_at(name: str, least: str) -> Finding | None:
+    install = f"python -m pip install '{name}>={least}'"
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return Finding.problem(_AREA, f"{name} is not installed", install)
+    try:
+        importlib.import_module(_MODULES.get(name, name.replace("-", "_")))
+    except Exception as problem:  # a broken wheel may raise anything while it loads
+        return Finding.problem(
+            _AREA,
+            f"{name} {version} does not load: {type(problem).__name__}",
+            f"python -m pip install --force-reinstall '{name}>={least}'",
+        )
+    if numbers(version) < numbers(least):
+        return Finding.problem(_AREA, f"{name} {version} is older than {least}", install)
+    return None
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The release part of a version, to compare by.
+
+    >>> numbers("2.10.1rc2") > numbers("2.9"), numbers("44.0.0") >= numbers("44")
+    (True, True)
+    """
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()

@@ -1,0 +1,193 @@
+"""One party's file and everything that it names: certificates, table, state folder, output.
+
+Nothing is made, written or locked for longer than a look takes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+from taciturn.doctor.finding import Finding
+from taciturn.doctor.link import look_at_link
+from taciturn.errors import CertificateError, ConfigError, TaciturnError
+from taciturn.party.config import PartyConfig
+from taciturn.party.run import terms_of
+from taciturn.party.tables import load_tables
+from taciturn.runtime.vault import KEY_BYTES
+from taciturn.transport.tls import load_credentials
+
+_LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
+_OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
+
+
+def look_at_party(path: Path) -> list[Finding]:
+    """Everything about one party's file; where it cannot be read, that alone."""
+    try:
+        config = PartyConfig.read(path)
+    except ConfigError as problem:
+        return [Finding.of_error("config", problem)]
+    return [
+        Finding.ok("config", f"{path}: {config.role} with {config.link.peer}"),
+        *look_at_certificates(config),
+        *look_at_table(config),
+        *look_at_state(config),
+        *look_at_output(config),
+        look_at_link(config),
+    ]
+
+
+def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> list[Finding]:
+    """The certificate, its key and the authority: there, fitting, in time, and private."""
+    area, link, at = "certificate", config.link, now or datetime.now(UTC)
+    key = config.path(link.key)
+    private = _private(area, key, "the private key")
+    try:
+        found = load_credentials(config.path(link.certificate), key, config.path(link.ca), now=at)
+    except CertificateError as problem:
+        return [Finding.of_error(area, problem), *private]
+    findings = [
+        Finding.ok(
+            area,
+            f"{link.certificate} names {found.name}, is signed by {link.ca}, fits its key and ends "
+            f"in {(found.expires - at).days} days",
+        )
+    ]
+    if found.name == link.peer:
+        findings = [
+            Finding.problem(
+                area,
+                f"{link.certificate} names {found.name}, whom [link] peer names as the other side",
+                "give each side its own certificate, and the other's name as peer",
+            )
+        ]
+    # The mode of the key is told below, in its own words.
+    late = [each for each in found.warnings if "expires" in each]
+    soon = [Finding.warning(area, each, "have a new one issued in time") for each in late]
+    return [*findings, *soon, *private]
+
+
+def look_at_table(config: PartyConfig) -> list[Finding]:
+    """The table: readable, with its ids, fit for training; and the settings with it."""
+    try:
+        tables = load_tables(config)
+    except TaciturnError as problem:
+        return [Finding.of_error("data", problem)]
+    rest = 0 if tables.held_out is None else tables.held_out.rows
+    findings = [
+        Finding.ok(
+            "data",
+            f"{config.data.file}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
+            f"{len(tables.train.columns)} columns; digest of the ids "
+            f"{tables.train.ids.digest()[:16]}, the same on both sides",
+        )
+    ]
+    for note in tables.notes:
+        findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
+    try:
+        terms_of(config, tables)
+    except TaciturnError as problem:
+        findings.append(Finding.of_error("agreement", problem))
+    else:
+        agreed = config.agreed["mechanism"]
+        findings.append(Finding.ok("agreement", f"{agreed} can be had with these settings"))
+    return findings
+
+
+def look_at_state(config: PartyConfig) -> list[Finding]:
+    """The state folder: may be written, has room, nobody is in it; and its key."""
+    area, folder = "state", config.path(config.state.folder)
+    there = folder
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return [
+            Finding.problem(
+                area, f"{folder} cannot be written", "name a folder of this account's own"
+            )
+        ]
+    free = shutil.disk_usage(there).free
+    said = (
+        f"{folder} can be {'written' if folder.exists() else 'made'}, {free / 2**30:.1f} GiB free"
+    )
+    findings = [Finding.ok(area, said)]
+    if free < _NO_ROOM:
+        findings = [Finding.problem(area, f"{said}: too little", "make room on that disk")]
+    elif free < _LITTLE_ROOM:
+        findings = [Finding.warning(area, said, "make room: a journal may need some of it")]
+    return [*findings, *_lock(area, folder), *_state_key(area, config)]
+
+
+def look_at_output(config: PartyConfig) -> list[Finding]:
+    """Whether the model, the log and the figures can be written."""
+    output, findings = config.output, []
+    for name in (output.model, output.log, output.metrics):
+        if name is None:
+            continue
+        path = config.path(name)
+        target = path if path.exists() else path.parent
+        if path.is_dir() or not os.access(target, os.W_OK):
+            findings.append(
+                Finding.problem(
+                    "output",
+                    f"{path} cannot be written",
+                    "name a file in a folder that exists and may be written",
+                )
+            )
+    return findings or [Finding.ok("output", "what the party writes can be written")]
+
+
+def _lock(area: str, folder: Path) -> list[Finding]:
+    try:
+        lock = os.open(folder / "lock", os.O_RDONLY)
+    except OSError:
+        return []
+    try:
+        # Shared, and given back at once: a party that starts in this moment is told to wait.
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return [
+            Finding.warning(
+                area, f"a process is at work in {folder}", "wait for it before you start another"
+            )
+        ]
+    finally:
+        os.close(lock)
+    return []
+
+
+def _state_key(area: str, config: PartyConfig) -> list[Finding]:
+    path = config.path(config.state.key or f"{config.role}.state.key")
+    if not path.exists():
+        return []
+    try:
+        whole = len(bytes.fromhex(path.read_text(encoding="ascii").strip())) == KEY_BYTES
+    except (OSError, ValueError):
+        whole = False
+    if not whole:
+        return [
+            Finding.problem(
+                area,
+                f"the state key {path} is not 64 hexadecimal digits, or cannot be read",
+                "restore the one that was used; without it an unfinished session is lost",
+            )
+        ]
+    return _private(area, path, "the state key")
+
+
+def _private(area: str, path: Path, what: str) -> list[Finding]:
+    """Who may read a secret file; nothing where it is not there or is private."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return []
+    said, way_out = f"{what} {path} can be read or written by", f"chmod 600 {path}"
+    if mode & _OTHERS:
+        return [Finding.problem(area, f"{said} everybody on this machine", way_out)]
+    if mode & _GROUP:
+        return [Finding.warning(area, f"{said} its group", way_out)]
+    return []

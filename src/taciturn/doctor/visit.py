@@ -1,0 +1,48 @@
+"""The whole visit: the machine, and a party's file where one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from taciturn.doctor.datasets import look_at_datasets
+from taciturn.doctor.finding import Finding
+from taciturn.doctor.machine import look_at_machine
+from taciturn.doctor.packages import look_at_packages, look_at_python
+from taciturn.doctor.schemes import look_at_schemes
+
+
+def visit(config: Path | None, announce: Callable[[str], None]) -> list[Finding]:
+    """Looks at everything, in the order in which it is shown.
+
+    Args:
+        config: A party's file, or None for the machine alone.
+        announce: Called with what is looked at now.
+    """
+    announce("packages")
+    findings = [look_at_python(), *look_at_packages()]
+    announce("machine")
+    findings += look_at_machine()
+    announce("schemes")
+    findings += look_at_schemes()
+    announce("datasets")
+    findings += look_at_datasets()
+    if config is not None:
+        announce(str(config))
+        findings += _party(config)
+    return findings
+
+
+def _party(config: Path) -> list[Finding]:
+    try:
+        # Imported here: where gRPC or file locks are missing, the rest is still told.
+        from taciturn.doctor.party import look_at_party
+    except ImportError as problem:
+        return [
+            Finding.problem(
+                "config",
+                f"a party cannot run here: {type(problem).__name__} of {problem.name}",
+                "see what is said of packages and of the platform",
+            )
+        ]
+    return look_at_party(config)

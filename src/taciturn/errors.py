@@ -1,0 +1,258 @@
+"""Every error a person can meet, in one tree.
+
+::
+
+    TaciturnError                      exit  1   (never raised bare)
+    ├── ConfigError                       10  a setting is unknown, missing or out of range
+    │   └── DivergenceError               11  the training diverged at these settings
+    ├── DataError                         20  a table, file or dataset is not fit for use
+    │   ├── FileError                     20  a file is absent, unreadable, cut short or unknown
+    │   ├── ColumnError                   20  a column is missing, repeated, empty or not numeric
+    │   ├── MissingValueError             20  a NaN or null where a number must stand
+    │   ├── InfiniteValueError            20  an infinity where a number must stand
+    │   ├── RowIdError                    20  an id is missing, repeated or not printable
+    │   ├── RowOrderError                 20  two tables do not name the same rows in the same order
+    │   ├── LabelValueError               20  a label is neither 0 nor 1, or all are the same
+    │   ├── ShapeError                    20  dimensions that do not fit, or nothing left
+    │   └── DatasetUnavailable            21  a named dataset cannot be had, or is altered
+    ├── ProtocolError                     30  the conversation went wrong
+    │   ├── LocalProtocolError            30  our own program broke the rules (a bug)
+    │   ├── RemoteProtocolError           31  the peer said something it may not say
+    │   │   ├── MalformedFrame            31  bytes that are no message
+    │   │   └── AgreementError            32  the two sides are not set up alike
+    │   ├── Deadlock                      33  both sides wait for each other
+    │   └── PeerStopped                   34  the peer gave up; its reason as far as it tells
+    ├── TransportError                    40  the connection failed
+    │   ├── ConnectionLost                40  the link broke; it may be tried again
+    │   ├── PeerSilent                    41  nothing came within the time-out
+    │   ├── PeerRefused                   42  a certificate, a name or TLS was refused
+    │   ├── PeerAbsent                    43  nobody was there within the time-out
+    │   └── CertificateError              44  our own certificate, key or CA is not fit for use
+    ├── CryptoError                       50  keys, ciphertexts or ranges
+    ├── PrivacyError                      60  a guarantee would be broken
+    │   └── BudgetExceeded                61  the privacy budget does not pay for a release
+    ├── TranscriptError                   70  a transcript is cut, altered or of another version
+    ├── StateError                        71  a party's journal, lock or key is not fit for use
+    └── OutputError                       74  a result could not be written
+
+Errors carry names, shapes and types, never a secret's value. ``diagnostics()`` speaks to a person:
+what is wrong, where, and the way out.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class TaciturnError(Exception):
+    """The root of the tree.
+
+    Args:
+        message: What is wrong, naming the thing.
+        where: The place: a file, a column, a row, an option.
+        hint: The way out.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+
+    def diagnostics(self) -> str:
+        """What a person should read: the message, the place and the way out.
+
+        >>> print(ConfigError("epochs is 0", where="--epochs", hint="use 1 or more").diagnostics())
+        epochs is 0
+          where: --epochs
+          try:   use 1 or more
+        """
+        lines = [self.message]
+        if self.where:
+            lines.append(f"  where: {self.where}")
+        if self.hint:
+            lines.append(f"  try:   {self.hint}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.diagnostics()
+
+
+class ConfigError(TaciturnError):
+    """A setting is unknown, missing or out of range."""
+
+    exit_code = 10
+
+
+class DivergenceError(ConfigError):
+    """The training diverged at these settings."""
+
+    exit_code = 11
+
+
+class DataError(TaciturnError):
+    """A table, file or dataset is not fit for use."""
+
+    exit_code = 20
+
+
+class FileError(DataError):
+    """A file is absent, unreadable, cut short or of no known kind."""
+
+
+class ColumnError(DataError):
+    """A column is missing, repeated, empty or not numeric."""
+
+
+class MissingValueError(DataError):
+    """A NaN or null stands where a number must."""
+
+
+class InfiniteValueError(DataError):
+    """An infinity stands where a number must."""
+
+
+class RowIdError(DataError):
+    """A row id is missing, repeated or not printable."""
+
+
+class RowOrderError(DataError):
+    """Two tables do not name the same rows in the same order."""
+
+
+class LabelValueError(DataError):
+    """A label is neither 0 nor 1, or only one class is present."""
+
+
+class ShapeError(DataError):
+    """Dimensions do not fit together, or nothing is left."""
+
+
+class DatasetUnavailable(DataError):
+    """A named dataset is not here and cannot be had, or its content is not the known one."""
+
+    exit_code = 21
+
+
+class ProtocolError(TaciturnError):
+    """The conversation between the parties went wrong."""
+
+    exit_code = 30
+
+
+class LocalProtocolError(ProtocolError):
+    """Our own program broke the rules of the conversation: a bug on this side."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The peer said something that it may not say here."""
+
+    exit_code = 31
+
+
+class MalformedFrame(RemoteProtocolError):
+    """Received bytes are not a message. The only error that decoding raises."""
+
+
+class AgreementError(RemoteProtocolError):
+    """The two sides are not set up alike: version, settings or rows differ."""
+
+    exit_code = 32
+
+
+class Deadlock(ProtocolError):
+    """Both sides wait for each other."""
+
+    exit_code = 33
+
+
+class PeerStopped(ProtocolError):
+    """The other side gave up and said so."""
+
+    exit_code = 34
+
+
+class TransportError(TaciturnError):
+    """The connection to the peer failed."""
+
+    exit_code = 40
+
+
+class ConnectionLost(TransportError):
+    """The link to the peer broke. Connecting anew may help."""
+
+
+class PeerSilent(TransportError):
+    """The link stands, but nothing came within the time-out."""
+
+    exit_code = 41
+
+
+class PeerRefused(TransportError):
+    """One side does not accept the other: certificate, name or TLS. Trying again does not help."""
+
+    exit_code = 42
+
+
+class PeerAbsent(TransportError):
+    """Nobody was there within the time-out."""
+
+    exit_code = 43
+
+
+class CertificateError(TransportError):
+    """Our own certificate, key or CA is absent, unreadable, expired or does not fit."""
+
+    exit_code = 44
+
+
+class CryptoError(TaciturnError):
+    """A key, a ciphertext or a value's range is not acceptable."""
+
+    exit_code = 50
+
+
+class PrivacyError(TaciturnError):
+    """Going on would break a stated guarantee."""
+
+    exit_code = 60
+
+
+class BudgetExceeded(PrivacyError):
+    """The privacy budget does not pay for a release; nothing was sent."""
+
+    exit_code = 61
+
+
+class TranscriptError(TaciturnError):
+    """A transcript is cut, altered, or of a version this program does not read."""
+
+    exit_code = 70
+
+
+class StateError(TaciturnError):
+    """What a party kept of an unfinished session is not fit to go on with."""
+
+    exit_code = 71
+
+
+class OutputError(TaciturnError):
+    """A result could not be written."""
+
+    exit_code = 74
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint that names the known word closest to a mistyped one.
+
+    >>> nearest("breast-cancr", ["breast-cancer", "sklearn-digits"])
+    'did you mean breast-cancer? known: breast-cancer, sklearn-digits'
+    """
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1)
+    listed = "known: " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
+    return f"did you mean {close[0]}? {listed}" if close else listed

@@ -1,0 +1,445 @@
+"""``VerticalLogisticRegression``: the scikit-learn face of a simulated two-party training.
+
+``fit`` runs Alice's and Bob's programs in this process, message by message, on the rows it is
+given: all of them, with the numbers as they are. Nothing is held out, imputed, encoded or scaled;
+that is a pipeline's business. It is a simulation: it has both tables, and ``coef_`` is put together
+from what the two parties hold, which in ``sealed`` neither of them could do.
+
+**Guarantee.** The ledger's, under its assumption (``ledger_``); the class has none of its own.
+
+**Assumes.** Class weights are public. ``"balanced"`` computes them from the labels, which tells the
+ratio of the classes: it is refused wherever the ledger claims anything.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from html import escape
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from taciturn.arrays import ByteLabels, FloatArray
+from taciturn.audit.session import Session
+from taciturn.config import Settings
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import PrepareSettings
+from taciturn.data.raw import RawData
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ConfigError, DataError
+from taciturn.numerics.logistic import sigmoid
+from taciturn.privacy.registry import entry, require_weighable
+from taciturn.report.record import to_json
+from taciturn.rng import KeyedEntropy
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.run import simulate
+from taciturn.version import __version__
+
+# What scikit-learn calls otherwise than the commands do.
+_OWN_NAMES = ("fit_intercept", "class_weight", "random_state")
+_SEED_RANGE = 1 << 128
+# Mechanisms whose ledger claims nothing: only there may weights be computed from labels.
+_NO_CLAIM = ("none", "hybrid")
+# How near the loss of a second run must come to that of the first to be the same run.
+_SAME_RUN = 1e-9
+
+
+class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A binary logistic regression, trained by two simulated parties with mini-batch SGD.
+
+    Every parameter but the last three is the option of the same name of ``taciturn train``, with
+    its meaning and default. Columns are taken as they come: put a ``StandardScaler`` before it.
+
+    Args:
+        alice_columns: Alice's columns: "all", "half", a number (the first so many), or names (those
+            of a frame, or x0, x1, … of an array). Bob has the others, the intercept and the labels.
+        mechanism: What protects the labels: "sealed", "label-rr", "none", "add", "mult", "hybrid".
+        epsilon: The privacy parameter of "add", "mult", "hybrid" and "label-rr".
+        noise: "add", "mult": "discrete" or "continuous".
+        variant: "mult": "printed", "one-sided" or "mean-one".
+        b1: "mult": residues are clipped to at least this size.
+        b2: "mult": outputs are clipped to at most this size.
+        subset_size: "hybrid": rows among which the batch hides; or
+        l_rr: "hybrid": how many of them Alice scores, on average.
+        bob_update: "add", "mult": Bob's own weights learn from "released" or "true" residues.
+        over: "label-rr": the conversation on the flipped labels, "none" or "sealed".
+        reveal: "sealed": Bob reveals Alice's weights at the end, a release.
+        dither: "sealed": noise up to this size that Alice adds to her scores.
+        fresh_keys: "sealed": a new key for each of Bob's messages.
+        budget: Stop before a label's epsilon, summed over releases, exceeds this.
+        delta: The delta of the tighter total in the ledger.
+        scheme: "bfv", "paillier", or "clear", which hides nothing and is quick.
+        key_bits: The size of a "paillier" key.
+        batch_size: Rows per iteration.
+        minimum_batch: A last batch with fewer rows joins the one before it.
+        epochs: Passes over the rows; there is no other stopping rule.
+        learning_rate: The step size.
+        schedule: "constant", "inverse" or "inverse-sqrt".
+        decay: How fast the schedule falls.
+        l1: L1 penalty; not in "sealed".
+        l2: L2 penalty.
+        feature_bits: Binary digits of a feature.
+        residue_bits: Binary digits of a residue.
+        fit_intercept: Whether Bob has a column of ones, without penalty.
+        class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
+            only their ratio counts: the largest becomes 1, so that the learning rate is that of the
+            heavier class. "none", "hybrid" and "sealed" have them; "balanced" is computed from the
+            labels, so "sealed", whose ledger claims that nothing is told of them, refuses it.
+        random_state: An int is the ``--seed`` of the commands; None draws one.
+
+    Attributes:
+        classes_: The two labels; the second is the one that ``predict_proba`` gives last.
+        coef_: The weights, of shape (1, columns), in the order of the columns. In "sealed" they
+            exist only here: neither party has Alice's part.
+        intercept_: Of shape (1,); 0 without ``fit_intercept``.
+        n_iter_: How many batches were trained on.
+        n_features_in_: How many columns there were.
+        feature_names_in_: Their names, where all were text.
+        ledger_: What the run cost, with the keys of the commands' ``ledger``.
+        record_: The run's record, as ``taciturn train --json`` prints it.
+        seed_: The seed of the run. Who has it can derive every coin of it.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = VerticalLogisticRegression(scheme="clear", random_state=1)
+    >>> fitted = make_pipeline(StandardScaler(), model).fit(X, y)
+    >>> fitted.score(X, y) > 0.95, model.ledger_["label_epsilon_total"]
+    (True, 0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        alice_columns: object = "all",
+        mechanism: str = "sealed",
+        epsilon: float | None = None,
+        noise: str | None = None,
+        variant: str | None = None,
+        b1: float | None = None,
+        b2: float | None = None,
+        subset_size: int | None = None,
+        l_rr: int | None = None,
+        bob_update: str | None = None,
+        over: str | None = None,
+        reveal: bool | None = None,
+        dither: float | None = None,
+        fresh_keys: bool | None = None,
+        budget: float | None = None,
+        delta: float = 1e-6,
+        scheme: str = "bfv",
+        key_bits: int | None = None,
+        batch_size: int = 64,
+        minimum_batch: int = 1,
+        epochs: int = 10,
+        learning_rate: float = 0.05,
+        schedule: str = "constant",
+        decay: float = 0.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        feature_bits: int = 16,
+        residue_bits: int = 20,
+        fit_intercept: bool = True,
+        class_weight: object = None,
+        random_state: object = None,
+    ) -> None:
+        self.alice_columns = alice_columns
+        self.mechanism = mechanism
+        self.epsilon = epsilon
+        self.noise = noise
+        self.variant = variant
+        self.b1 = b1
+        self.b2 = b2
+        self.subset_size = subset_size
+        self.l_rr = l_rr
+        self.bob_update = bob_update
+        self.over = over
+        self.reveal = reveal
+        self.dither = dither
+        self.fresh_keys = fresh_keys
+        self.budget = budget
+        self.delta = delta
+        self.scheme = scheme
+        self.key_bits = key_bits
+        self.batch_size = batch_size
+        self.minimum_batch = minimum_batch
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.decay = decay
+        self.l1 = l1
+        self.l2 = l2
+        self.feature_bits = feature_bits
+        self.residue_bits = residue_bits
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    # scikit-learn's name for the columns is a capital letter.
+    def fit(self, X: Any, y: Any, **unsupported: object) -> Self:  # noqa: ANN401, N803, RUF100
+        """Trains both parties on all rows.
+
+        Args:
+            X: Numbers, rows by columns: an array, or a pandas or polars frame.
+            y: The labels, of two classes; the greater one is the positive class.
+            unsupported: Anything else is refused by name.
+
+        Raises:
+            ValueError: The rows or labels are not fit for use, or not of two classes.
+            TypeError: ``sample_weight`` or another keyword is given.
+            TaciturnError: A parameter is not possible, or the training diverged.
+        """
+        if unsupported:
+            raise TypeError(_refusal(*unsupported))
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        labels = self._learn_classes(y)
+        self.seed_ = _seed(self.random_state)
+        outcome = simulate(self._settings(labels), self._raw(X, labels))
+        _warn_of_wraps(outcome)
+        self._take_weights(outcome)
+        self.record_ = _plain(outcome.to_dict())
+        self.ledger_ = self.record_["ledger"]
+        self.n_iter_ = outcome.iterations
+        return self
+
+    def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
+        """The score (logit) of each row: above 0 for the second class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        scores: FloatArray = X @ self.coef_[0] + self.intercept_[0]
+        return scores
+
+    def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
+        """The probability of each class, one column for each."""
+        scores = self.decision_function(X)
+        return np.column_stack([sigmoid(-scores), sigmoid(scores)])
+
+    def predict(self, X: Any) -> NDArray[Any]:  # noqa: ANN401, N803, RUF100
+        """The likelier class of each row."""
+        positive = self.decision_function(X) > 0
+        chosen: NDArray[Any] = self.classes_[positive.astype(np.intp)]
+        return chosen
+
+    def audit(self, X: Any, y: Any, *, canary: bool = True) -> dict[str, Any]:  # noqa: ANN401, N803, RUF100
+        """Runs the fitted training again and lets the attacks loose on what Alice saw of it.
+
+        The estimator keeps no rows and no labels, so it is given those of ``fit`` once more.
+
+        Args:
+            X: The rows that ``fit`` was given.
+            y: Their labels.
+            canary: Also attack a run on shuffled labels, and set guesses against the ledger's
+                claim, where it makes any.
+
+        Returns:
+            The record that ``taciturn audit --json`` prints.
+
+        Raises:
+            DataError: The rows or labels are not those of the fit.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        labels = self._known_classes(column_or_1d(y))
+        if len(labels) != len(X):
+            raise ValueError(f"there are {len(X)} rows and {len(labels)} labels")
+        found = Session(self._raw(X, labels), canary=canary).audit(self._settings(labels))
+        first, again = self.record_["train"]["loss"], found["train"]["loss"]
+        if not math.isclose(first, again, rel_tol=_SAME_RUN):
+            raise DataError(
+                "the rows and labels are not those of the fit: the same training ends elsewhere",
+                hint="give audit what fit was given; in a pipeline, after its earlier steps",
+            )
+        command = f"{' '.join(repr(self).split())}.audit(X, y)"
+        return _plain({**found, "version": __version__, "command": command})
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own type
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._protection_html()
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._protection_html()
+        return bundle
+
+    def _protection_html(self) -> str:
+        """What the run protected and what not, in a few lines; nothing before ``fit``."""
+        if not hasattr(self, "ledger_"):
+            return ""
+        items = "".join(f"<li>{escape(line)}</li>" for line in _protection(self.record_))
+        return f'<div class="taciturn-protection"><ul>{items}</ul></div>'
+
+    def _learn_classes(self, y: NDArray[Any]) -> ByteLabels:
+        """The labels as 0 and 1; sets ``classes_``."""
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        classes = np.unique(y)
+        if kind != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}."
+            )
+        if len(classes) < 2:
+            raise ValueError("all rows are of one class: a classifier needs rows of two classes")
+        self.classes_ = classes
+        return self._known_classes(y)
+
+    def _known_classes(self, y: NDArray[Any]) -> ByteLabels:
+        if not np.isin(y, self.classes_).all():
+            raise ValueError("y has a label that is not one of the two classes of the fit")
+        positive: ByteLabels = (y == self.classes_[1]).astype(np.int8)
+        return positive
+
+    def _settings(self, labels: ByteLabels) -> Settings:
+        """The parameters as settings of a simulated run."""
+        given = {
+            name: _native(value)
+            for name, value in self.get_params(deep=False).items()
+            if name not in _OWN_NAMES and value is not None
+        }
+        own = {
+            "intercept": bool(self.fit_intercept),
+            "class_weight": self._class_weight(labels),
+            "seed": self.seed_,
+        }
+        return Settings.of({**given, **own}).resolved()
+
+    def _class_weight(self, labels: ByteLabels) -> tuple[float, float] | None:
+        """The weights of both classes with the larger at 1, or None where they are alike."""
+        if self.class_weight is None:
+            return None
+        if self.class_weight == "balanced":
+            self._require_no_claim()
+        elif not isinstance(self.class_weight, Mapping):
+            raise ConfigError(
+                f"class_weight is {self.class_weight!r}",
+                where="class_weight",
+                hint='use None, "balanced" or a mapping such as {0: 1, 1: 5}',
+            )
+        weights = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=self.classes_[labels]
+        )
+        if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
+            raise ConfigError(
+                "a class weight is negative or not finite, or all are 0",
+                where="class_weight",
+                hint="use numbers of 0 or more",
+            )
+        if weights[0] == weights[1]:
+            return None
+        # An unknown name is called that, and not one without weights.
+        entry(self.mechanism)
+        require_weighable(self.mechanism)
+        first, second = (weights / weights.max()).tolist()
+        return first, second
+
+    def _require_no_claim(self) -> None:
+        if self.mechanism not in _NO_CLAIM:
+            raise ConfigError(
+                f'class_weight="balanced" tells the ratio of the classes, and the ledger of '
+                f"{self.mechanism} has no price for that",
+                where="class_weight",
+                hint="give weights that may be public, such as {0: 1, 1: 5}",
+            )
+
+    def _raw(self, X: FloatArray, labels: ByteLabels) -> RawData:  # noqa: N803, RUF100
+        names = getattr(self, "feature_names_in_", None)
+        columns = [f"x{j}" for j in range(X.shape[1])] if names is None else [*map(str, names)]
+        ids = RowIds.numbered(len(X))
+        return RawData(
+            name="own data",
+            frame=pl.from_numpy(np.ascontiguousarray(X), schema=columns),
+            ids=ids,
+            labels=LabelTable(ids, labels),
+            settings=PrepareSettings(impute="none", scale="none"),
+            whole=True,
+        )
+
+    def _take_weights(self, outcome: Outcome) -> None:
+        """Puts the two parties' weights into the order of the columns."""
+        data = outcome.data
+        found = dict(zip(data.alice_train.columns, outcome.alice_weights, strict=True))
+        found |= dict(zip(data.bob_train.columns, outcome.bob_weights, strict=True))
+        ordered = [found[name] for name in data.preparation.columns]
+        self.coef_ = np.array([ordered], dtype=np.float64)
+        last = outcome.bob_weights[-1] if data.intercept else 0.0
+        self.intercept_ = np.array([last], dtype=np.float64)
+
+
+def _refusal(first: str, *others: str) -> str:
+    if "sample_weight" in (first, *others):
+        return (
+            "sample_weight is not supported: rows of a class count alike; "
+            "class_weight weighs the classes"
+        )
+    return f"fit takes X and y, not {first}"
+
+
+def _seed(random_state: Any) -> int:  # noqa: ANN401 - an int, None or a generator of NumPy's
+    if random_state is None:
+        return KeyedEntropy.from_system().below(_SEED_RANGE)
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
+    """Numbers of NumPy's as Python's; a sequence of names as a tuple."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | np.ndarray | pl.Series):
+        return tuple(str(each) for each in value)
+    return value
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """The record as it would be printed."""
+    found: dict[str, Any] = json.loads(to_json(record))
+    return found
+
+
+def _warn_of_wraps(outcome: Outcome) -> None:
+    if outcome.sealed is not None and outcome.sealed.suspected_wraps:
+        warnings.warn(
+            f"{outcome.sealed.suspected_wraps} scores came near the largest that sealed can hold "
+            f"({outcome.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
+            "Scale the columns, or lower the learning rate.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _protection(record: dict[str, Any]) -> list[str]:
+    """A few lines on what the run protected, from its own ledger."""
+    ledger, mechanism = record["ledger"], record["mechanism"]
+    total = ledger["label_epsilon_total"]
+    claim = {
+        "inf": "the ledger bounds nothing, a label's epsilon is infinite",
+        0.0: "by the ledger nothing about a label is released",
+    }.get(total, f"by the ledger a label's epsilon is {total} in all")
+    hidden = (
+        f"messages under {record['scheme']}"
+        if record["encrypted"]
+        else "nothing was encrypted in this run"
+    )
+    return [
+        f"Both parties were simulated in this process: {record['alice_columns']} columns at Alice, "
+        f"{record['bob_columns']} and the labels at Bob; {hidden}.",
+        f"{mechanism}: {claim}. It rests on: {ledger['assumption']}.",
+        "Not protected: whatever the model itself tells, and Alice's scores from Bob. "
+        "audit(X, y) runs the attacks; that none succeeds proves nothing.",
+    ]

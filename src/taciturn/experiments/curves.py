@@ -1,0 +1,173 @@
+"""The figures: ``mult`` over b1, b2 and epsilon at the paper's fixed values, ``add`` over epsilon.
+
+The paper says in words what it sees: accuracy and AUC rise and then fall with b1, and with b2, on
+all four datasets, and rise with epsilon. Here each curve is judged by its paired differences over
+seeds: it *rises* if its peak lies above its first point, and *falls* if above its last, with the
+whole 95 % interval of the mean difference. The peak is the highest mean, so that a flat curve
+passes for one that rises or falls more often than 1 time in 40; the shape is a description, not a
+test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from taciturn.experiments import paper
+from taciturn.experiments.pieces import Piece, Progress, available, by_name, results, seed_plan
+from taciturn.experiments.rows import Rows
+from taciturn.experiments.utility import VARIANTS, Cell, judge
+from taciturn.summary import t_interval
+
+Record = dict[str, Any]
+FIGURES = ("fig-b1", "fig-b2", "fig-eps")
+METRICS = ("accuracy", "auc")
+# Which parameter each figure varies.
+AXES = {"fig-b1": "b1", "fig-b2": "b2", "fig-eps": "epsilon"}
+
+
+def cells(figure: str) -> list[Cell]:
+    """What a figure shows, its baseline first.
+
+    >>> [len(cells(name)) for name in FIGURES]
+    [22, 22, 33]
+    """
+    found = [Cell("none")]
+    eps, b1, b2 = paper.FIXED_EPSILON, paper.FIXED_B1, paper.FIXED_B2
+    for variant in VARIANTS:
+        if figure == "fig-b1":
+            found += [Cell("mult", eps, variant, each, b2) for each in paper.B1_RANGE]
+        elif figure == "fig-b2":
+            found += [Cell("mult", eps, variant, b1, each) for each in paper.B2_RANGE]
+        else:
+            found += [Cell("mult", each, variant, b1, b2) for each in paper.EPSILON_RANGE]
+    if figure == "fig-eps":
+        found += [Cell("add", each) for each in paper.EPSILON_RANGE]
+    return found
+
+
+def run(
+    figure: str,
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    seeds: int | None = None,
+    datasets: Sequence[str] = (),
+    folder: Path | None = None,
+    announce: Callable[[str], None] = lambda what: None,
+    progress: Progress = lambda done, total: None,
+) -> Record:
+    """Makes a figure's curves for every dataset that is here.
+
+    Args:
+        figure: ``fig-b1``, ``fig-b2`` or ``fig-eps``.
+        quick: Few seeds.
+        seed: The first seed.
+        seeds: How many, at least two; by default more for small datasets.
+        datasets: These alone; all where empty.
+        folder: Where results are kept; None keeps nothing.
+        announce: Called with what runs now.
+        progress: Called with how much is done, and of how much.
+    """
+    announce(figure)
+    here, missing = available(datasets or paper.DATASETS)
+    plan = seed_plan(here, seed, seeds, quick)
+    # How quick it is decides the number of seeds only: the shelf's pieces serve both.
+    pieces = [Piece(one_seed, name, number, False) for name in here for number in plan[name]]
+    rows: list[Record] = []
+    shapes: list[Record] = []
+    for name, runs in by_name(pieces, results(pieces, folder, progress)).items():
+        curves = _curves(figure, [each[figure] for each in runs])
+        rows += [{"dataset": name, **row} for row in _rows(figure, curves)]
+        shapes += [{"dataset": name, **shape} for shape in _shapes(figure, curves)]
+    return {
+        "figure": figure,
+        "axis": AXES[figure],
+        "quick": quick,
+        "seed": seed,
+        "seeds": {name: len(numbers) for name, numbers in plan.items()},
+        "fixed": {
+            name: value
+            for name, value in (
+                ("b1", paper.FIXED_B1),
+                ("b2", paper.FIXED_B2),
+                ("epsilon", paper.FIXED_EPSILON),
+            )
+            if name != AXES[figure]
+        },
+        "rows": rows,
+        "shapes": shapes,
+        "missing": missing,
+    }
+
+
+def one_seed(dataset: str, seed: int, quick: bool) -> Record:
+    """All three figures of one dataset for one seed: many cells cost little more than few."""
+    rows = Rows.of(dataset, seed)
+    wanted = {figure: cells(figure) for figure in FIGURES}
+    distinct = list(dict.fromkeys(cell for some in wanted.values() for cell in some))
+    judged = {found.cell: found.to_dict() for found in judge(rows, distinct)}
+    return {figure: [judged[cell] for cell in some] for figure, some in wanted.items()}
+
+
+Curve = dict[float | None, dict[str, list[float]]]
+
+
+def _curves(figure: str, runs: list[list[Record]]) -> dict[str, Curve]:
+    """By curve and place on the axis: the values of each metric, seed by seed."""
+    found: dict[str, Curve] = {}
+    for judged in runs:
+        for each in judged:
+            name = each["mechanism"] + (f" {each['variant']}" if each["variant"] else "")
+            place = None if name == "none" else each[AXES[figure]]
+            values = found.setdefault(name, {}).setdefault(place, {"accuracy": [], "auc": []})
+            for metric in METRICS:
+                values[metric].append(each[metric])
+    return found
+
+
+def _rows(figure: str, curves: dict[str, Curve]) -> list[Record]:
+    rows = []
+    for name, curve in curves.items():
+        for place, values in curve.items():
+            row: Record = {"curve": name, "at": place}
+            for metric in METRICS:
+                low, high = t_interval(values[metric])
+                row |= {metric: fmean(values[metric])}
+                row |= {f"{metric}_low": max(0.0, low), f"{metric}_high": min(1.0, high)}
+            row["runs"] = values
+            rows.append(row)
+    return rows
+
+
+def _shapes(figure: str, curves: dict[str, Curve]) -> list[Record]:
+    return [
+        {"curve": name, "metric": metric, **shape(curve, metric)}
+        for name, curve in curves.items()
+        if name != "none"
+        for metric in METRICS
+    ]
+
+
+def shape(curve: Curve, metric: str) -> Record:
+    """Where a curve peaks, and whether it rises to the peak and falls from it.
+
+    >>> low, high = {"auc": [0.5, 0.51, 0.52]}, {"auc": [0.9, 0.92, 0.91]}
+    >>> found = shape({1.0: low, 2.0: high, 3.0: low}, "auc")
+    >>> found["peak"], found["rises"], found["falls"]
+    (2.0, True, True)
+    """
+    places = [place for place in curve if place is not None]
+    peak = max(places, key=lambda place: fmean(curve[place][metric]))
+    return {
+        "peak": peak,
+        "rises": _above(curve[peak][metric], curve[places[0]][metric]),
+        "falls": _above(curve[peak][metric], curve[places[-1]][metric]),
+    }
+
+
+def _above(first: list[float], second: list[float]) -> bool:
+    """Whether the whole interval of the mean paired difference is above 0."""
+    return t_interval([a - b for a, b in zip(first, second, strict=True)])[0] > 0

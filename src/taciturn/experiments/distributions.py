@@ -1,0 +1,521 @@
+"""What Alice sees under each mechanism: one picture each, drawn from the exact laws.
+
+``python -m taciturn.experiments.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
+``hybrid.svg``, ``sealed.svg`` and ``label-rr.svg``; those in ``docs/mechanisms`` are what it
+writes. Only the pictures of ``none`` (a split and shuffled labels) and ``sealed`` (trainings)
+draw anything, by fixed seeds.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.special import expit
+from scipy.stats import binom
+
+from taciturn.arrays import FloatArray
+from taciturn.attacks.linear import DETERMINED
+from taciturn.config import DATASET_DEFAULTS, Settings, Variant
+from taciturn.data.tables import LabelTable
+from taciturn.errors import OutputError
+from taciturn.numerics.batches import batches
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.batch_response import BatchDesign, acceptance, design
+from taciturn.privacy.events import AdditiveNoise, LabelResponse
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.multiplicative import VARIANTS
+from taciturn.privacy.prices import price
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.events import Event, ShareKept
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import arrange, load_raw
+
+ADD_SCORE, ADD_EPSILONS = 0.7, (1.0, 10.0)
+MULT_SCORE, MULT_EPSILON, MULT_B1, MULT_B2 = 0.9, 1.0, 0.1, 1.0
+HYBRID_EPSILON = 1.0
+# Alice's columns in the paper's experiments (all of them), and the training rows.
+SHAPES = {
+    "breast-cancer": (30, 455),
+    "sklearn-digits": (64, 1437),
+    "census-income": (81, 39_073),
+    "give-me-some-credit": (10, 120_000),
+}
+NONE_SEED = 0
+SEALED_SEEDS = 30
+NONE_SIZES = (4, 8, 12, 16, 20, 24, 28, 30, 31, 32, 36, 44, 52, 64, 76, 90, 110, 130, 150)
+
+RR_TOTALS = tuple(float(each) for each in np.geomspace(0.1, 10.0, 13))
+RR_EPOCHS, RR_EPSILONS = (1, 10), (1.0, 3.0, 10.0)
+RR_SCORES = np.linspace(-12.0, 12.0, 241)
+
+_BITS = 20
+_POINTS = 401
+_INVISIBLE = 1e-4
+# Okabe and Ito's colours, which colour-blind people tell apart.
+_ONE, _ZERO, _MARK, _GREY = "#0072b2", "#d55e00", "#009e73", "#555555"
+_STYLE: Mapping[Any, Any] = {
+    "svg.hashsalt": "taciturn",
+    "svg.fonttype": "path",
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": _GREY,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "legend.frameon": False,
+    "figure.facecolor": "white",
+    "figure.dpi": 100,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The law of what Alice sees of one row: a density, and probabilities at single points.
+
+    Args:
+        label: The row's label.
+        values: Where the density is given.
+        density: The density there.
+        atoms: Points with a probability of their own.
+    """
+
+    label: int
+    values: FloatArray = field(repr=False)
+    density: FloatArray = field(repr=False)
+    atoms: Mapping[float, float]
+
+
+def seen_with_add(epsilon: float) -> tuple[Seen, Seen]:
+    """The released residue of a row with label 1, and with label 0, at the known score."""
+    reach = 8.0 / epsilon if epsilon < 4 else 2.0
+    values = np.linspace(-reach, reach, _POINTS)
+    return _both(Additive(AdditiveNoise(epsilon), _BITS), ADD_SCORE, values, ())
+
+
+def seen_with_mult(variant: Variant) -> tuple[Seen, Seen]:
+    """The same for a variant of ``mult``, whose outer clip makes atoms."""
+    subject = VARIANTS[variant](MULT_EPSILON, MULT_B1, MULT_B2, _BITS)
+    # Just short of the clip: the clip itself is a point with a probability, not a density.
+    values = np.linspace(-MULT_B2, MULT_B2, _POINTS)[1:-1]
+    return _both(subject, MULT_SCORE, values, (-MULT_B2, MULT_B2))
+
+
+def _both(
+    subject: ResidueRelease, score: float, values: FloatArray, ends: tuple[float, ...]
+) -> tuple[Seen, Seen]:
+    return _seen(subject, 1, score, values, ends), _seen(subject, 0, score, values, ends)
+
+
+def _seen(
+    subject: ResidueRelease, label: int, score: float, values: FloatArray, ends: tuple[float, ...]
+) -> Seen:
+    def law(at: FloatArray) -> FloatArray:
+        found: FloatArray = np.exp(subject.log_density(at, np.full_like(at, label - score)))
+        return found
+
+    masses = zip(ends, law(np.array(ends)).tolist(), strict=True)
+    return Seen(label, values, law(values), {end: mass for end, mass in masses if mass > 0})
+
+
+def told_by_add(epsilon: float, releases: int) -> float:
+    """How often the best guess of a label is right after so many releases, scores known.
+
+    Both labels are taken as equally likely; without a release it is one half. The best guess is
+    right with probability ``(1 + TV) / 2``, TV being the total variation between the two laws.
+
+    >>> round(told_by_add(10.0, 1), 3)
+    0.959
+    """
+    from dp_accounting.pld import privacy_loss_distribution
+
+    label = price(AdditiveNoise(epsilon)).label
+    one = privacy_loss_distribution.from_laplace_mechanism(
+        1.0 / label, value_discretization_interval=label / 2000
+    )
+    return (1.0 + float(one.self_compose(releases).get_delta_for_epsilon(0.0))) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The laws of a hidden batch's sizes, before any redrawing.
+
+    Args:
+        design: The sizes asked for.
+        columns: Alice's columns, d_A.
+        asked: The probability that she scores 0, 1, 2, … rows.
+        true: The probability that the true batch has 0, 1, 2, … rows.
+        redrawn: The probability that she would score d_A rows or fewer.
+    """
+
+    design: BatchDesign
+    columns: int
+    asked: FloatArray = field(repr=False)
+    true: FloatArray = field(repr=False)
+    redrawn: float
+
+
+def hidden_batch(dataset: str) -> Drawn:
+    """The laws at the paper's sizes for a dataset.
+
+    >>> hidden_batch("breast-cancer").design
+    BatchDesign(subset=111, marked=22, epsilon=1.0)
+    """
+    columns, rows = SHAPES[dataset]
+    paper = DATASET_DEFAULTS[dataset]
+    found = design(paper.batch_size, HYBRID_EPSILON, columns, rows, l_rr=paper.l_rr)
+    beyond = np.array([acceptance(found, at) for at in range(-1, found.subset + 1)])
+    marks = np.arange(found.marked + 1)
+    return Drawn(
+        design=found,
+        columns=columns,
+        asked=beyond[:-1] - beyond[1:],
+        true=np.asarray(binom.pmf(marks, found.marked, found.keep)),
+        redrawn=1.0 - acceptance(found, columns),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Determined:
+    """What the first epoch's gradients tell, by batch size; labels were shuffled beforehand.
+
+    Args:
+        sizes: Rows per batch.
+        determined: The share of rows whose residue the equations fix.
+        signs: The share of rows whose label is the sign of the least-norm solution.
+        commoner: The share of the commoner label: what one guesses without looking.
+    """
+
+    sizes: tuple[int, ...]
+    determined: tuple[float, ...]
+    signs: tuple[float, ...]
+    commoner: float
+
+
+def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
+    """Solves ``X^T r = X^T (y - 1/2)`` for full batches of each size: weights are zero at first."""
+    wanted = {"dataset": dataset, "mechanism": "none", "permute_labels": True, "seed": NONE_SEED}
+    settings = Settings.of(wanted).resolved()
+    coins = Coins.for_seed(NONE_SEED)
+    data = arrange(settings, load_raw(settings), coins.data)
+    features, labels = data.alice_train.values, data.labels_train.values
+    order = coins.bob.permutation(len(labels))
+    found = []
+    for size in NONE_SIZES:
+        rows = np.stack([each for each in batches(order, size) if len(each) == size])
+        u, s, _ = np.linalg.svd(features[rows], full_matrices=False)
+        kept = s > s[:, :1] * max(features[rows].shape[1:]) * np.finfo(np.float64).eps
+        basis = u * kept[:, None, :]
+        residues = labels[rows] - 0.5
+        solved = np.einsum("kbd,kcd,kc->kb", basis, basis, residues, optimize=True)
+        determined = (basis**2).sum(axis=2) >= DETERMINED
+        found.append((float(determined.mean()), float((solved * residues > 0).mean())))
+    shares = tuple(zip(*found, strict=True))
+    ones = float(labels.mean())
+    return Determined(NONE_SIZES, shares[0], shares[1], max(ones, 1 - ones))
+
+
+def draw_none() -> Figure:
+    """How much the gradient of a batch says, whatever its size."""
+    found, columns = revealed_gradient(), SHAPES["breast-cancer"][0]
+    figure, (axes,) = _panels(1, 1, 7.2, 3.6)
+    figure.suptitle("none: what one gradient says about labels (breast-cancer, labels shuffled)")
+    axes.plot(found.sizes, _percent(found.determined), color=_ZERO, marker="s", ms=4)
+    axes.plot(found.sizes, _percent(found.signs), color=_ONE, marker="o", ms=4)
+    axes.axhline(100 * found.commoner, color=_GREY, ls="--", lw=1)
+    axes.axvline(columns, color=_MARK, lw=1)
+    axes.text(columns + 1.5, 4, f"d_A = {columns} equations", color=_MARK)
+    axes.text(41, 24, "residue fixed by the equations", color=_ZERO)
+    axes.text(64, 87, "sign of the least-norm solution is the label", color=_ONE)
+    axes.text(2, 100 * found.commoner - 6, "commoner label", color=_GREY)
+    axes.set(xlabel="rows in the batch", ylabel="share of rows, %", xlim=(0, 152), ylim=(-3, 104))
+    return figure
+
+
+def draw_add() -> Figure:
+    """The density of a released residue for both labels."""
+    figure, panels = _panels(1, 2, 8.6, 3.5)
+    figure.suptitle(f"add: one released residue of a row with known score {ADD_SCORE:g}")
+    for axes, epsilon in zip(panels, ADD_EPSILONS, strict=True):
+        for seen in seen_with_add(epsilon):
+            _curve(axes, seen)
+            axes.axvline(seen.label - ADD_SCORE, color=_colour(seen), lw=0.8, ls=":")
+        told = told_by_add(epsilon, 1)
+        axes.set_title(
+            f"claimed ε = {epsilon:g}: label ε = {price(AdditiveNoise(epsilon)).label:g}, "
+            f"guessed right {100 * told:.1f} %"
+        )
+        axes.set(xlabel="released residue", ylim=(0, None))
+    panels[0].set_ylabel("density")
+    panels[0].legend(loc="upper left")
+    return figure
+
+
+def draw_mult() -> Figure:
+    """The law of a released residue for both labels, under each variant."""
+    figure, panels = _panels(1, 3, 10.4, 3.8, sharey=True)
+    figure.suptitle(
+        f"mult: one released residue of a row with known score {MULT_SCORE:g} "
+        f"(claimed ε = {MULT_EPSILON:g}, b1 = {MULT_B1:g}, b2 = {MULT_B2:g})"
+    )
+    for axes, (variant, make) in zip(panels, VARIANTS.items(), strict=True):
+        pair = seen_with_mult(variant)
+        for seen in pair:
+            _curve(axes, seen)
+            _stems(axes, seen)
+        label = price(make(MULT_EPSILON, MULT_B1, MULT_B2, _BITS).event).label
+        true = "infinite" if math.isinf(label) else f"{label:.2f}"
+        axes.set_title(f"{variant}: true ε = {true}")
+        axes.set(xlabel="released residue", yscale="log", ylim=(0.015, 2), xlim=(-1.2, 1.2))
+        axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−b2", "−0.5", "0", "0.5", "b2"])
+    gap = _gap_at_zero(seen_with_mult("printed"))
+    panels[0].annotate(
+        "", (0, gap.high), (0, gap.low), arrowprops={"arrowstyle": "<->", "color": _GREY}
+    )
+    panels[0].text(0.05, math.sqrt(gap.high * gap.low), f"ln 9 = {gap.loss:.2f}", color=_GREY)
+    panels[0].set_ylabel("density; at ±b2 probability")
+    panels[0].legend(loc="upper left")
+    return figure
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    high: float
+    low: float
+
+    @property
+    def loss(self) -> float:
+        return math.log(self.high / self.low)
+
+
+def _gap_at_zero(pair: tuple[Seen, Seen]) -> _Gap:
+    at_zero = [float(seen.density[len(seen.density) // 2]) for seen in pair]
+    return _Gap(max(at_zero), min(at_zero))
+
+
+def draw_hybrid() -> Figure:
+    """How many rows Alice scores, and how many of them are meant, at the paper's sizes."""
+    figure, panels = _panels(2, 2, 9.4, 6.2)
+    figure.suptitle(f"hybrid: sizes of one draw at ε = {HYBRID_EPSILON:g}, before redrawing")
+    for axes, dataset in zip(panels, SHAPES, strict=True):
+        found = hidden_batch(dataset)
+        short = found.columns + 1
+        _stairs(axes, found.asked, _ZERO, "L_RR: rows that Alice scores")
+        _stairs(axes, found.asked[:short], "#000000", "L_RR ≤ d_A: redrawn")
+        _stairs(axes, found.true, _ONE, "k: rows of the true batch", fill=False)
+        axes.axvline(found.columns + 0.5, color=_MARK, lw=1)
+        top = 100 * max(found.asked.max(), found.true.max())
+        axes.text(found.columns + 0.9, 1.05 * top, f"d_A = {found.columns}", color=_MARK)
+        axes.set_title(f"{dataset}: {100 * found.redrawn:.1f} % redrawn")
+        likely = np.flatnonzero(found.asked > _INVISIBLE)
+        axes.set(xlim=(0, likely.max() + 2), ylim=(0, 1.16 * top))
+    for axes in panels[2:]:
+        axes.set_xlabel("rows")
+    for axes in panels[::2]:
+        axes.set_ylabel("probability, %")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
+    """Alice's shares of all weights after some trainings, in parts of the modulus, and the weights.
+
+    Args:
+        flipped: Train on the opposite of every label, with the same coins.
+    """
+    settings = Settings.of(
+        {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "epochs": 1}
+    ).resolved()
+    raw = load_raw(settings)
+    if flipped:
+        opposite = LabelTable(raw.labels.ids, 1 - raw.labels.values)
+        raw = replace(raw, labels=opposite)
+    held: list[FloatArray] = []
+    meant: list[FloatArray] = []
+    for seed in range(SEALED_SEEDS):
+
+        def note(event: Event) -> None:
+            if isinstance(event, ShareKept) and event.role == "alice":
+                held.append(event.share / 2.0**event.scales.modulus_bits)
+
+        found = simulate(settings.model_copy(update={"seed": seed}), raw, observe=note)
+        meant.append(found.alice_weights)
+    return np.concatenate(held), np.concatenate(meant)
+
+
+def draw_sealed() -> Figure:
+    """What Alice holds at the end, with the labels and with their opposites, and what is meant."""
+    figure, (held, meant) = _panels(1, 2, 9.4, 3.8)
+    figure.suptitle(f"sealed: breast-cancer, one epoch, {SEALED_SEEDS} trainings")
+    for flipped, colour, name in ((False, _ONE, "labels y"), (True, _ZERO, "labels 1 − y")):
+        share, weights = shares(flipped)
+        style: dict[str, Any] = {
+            "histtype": "step",
+            "lw": 1.8 if flipped else 3.2,
+            "color": colour,
+            "label": name,
+        }
+        held.hist(share, bins=20, range=(-0.5, 0.5), ls=":" if flipped else "-", **style)
+        meant.hist(weights, bins=40, **style)
+    expected = SEALED_SEEDS * SHAPES["breast-cancer"][0] / 20
+    held.axhline(expected, color=_GREY, lw=1, ls="--", label="uniform")
+    held.set(xlabel="Alice's share u, in parts of the modulus", ylabel="weights", ylim=(0, None))
+    held.legend(loc="lower center")
+    meant.set(xlabel="the weight u + v, which nobody holds", ylabel="weights")
+    meant.legend(loc="upper right")
+    return figure
+
+
+def told_by_flips(epsilon: float) -> float:
+    """How often a flipped label is the true one: the best guess after any number of epochs.
+
+    >>> round(told_by_flips(1.0), 4)
+    0.7311
+    """
+    return FlippedLabels(LabelResponse(epsilon), Unprotected()).keep
+
+
+def residues_of_a_flipped_one(epsilon: float) -> FloatArray:
+    """What enters the gradient for a flipped label of 1, at each of ``RR_SCORES``."""
+    method = FlippedLabels(LabelResponse(epsilon), Unprotected())
+    return method.residue(RR_SCORES, np.ones(len(RR_SCORES), np.int8))
+
+
+def _epochs(number: int) -> str:
+    return "1 epoch" if number == 1 else f"{number} epochs"
+
+
+def draw_label_rr() -> Figure:
+    """What is told at a total epsilon, and the residues of a flipped label."""
+    figure, (told, residues) = _panels(1, 2, 9.4, 3.8)
+    figure.suptitle("label-rr: one flip of each label, and a training that knows of it")
+    flips = tuple(told_by_flips(total) for total in RR_TOTALS)
+    told.plot(RR_TOTALS, _percent(flips), color=_ONE, lw=1.8, label="label-rr, any epochs")
+    for epochs, dashes in zip(RR_EPOCHS, ("--", ":"), strict=True):
+        noisy = tuple(told_by_add(2 * total / epochs, epochs) for total in RR_TOTALS)
+        told.plot(RR_TOTALS, _percent(noisy), dashes, color=_ZERO, label=f"add, {_epochs(epochs)}")
+    told.set(xlabel="label ε in total", ylabel="best guess is right, %", xscale="log")
+    told.set(ylim=(48, 102))
+    told.legend(loc="upper left")
+    for epsilon, colour in zip(RR_EPSILONS, (_ZERO, _MARK, _ONE), strict=True):
+        found = residues_of_a_flipped_one(epsilon)
+        residues.plot(RR_SCORES, found, color=colour, lw=1.8, label=f"ε = {epsilon:g}")
+    residues.plot(RR_SCORES, 1 - expit(RR_SCORES), color=_GREY, lw=1, ls=":", label="no flips")
+    residues.set(xlabel="score z", ylabel="residue of a flipped label of 1", ylim=(0, None))
+    residues.legend(loc="upper right")
+    return figure
+
+
+FIGURES: Mapping[str, Callable[[], Figure]] = MappingProxyType(
+    {
+        "none": draw_none,
+        "add": draw_add,
+        "mult": draw_mult,
+        "hybrid": draw_hybrid,
+        "sealed": draw_sealed,
+        "label-rr": draw_label_rr,
+    }
+)
+
+
+def svg(name: str) -> bytes:
+    """The picture of a mechanism; the same bytes each time."""
+    with style():
+        buffer = io.BytesIO()
+        FIGURES[name]().savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    # Matplotlib ends some lines with a blank, which version control does not like.
+    return b"\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + b"\n"
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The look of all pictures."""
+    with mpl.rc_context():
+        # A person's own settings must not show.
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE)
+        yield
+
+
+def _panels(
+    rows: int, columns: int, width: float, height: float, *, sharey: bool = False
+) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    made = figure.subplots(rows, columns, sharey=sharey, squeeze=False)
+    return figure, [axes for row in made for axes in row]
+
+
+def _colour(seen: Seen) -> str:
+    return _ONE if seen.label else _ZERO
+
+
+def _curve(axes: Axes, seen: Seen) -> None:
+    shown = np.where(seen.density > 0, seen.density, np.nan)
+    dashes = "-" if seen.label else "--"
+    axes.plot(seen.values, shown, dashes, color=_colour(seen), lw=1.8, label=f"label {seen.label}")
+
+
+def _stems(axes: Axes, seen: Seen) -> None:
+    # Side by side, so that neither hides the other.
+    aside = 0.04 if seen.label else 0.09
+    for end, mass in seen.atoms.items():
+        at = end + math.copysign(aside, end)
+        axes.plot([at, at], [0.015, mass], color=_colour(seen), lw=1.2)
+        marker = "o" if seen.label else "s"
+        axes.plot([at], [mass], marker, color=_colour(seen), ms=5)
+        axes.annotate(
+            f"{mass:.2f}",
+            (at, mass),
+            (math.copysign(7, -end), 1 if seen.label else 3),
+            textcoords="offset points",
+            ha="right" if end > 0 else "left",
+            color=_colour(seen),
+        )
+
+
+def _stairs(axes: Axes, law: FloatArray, colour: str, name: str, *, fill: bool = True) -> None:
+    likely = np.flatnonzero(law > _INVISIBLE)
+    first, last = int(likely.min()), int(likely.max())
+    edges = np.arange(first, last + 2) - 0.5
+    axes.stairs(100 * law[first : last + 1], edges, fill=fill, color=colour, lw=1.8, label=name)
+
+
+def _percent(shares: tuple[float, ...]) -> list[float]:
+    return [100 * share for share in shares]
+
+
+def main(arguments: list[str]) -> None:
+    """Writes every picture into a folder.
+
+    Raises:
+        OutputError: The folder is not there or cannot be written to.
+    """
+    folder = Path(arguments[0] if arguments else "docs/mechanisms")
+    for name in FIGURES:
+        path = folder / f"{name}.svg"
+        try:
+            path.write_bytes(svg(name))
+        except OSError as problem:
+            raise OutputError(
+                f"the picture cannot be written: {problem.strerror}", where=str(path)
+            ) from None
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

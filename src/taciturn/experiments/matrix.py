@@ -1,0 +1,168 @@
+"""The matrix: mechanisms by datasets by attacks, utility beside leakage.
+
+Utility is the held-out AUC of a training on the true labels. Leakage is what the best attack gets
+right in a canary run, whose labels were shuffled before training: one half to the commoner label's
+share is what anybody gets, 1 is everything; where no attack applies it is the commoner label's
+share. Both are means over seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from taciturn.audit.runner import Findings, examine
+from taciturn.config import DATASET_DEFAULTS, Settings
+from taciturn.data.raw import RawData
+from taciturn.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
+from taciturn.summary import t_interval
+from taciturn.view.alice_view import AliceView
+
+EPSILONS = (0.01, 0.1, 1.0, 10.0)
+QUICK_EPSILONS = (0.1, 10.0)
+SEEDS, QUICK_SEEDS = 3, 1
+# The bounds at which mult's readings that learn do best on digits (``reproduce learning``).
+B1, B2 = 0.1, 1.0
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One mechanism with its parameters."""
+
+    curve: str
+    settings: Record
+
+    @property
+    def epsilon(self) -> float | None:
+        """What the paper calls epsilon, where there is one."""
+        found: float | None = self.settings.get("epsilon")
+        return found
+
+
+def cells(quick: bool) -> list[Cell]:
+    """Every mechanism, over epsilon where it has one."""
+    epsilons = QUICK_EPSILONS if quick else EPSILONS
+    found = [Cell("none", {"mechanism": "none"})]
+    found += [Cell("add", {"mechanism": "add", "epsilon": eps}) for eps in epsilons]
+    for variant in ("printed", "one-sided", "mean-one"):
+        found += [
+            Cell(
+                f"mult {variant}",
+                {"mechanism": "mult", "variant": variant, "epsilon": eps, "b1": B1, "b2": B2},
+            )
+            for eps in epsilons
+        ]
+    found += [Cell("label-rr", {"mechanism": "label-rr", "epsilon": eps}) for eps in epsilons]
+    found.append(Cell("hybrid", {"mechanism": "hybrid", "epsilon": 1.0}))
+    found.append(Cell("sealed", {"mechanism": "sealed"}))
+    return found
+
+
+def run(
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    only: Sequence[str] = (),
+    announce: Callable[[str], None] = lambda what: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Record:
+    """Trains and attacks every cell of every dataset that is here.
+
+    Args:
+        quick: breast-cancer alone, two epsilons, one seed.
+        seed: The first seed.
+        only: These datasets; all where empty.
+        announce: Called with what runs now.
+        progress: Called with how many cells are done, and of how many.
+    """
+    for name in only:
+        if name not in DATASET_DEFAULTS:
+            raise ConfigError(
+                f"unknown dataset {name}", where="--dataset", hint=nearest(name, DATASET_DEFAULTS)
+            )
+    datasets = list(only) or (["breast-cancer"] if quick else list(DATASET_DEFAULTS))
+    seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
+    rows: list[Record] = []
+    missing: list[str] = []
+    plan = cells(quick)
+    for place, dataset in enumerate(datasets):
+        try:
+            raw = load_raw(Settings.of({"dataset": dataset, "mechanism": "none"}).resolved())
+        except DatasetUnavailable:
+            missing.append(dataset)
+            continue
+        for number, cell in enumerate(plan):
+            announce(f"{dataset}: {cell.curve} {cell.epsilon or ''}".rstrip())
+            progress(place * len(plan) + number, len(datasets) * len(plan))
+            rows.append(_row(dataset, raw, cell, seeds))
+    return {"seed": seed, "seeds": len(seeds), "quick": quick, "rows": rows, "missing": missing}
+
+
+def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record:
+    trained, attacked = [], []
+    for seed in seeds:
+        base = {"dataset": dataset, "scheme": "clear", "seed": seed, **cell.settings}
+        settings = Settings.of(base).resolved()
+        trained.append(simulate(settings, raw))
+        attacked.append(_attacked(settings.model_copy(update={"permute_labels": True}), raw))
+    attacks = _mean_by_name(attacked)
+    commoner = fmean(found.controls[0].accuracy for found in attacked)
+    # Where no attack applies Alice is left with what she can do without any.
+    nothing = {
+        "name": None,
+        **dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"), commoner),
+    }
+    best: Record = max(attacks, key=lambda each: each["accuracy"], default=nothing)
+    return {
+        "dataset": dataset,
+        "curve": cell.curve,
+        **{key: cell.settings.get(key) for key in ("mechanism", "variant", "epsilon", "b1", "b2")},
+        "test_accuracy": fmean(each.test.accuracy for each in trained),
+        "test_auc": fmean(each.test.auc for each in trained),
+        "label_epsilon_total": trained[0].ledger.to_dict()["label_epsilon_total"],
+        "commoner_label": commoner,
+        "attacks": attacks,
+        "best_attack": best["name"],
+        "leakage": best["accuracy"],
+        "leakage_low": best["accuracy_low"],
+        "leakage_high": best["accuracy_high"],
+    }
+
+
+def _attacked(settings: Settings, raw: RawData) -> Findings:
+    outcome: Outcome = simulate(settings, raw, keep=True)
+    if outcome.transcript is None:
+        raise TranscriptError("the run kept no transcript")
+    view = AliceView.of(outcome.transcript, outcome.data.alice_train)
+    return examine(view, outcome.data.labels_train)
+
+
+def _mean_by_name(runs: list[Findings]) -> list[Record]:
+    found = []
+    for score in runs[0].attacks:
+        same = [each for run in runs for each in run.attacks if each.name == score.name]
+        accuracies = [each.accuracy for each in same]
+        low, high = (
+            t_interval(accuracies)
+            if len(accuracies) > 1
+            else (score.accuracy_low, score.accuracy_high)
+        )
+        found.append(
+            {
+                "name": score.name,
+                "accuracy": fmean(accuracies),
+                "accuracy_low": max(0.0, low),
+                "accuracy_high": min(1.0, high),
+                "auc": fmean(each.auc for each in same),
+                "decided": fmean(each.decided for each in same),
+                "seconds": fmean(each.seconds for each in same),
+            }
+        )
+    return found

@@ -1,0 +1,270 @@
+"""Table III: what an iteration and a whole training take, beside the paper's seconds.
+
+Both parties run in one process, so that the network is not in the figures; the paper's two machines
+talked across the Internet. Some iterations of each training are measured, all contenders in turn,
+several times over: the machine's mood then falls on all of them alike, and ratios are of the same
+turn. A whole training is what comes before the first iteration, plus the iterations of our epochs;
+how many epochs the paper trained it does not say, so only ratios compare with its own.
+
+python-paillier does the encrypted part of an iteration alone (encrypt, product, mask, decrypt),
+whose time is scaled to the number of iterations: nobody waits for a day to read a table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+
+from taciturn.config import Settings
+from taciturn.data.split import VerticalData
+from taciturn.errors import ConfigError
+from taciturn.experiments import paper
+from taciturn.experiments.pieces import Progress as Report
+from taciturn.experiments.pieces import available
+from taciturn.experiments.rivals import PythonPaillier
+from taciturn.numerics.threads import one_thread
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.pair import run_pair
+from taciturn.simulation.agree import agree
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.run import both_programs
+from taciturn.simulation.source import arrange, load_raw
+from taciturn.summary import t_interval
+
+Record = dict[str, Any]
+TURNS, QUICK_TURNS = 5, 3
+PHE_BITS, PHE_LAPS = 2048, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A training that takes part, and how many of its iterations a turn measures."""
+
+    mechanism: str
+    scheme: str
+    iterations: int
+    options: Record = field(default_factory=dict)
+
+
+CONTENDERS = (
+    Contender("add", "clear", 200, {"epsilon": 1.0}),
+    Contender("mult", "clear", 200, {"epsilon": 1.0, "b1": 0.1, "b2": 10.0}),
+    *(
+        Contender(name, scheme, iterations)
+        for scheme, iterations in (("bfv", 25), ("paillier", 5))
+        for name in ("none", "hybrid", "sealed")
+    ),
+)
+
+
+def run(
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    datasets: Sequence[str] = (),
+    announce: Callable[[str], None] = lambda what: None,
+    progress: Report = lambda done, total: None,
+) -> Record:
+    """Measures every dataset that is here.
+
+    Args:
+        quick: Fewer turns.
+        seed: Decides the rows that are measured on; times do not depend on it.
+        datasets: These alone; all where empty.
+        announce: Called with what runs now.
+        progress: Called with how much is done, and of how much.
+    """
+    here, missing = available(datasets or paper.DATASETS)
+    turns = QUICK_TURNS if quick else TURNS
+    rows: list[Record] = []
+    ratios: list[Record] = []
+    rival, absent = _rival()
+    total = len(here) * (turns + 1)
+    with one_thread():
+        for place, dataset in enumerate(here):
+            announce(f"Table III: {dataset}")
+            bench = _Bench(dataset, seed)
+            laps: list[list[Lap]] = []
+            for turn in range(turns):
+                progress(place * (turns + 1) + turn, total)
+                laps.append([bench.lap(contender) for contender in CONTENDERS])
+            found = [
+                _row(dataset, contender, [turn[number] for turn in laps])
+                for number, contender in enumerate(CONTENDERS)
+            ]
+            if rival is not None:
+                announce(f"Table III: {dataset}, python-paillier")
+                found += _rival_rows(dataset, rival, found[0])
+            rows += found
+            ratios += _ratios(dataset, found)
+    return {
+        "quick": quick,
+        "turns": turns,
+        "rows": rows,
+        "ratios": ratios,
+        "missing": missing,
+        "left_out": absent,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """One turn of one contender."""
+
+    setup_seconds: float
+    iteration_seconds: float
+    iterations: int
+    whole: int
+    key_bits: int
+
+
+class _Enough(Exception):
+    """The iterations that were asked for are done."""
+
+
+class _Watch:
+    """Notes when each iteration ends, and stops the training after enough of them."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.total = most, 0
+        self.start = time.perf_counter()
+        self.ends: list[float] = []
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.ends.append(time.perf_counter())
+            self.total = event.total
+            if len(self.ends) > self.most:
+                raise _Enough
+
+
+class _Bench:
+    """A dataset's rows, on which contenders take turns."""
+
+    def __init__(self, dataset: str, seed: int) -> None:
+        self._coins = Coins.for_seed(seed)
+        self._base: Record = {"dataset": dataset, "seed": seed}
+        settings = self._settings(CONTENDERS[0])
+        self._data: VerticalData = arrange(settings, load_raw(settings), self._coins.data)
+
+    def lap(self, contender: Contender) -> Lap:
+        """Some iterations of a training from its beginning."""
+        settings, data = self._settings(contender), self._data
+        terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
+        watch = _Watch(contender.iterations)
+        self._drive(terms, watch)
+        iterations = len(watch.ends) - 1
+        each = (watch.ends[-1] - watch.ends[0]) / iterations
+        return Lap(
+            max(0.0, watch.ends[0] - watch.start - each),
+            each,
+            iterations,
+            watch.total,
+            terms.agreement.key_bits,
+        )
+
+    def _drive(self, terms: Terms, watch: _Watch) -> None:
+        method = mechanism(terms.agreement)
+        ledger = Ledger(self._data.labels_train.rows, "")
+        try:
+            run_pair(*both_programs(self._data, terms, self._coins, method, ledger), observe=watch)
+        except _Enough:
+            pass
+
+    def _settings(self, contender: Contender) -> Settings:
+        wanted = {"mechanism": contender.mechanism, "scheme": contender.scheme}
+        return Settings.of({**self._base, **wanted, **contender.options}).resolved()
+
+
+def _row(dataset: str, contender: Contender, laps: list[Lap]) -> Record:
+    each = [1e3 * lap.iteration_seconds for lap in laps]
+    setup = median(lap.setup_seconds for lap in laps)
+    clear = contender.scheme == "clear"
+    return {
+        "dataset": dataset,
+        "mechanism": contender.mechanism,
+        "scheme": None if clear else contender.scheme,
+        "key_bits": None if clear else laps[0].key_bits,
+        "ms_per_iteration": median(each),
+        "turns_ms": each,
+        "iterations_measured": sum(lap.iterations for lap in laps),
+        "iterations": laps[0].whole,
+        "setup_seconds": setup,
+        "training_seconds": setup + median(each) / 1e3 * laps[0].whole,
+        "extrapolated": True,
+        "paper_seconds": paper.TABLE_3[dataset].seconds.get(contender.mechanism),
+    }
+
+
+def _rival() -> tuple[PythonPaillier | None, list[str]]:
+    """python-paillier, or why it is not here."""
+    try:
+        return PythonPaillier(PHE_BITS), []
+    except ConfigError as problem:
+        return None, [f"{problem.message}: {problem.hint}"]
+
+
+def _rival_rows(dataset: str, rival: PythonPaillier, like: Record) -> list[Record]:
+    """The encrypted part of an iteration by python-paillier, at the batch and at L_RR."""
+    sizes = paper.TABLE_3[dataset]
+    coins = KeyedEntropy.from_seed(sizes.columns)
+    times: dict[str, list[float]] = {"none": [], "hybrid": []}
+    for _ in range(PHE_LAPS):
+        for name, rows in (("none", sizes.batch), ("hybrid", sizes.l_rr)):
+            matrix = _whole(coins, (sizes.columns, rows), 18)
+            times[name].append(1e3 * rival.lap(matrix, _whole(coins, (rows,), 20)).seconds)
+    return [
+        {
+            "dataset": dataset,
+            "mechanism": name,
+            "scheme": "phe",
+            "key_bits": rival.bits,
+            "ms_per_iteration": median(each),
+            "turns_ms": each,
+            "iterations_measured": len(each),
+            "iterations": like["iterations"],
+            "setup_seconds": 0.0,
+            "training_seconds": median(each) / 1e3 * like["iterations"],
+            "extrapolated": True,
+            "paper_seconds": sizes.seconds[name],
+        }
+        for name, each in times.items()
+    ]
+
+
+def _whole(coins: KeyedEntropy, shape: tuple[int, ...], bits: int) -> Any:  # noqa: ANN401
+    return np.rint((coins.uniform(shape) * 2 - 1) * 2.0**bits).astype(np.int64)
+
+
+def _ratios(dataset: str, rows: list[Record]) -> list[Record]:
+    """``hybrid`` and ``sealed`` over the baseline of the same scheme, turn by turn."""
+    found = []
+    for row in rows:
+        if row["mechanism"] not in ("hybrid", "sealed"):
+            continue
+        base = next(r for r in rows if (r["mechanism"], r["scheme"]) == ("none", row["scheme"]))
+        each = [a / b for a, b in zip(row["turns_ms"], base["turns_ms"], strict=True)]
+        low, high = t_interval(each)
+        found.append(
+            {
+                "dataset": dataset,
+                "mechanism": row["mechanism"],
+                "scheme": row["scheme"],
+                "ratio": fmean(each),
+                "ratio_low": low,
+                "ratio_high": high,
+                "paper_ratio": (
+                    paper.TABLE_3[dataset].ratio if row["mechanism"] == "hybrid" else None
+                ),
+            }
+        )
+    return found

@@ -1,0 +1,182 @@
+"""How good the models of ``add`` and ``mult`` are: one seed of one dataset, many cells at once.
+
+A *cell* is a mechanism with its parameters. Judged on the test rows, a cell gives the figures of
+``taciturn train --scheme clear`` with the same options and seed: the split, the batches and the
+noise are that run's. The bounds of ``mult`` are searched for by the mean AUC on validation rows,
+with coins of the search's own; the best are then trained on all training rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from statistics import fmean
+from typing import Any, cast
+
+from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError
+from taciturn.experiments import paper
+from taciturn.experiments.cleartext import train_with_gradients
+from taciturn.experiments.lockstep import train_side_by_side
+from taciturn.experiments.rows import Part, Rows
+from taciturn.numerics.metrics import evaluate
+from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.registry import mechanism
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.batch_seed import seed_of
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+from taciturn.simulation.agree import agree
+from taciturn.simulation.coins import Coins
+
+Record = dict[str, Any]
+VARIANTS = ("printed", "one-sided", "mean-one")
+GRID = (paper.B1_RANGE, paper.B2_RANGE)
+QUICK_GRID = ((2.0**-4, 0.25, 1.0), (0.1, 1.0, 10.0))
+# Tables below this many training rows vary more from draw to draw, and their trainings take less.
+SMALL_ROWS = 5_000
+SMALL_CHOICES, QUICK_CHOICES = 5, 2
+# Trainings that run side by side; more would only fill the memory.
+MOST_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mechanism with its parameters; None where it does not take one."""
+
+    mechanism: str
+    epsilon: float | None = None
+    variant: str | None = None
+    b1: float | None = None
+    b2: float | None = None
+
+    @property
+    def options(self) -> Record:
+        """The settings that it asks for."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A cell's model on rows it has not seen."""
+
+    cell: Cell
+    accuracy: float
+    auc: float
+
+    def to_dict(self) -> Record:
+        """For JSON."""
+        return {**asdict(self.cell), "accuracy": self.accuracy, "auc": self.auc}
+
+    @classmethod
+    def of_dict(cls, record: Record) -> Judged:
+        """From JSON."""
+        values = {name: record[name] for name in ("mechanism", "epsilon", "variant", "b1", "b2")}
+        return cls(Cell(**values), record["accuracy"], record["auc"])
+
+
+def judge(rows: Rows, cells: Sequence[Cell]) -> list[Judged]:
+    """Trains each cell on all training rows and judges it on the test rows."""
+    coins = Coins.for_seed(rows.seed)
+    seed = seed_of(coins.alice, coins.bob)
+    return [
+        found
+        for some in _bundles(cells)
+        for found in _judge(rows, some, rows.train, rows.test, seed, coins.bob)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The bounds that a search chose for a variant at an epsilon, and among how many."""
+
+    cell: Cell
+    validation_auc: float
+    candidates: int
+    left_out: int
+
+    def to_dict(self) -> Record:
+        """For JSON."""
+        return {
+            **asdict(self.cell),
+            "validation_auc": self.validation_auc,
+            "candidates": self.candidates,
+            "left_out": self.left_out,
+        }
+
+
+def search(rows: Rows, *, quick: bool = False) -> list[Choice]:
+    """The best (b1, b2) of every variant at each of Table II's epsilons.
+
+    Candidates whose noise is more than the sampler resolves are left out, and counted.
+    """
+    grid = QUICK_GRID if quick else GRID
+    wanted = list(product(VARIANTS, paper.EPSILONS))
+    groups = {
+        (variant, epsilon): [Cell("mult", epsilon, variant, b1, b2) for b1, b2 in product(*grid)]
+        for variant, epsilon in wanted
+    }
+    possible = {key: [c for c in cells if _possible(rows, c)] for key, cells in groups.items()}
+    areas = _validation(rows, [cell for cells in possible.values() for cell in cells], quick)
+    found = []
+    for key in wanted:
+        best = max(possible[key], key=lambda cell: areas[cell])
+        left_out = len(groups[key]) - len(possible[key])
+        found.append(Choice(best, areas[best], len(possible[key]), left_out))
+    return found
+
+
+def _validation(rows: Rows, cells: Sequence[Cell], quick: bool) -> dict[Cell, float]:
+    """The mean AUC of each cell on the validation rows."""
+    small = len(rows.train.labels) < SMALL_ROWS
+    choices = (QUICK_CHOICES if quick else SMALL_CHOICES) if small else 1
+    areas: dict[Cell, list[float]] = {cell: [] for cell in cells}
+    for number in range(choices):
+        coins = Coins.for_seed(rows.seed).bob.fork(f"search {number}")
+        seed = coins.fork("batches").token(32)
+        for some in _bundles(cells):
+            for found in _judge(rows, some, rows.fit, rows.choose, seed, coins):
+                areas[found.cell].append(found.auc)
+    return {cell: fmean(values) for cell, values in areas.items()}
+
+
+def _judge(
+    rows: Rows, cells: Sequence[Cell], fit: Part, on: Part, seed: bytes, bob: Entropy
+) -> list[Judged]:
+    found = []
+    for cell, weights in zip(cells, _weights(rows, cells, fit, seed, bob), strict=True):
+        metrics = evaluate(on.features @ weights, on.labels)
+        found.append(Judged(cell, metrics.accuracy, metrics.auc))
+    return found
+
+
+def _weights(
+    rows: Rows, cells: Sequence[Cell], fit: Part, seed: bytes, bob: Entropy
+) -> list[FloatArray]:
+    terms = [_terms(rows, cell, fit) for cell in cells]
+    plan = terms[0].plan(seed, len(fit.labels))
+    if cells[0].mechanism == "none":
+        return [train_with_gradients(fit.features, fit.labels, plan, terms[0], Unprotected())]
+    methods = [cast(ResidueRelease, mechanism(each.agreement)) for each in terms]
+    return list(train_side_by_side(fit.features, fit.labels, plan, terms[0], methods, bob))
+
+
+def _bundles(cells: Sequence[Cell]) -> Iterable[Sequence[Cell]]:
+    """The baseline alone, and the others in groups that train side by side."""
+    noisy = [cell for cell in cells if cell.mechanism != "none"]
+    yield from ([cell] for cell in cells if cell.mechanism == "none")
+    for start in range(0, len(noisy), MOST_AT_ONCE):
+        yield noisy[start : start + MOST_AT_ONCE]
+
+
+def _possible(rows: Rows, cell: Cell) -> bool:
+    try:
+        mechanism(_terms(rows, cell, rows.fit).agreement)
+    except ConfigError:
+        return False
+    return True
+
+
+def _terms(rows: Rows, cell: Cell, fit: Part) -> Terms:
+    return agree(rows.settings.model_copy(update={**cell.options, "scheme": "clear"}), *fit.shape)

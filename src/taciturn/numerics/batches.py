@@ -1,0 +1,65 @@
+"""An order of rows, cut into batches: each row once, the short last batch included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from taciturn.arrays import IndexArray
+from taciturn.errors import ConfigError, ShapeError
+
+
+def batches(order: IndexArray, size: int, minimum: int = 1) -> Iterator[IndexArray]:
+    """Cuts an order of rows into batches.
+
+    Args:
+        order: Row numbers, each row once; the epoch's permutation.
+        size: Rows in each batch; the last one takes what is left.
+        minimum: A last batch of fewer rows joins the one before it.
+
+    Returns:
+        Views of ``order``, without copies.
+
+    Raises:
+        ConfigError: If the size is below 1, or the minimum above the size or the rows.
+        ShapeError: If the order is not one-dimensional.
+
+    >>> import numpy as np
+    >>> [batch.tolist() for batch in batches(np.array([4, 2, 0, 1, 3]), 2)]
+    [[4, 2], [0, 1], [3]]
+    >>> [batch.tolist() for batch in batches(np.array([4, 2, 0, 1, 3]), 2, minimum=2)]
+    [[4, 2], [0, 1, 3]]
+    """
+    if order.ndim != 1:
+        raise ShapeError(f"an order of rows has one dimension, not the shape {order.shape}")
+    count = batch_count(len(order), size, minimum)
+    # A generator function would raise only at the first batch, far from the mistake.
+    return (
+        order[number * size : (number + 1) * size if number < count - 1 else len(order)]
+        for number in range(count)
+    )
+
+
+def batch_count(rows: int, size: int, minimum: int = 1) -> int:
+    """How many batches ``batches`` makes of so many rows.
+
+    Args:
+        rows: How many rows there are.
+        size: Rows in each batch.
+        minimum: A last batch of fewer rows joins the one before it.
+
+    Raises:
+        ConfigError: If the size is below 1, or the minimum above the size or the rows.
+
+    >>> batch_count(5, 2), batch_count(5, 2, minimum=2)
+    (3, 2)
+    """
+    if size < 1:
+        raise ConfigError(f"the batch size is {size}", where="batch_size", hint="use 1 or more")
+    if minimum > min(size, max(rows, 1)):
+        raise ConfigError(
+            f"batches of {min(size, rows)} rows are below the agreed minimum of {minimum}",
+            where="minimum_batch",
+            hint="use larger batches, or agree on a lower minimum",
+        )
+    whole, rest = divmod(rows, size)
+    return whole + int(rest >= max(minimum, 1))

@@ -1,0 +1,194 @@
+"""Logistic regression: the sigmoid, the loss, the residue, the gradient and the penalty.
+
+With ``z = X w`` and labels ``y`` in {0, 1}::
+
+    sigma(z) = 1 / (1 + exp(-z))
+    loss     = (1/n) sum log(1 + exp(-s z)),      s = +1 where y = 1, -1 where y = 0
+    r        = y - sigma(z)                        the residue
+    gradient = -(1/n) X^T r
+    penalty  = l1 |w|_1 + (l2/2) |w|^2             its gradient: l1 sign(w) + l2 w
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from taciturn.arrays import FloatArray, LabelArray
+from taciturn.errors import ConfigError, ShapeError
+
+
+def sigmoid(scores: FloatArray) -> FloatArray:
+    """The probability that belongs to a score (a logit), without overflow at either end.
+
+    Args:
+        scores: Any shape; infinities are allowed.
+
+    Returns:
+        Probabilities in [0, 1], in the shape of ``scores``.
+
+    >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return expit(scores)
+
+
+def log_loss(scores: FloatArray, labels: LabelArray) -> float:
+    """The mean negative log likelihood of 0/1 labels, from scores.
+
+    Args:
+        scores: One logit for each row.
+        labels: 0 or 1 for each row.
+
+    Returns:
+        The mean loss in nats; infinite only where an infinite score is wrong.
+
+    Raises:
+        ShapeError: If the two do not fit, or there are no rows.
+
+    >>> round(log_loss(np.array([0.0, 1000.0, 1000.0]), np.array([1, 1, 0])), 6)
+    333.564382
+    """
+    _check_rows(scores, labels)
+    # Turning the sign of the score, not subtracting y z, keeps the small losses of sure rows.
+    signed = np.where(labels, -scores, scores)
+    return float(np.mean(np.logaddexp(0.0, signed)))
+
+
+def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:
+    """What the model has left to explain in each row, ``y - sigma(z)``.
+
+    Args:
+        scores: One logit for each row.
+        labels: 0 or 1 for each row.
+
+    Returns:
+        Values in [-1, 1]; positive where the label is 1.
+
+    Raises:
+        ShapeError: If the two do not fit, or there are no rows.
+
+    >>> residue(np.array([0.0, 0.0]), np.array([1, 0])).tolist()
+    [0.5, -0.5]
+    """
+    _check_rows(scores, labels)
+    return np.subtract(labels, sigmoid(scores), dtype=np.float64)
+
+
+def weighted_residue(
+    scores: FloatArray, labels: LabelArray, weights: tuple[float, float] | None
+) -> FloatArray:
+    """The residue times the weight of its row's class: the slope of the weighted loss.
+
+    Args:
+        scores: One logit for each row.
+        labels: 0 or 1 for each row.
+        weights: What a row of label 0 and one of label 1 counts; None where all count alike.
+
+    Raises:
+        ShapeError: If the two do not fit, or there are no rows.
+
+    >>> weighted_residue(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5)).tolist()
+    [0.25, -0.5]
+    """
+    found = residue(scores, labels)
+    if weights is not None:
+        found *= np.where(labels, weights[1], weights[0])
+    return found
+
+
+def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
+    """The gradient of the mean loss, ``-(1/n) X^T r``.
+
+    Args:
+        features: One row for each residue.
+        residues: One residue for each row.
+
+    Returns:
+        One entry for each column of ``features``.
+
+    Raises:
+        ShapeError: If the two do not fit, or there are no rows.
+
+    >>> gradient(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.5, -0.5])).tolist()
+    [0.5, 0.5]
+    """
+    if features.ndim != 2 or residues.shape != features.shape[:1] or not len(residues):
+        raise ShapeError(f"features of shape {features.shape}, residues of {residues.shape}")
+    product: FloatArray = residues @ features
+    product /= -len(residues)
+    return product
+
+
+@dataclass(frozen=True, slots=True)
+class Penalty:
+    """The price of large weights, ``l1 |w|_1 + (l2/2) |w|^2``.
+
+    Args:
+        l1: Factor of the sum of absolute weights.
+        l2: Factor of half the sum of squared weights.
+
+    Raises:
+        ConfigError: If a factor is negative or not finite.
+
+    >>> Penalty(l1=0.0, l2=0.1).gradient(np.array([2.0, -1.0, 5.0]), free=1).tolist()
+    [0.2, -0.1, 0.0]
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, factor in (("l1", self.l1), ("l2", self.l2)):
+            if not (math.isfinite(factor) and factor >= 0):
+                raise ConfigError(f"{name} is {factor}", where=name, hint="use 0 or more")
+
+    def value(self, weights: FloatArray, free: int = 0) -> float:
+        """The penalty itself.
+
+        Args:
+            weights: One weight for each column.
+            free: How many of the last weights (the intercept) cost nothing.
+
+        Raises:
+            ShapeError: If ``free`` is negative or larger than the number of weights.
+
+        >>> Penalty(l1=1.0, l2=2.0).value(np.array([3.0, -4.0, 9.0]), free=1)
+        32.0
+        """
+        paid = weights[: _paid(weights, free)]
+        return float(self.l1 * np.abs(paid).sum() + 0.5 * self.l2 * (paid @ paid))
+
+    def gradient(self, weights: FloatArray, free: int = 0) -> FloatArray:
+        """The gradient of ``value``; at a weight of 0 the subgradient 0 is taken.
+
+        Args:
+            weights: One weight for each column.
+            free: How many of the last weights (the intercept) cost nothing.
+
+        Raises:
+            ShapeError: If ``free`` is negative or larger than the number of weights.
+
+        >>> Penalty(l1=1.0, l2=2.0).gradient(np.array([3.0, -4.0, 9.0]), free=1).tolist()
+        [7.0, -9.0, 0.0]
+        """
+        slope = self.l2 * weights
+        if self.l1:
+            slope += self.l1 * np.sign(weights)
+        slope[_paid(weights, free) :] = 0.0
+        return slope
+
+
+def _paid(weights: FloatArray, free: int) -> int:
+    if weights.ndim != 1 or not 0 <= free <= len(weights):
+        raise ShapeError(f"weights of shape {weights.shape}, of which {free} are free")
+    return len(weights) - free
+
+
+def _check_rows(scores: FloatArray, labels: LabelArray) -> None:
+    # Without this, a column of scores and a row of labels would broadcast to a matrix.
+    if scores.ndim != 1 or scores.shape != labels.shape or not len(scores):
+        raise ShapeError(f"scores of shape {scores.shape}, labels of {labels.shape}")

@@ -1,0 +1,65 @@
+"""``add``: each residue leaves with Laplace noise of scale ``2 / epsilon`` [Tan22, Eq. 5].
+
+**Guarantee.** Of one release: ``epsilon`` for the residue, which lies in (-1, 1), and
+``epsilon / 2`` for the label given the score, which moves the residue by exactly 1. A row is
+released once per epoch, and the parameters add up.
+
+**Assumes.** The noise is the discrete one: integers on the residues' grid. In floating point the
+low bits of the sum depend on the residue and can give it away [Mironov12]. Besides, other rows'
+releases depend on this label only through what was released (``taciturn.privacy.ledger``).
+"""
+
+from __future__ import annotations
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.privacy import laplace
+from taciturn.privacy.base import Released
+from taciturn.privacy.events import AdditiveNoise
+from taciturn.privacy.noise import LaplaceDraws, continuous_laplace, divisor, scale
+from taciturn.rng import Entropy
+
+
+class Additive:
+    """Adds Laplace noise to residues.
+
+    Args:
+        event: The privacy parameter that the paper claims.
+        residue_bits: The residues' grid: integers are multiples of ``2^-residue_bits``.
+    """
+
+    name = "add"
+    conversation = "residues"
+    encrypts = False
+    assumption = "each release alone is protected, and releases add up: basic composition"
+
+    def __init__(self, event: AdditiveNoise, residue_bits: int) -> None:
+        self.event = event
+        self.divisor = divisor(2.0 / event.epsilon * 2.0**residue_bits)
+
+    @property
+    def sigma(self) -> float:
+        """The noise's scale in steps of the grid."""
+        return scale(self.divisor)
+
+    def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
+        """``r + Lap(2/epsilon)`` on the grid.
+
+        >>> import numpy as np
+        >>> zero = LaplaceDraws(np.zeros(2, np.uint64), np.zeros(2, np.uint64))
+        >>> Additive(AdditiveNoise(1.0), 20).release(np.array([5, -7]), zero).value.tolist()
+        [5, -7]
+        """
+        return Released(residues + draws.noise(self.divisor), self.event)
+
+    def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
+        """``r + Lap(2/epsilon)`` in floating point."""
+        noise = continuous_laplace(2.0 / self.event.epsilon, len(residues), entropy)
+        return Released(residues + noise, self.event)
+
+    def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
+        """The noise that must have been drawn, and how likely it is."""
+        return laplace.log_mass(released - residues, self.sigma)
+
+    def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
+        """The same for ``release_real``."""
+        return laplace.log_density(released - residues, 2.0 / self.event.epsilon)

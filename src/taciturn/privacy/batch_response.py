@@ -1,0 +1,336 @@
+"""``hybrid``: the batch hides in a larger subset, behind a randomised response [Tan22, Table I].
+
+Bob draws a subset S of the rows and marks ``q|S|`` of them, the indicator m. Alice gets S and
+``RR(m)``, in which each bit is kept with probability ``p = e^eps/(1+e^eps)``. She scores the rows
+with ``RR(m) = 1``; ``L_RR = q|S|p + (1-q)|S|(1-p)`` is their expected number. Marked rows among
+them are the true batch, k of them; the others get a residue of zero. A marked row that the response
+turned to 0 is not scored, so it has no residue, and takes no part in this iteration.
+
+The paper requires ``d_A < L_RR < |S|``, ``0 < q < 1/2`` and ``1/2 < p < 1``: more unknowns than
+equations. A realised L_RR can still fall to d_A or below, in a noticeable share of draws; the draw
+is then thrown away whole, subset, marks and response, and made anew.
+
+**Guarantee.** None for labels: the gradient leaves as it is, and its residues are sparse, which is
+what sparse recovery needs. Of the response alone: epsilon per bit, 2 epsilon between two indicators
+that differ by a swap (all have the same number of marks). Redrawing conditions on the *number* of
+ones in RR(m), whose distribution is the same for every indicator with q|S| marks: ratios between
+those are unchanged. Between indicators with different numbers of marks it adds the logarithm of
+the two acceptance probabilities' ratio (``conditioning``).
+
+**Assumes.** Nothing that would help: together with the gradient there is no guarantee for
+membership or k either.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
+
+from taciturn.arrays import BoolArray, FloatArray, IndexArray, LabelArray
+from taciturn.errors import ConfigError
+from taciturn.numerics.logistic import weighted_residue
+from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
+from taciturn.privacy.noise import response_flips
+from taciturn.rng import Entropy
+
+# A design whose response is almost never long enough would be redrawn forever.
+_MOST_REDRAWS = 10_000
+_SPARSE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDesign:
+    """The sizes of a hidden batch.
+
+    Args:
+        subset: How many rows Alice is shown, |S|.
+        marked: How many of them are meant, q|S|.
+        epsilon: The response's parameter.
+
+    >>> design = BatchDesign(subset=111, marked=22, epsilon=1.0)
+    >>> round(design.keep, 3), round(design.true_rows, 2), round(design.asked_rows, 2)
+    (0.731, 16.08, 40.02)
+    """
+
+    subset: int
+    marked: int
+    epsilon: float
+
+    @classmethod
+    def of(cls, batch_size: int, epsilon: float, subset: int) -> BatchDesign:
+        """The design whose true batch has so many rows on average.
+
+        Raises:
+            ConfigError: Epsilon gives no probability between 1/2 and 1.
+        """
+        keep = cls(1, 1, epsilon).keep
+        if not 0.5 < keep < 1:
+            raise ConfigError(
+                f"hybrid needs 1/2 < p < 1, and epsilon {epsilon:g} gives p = {keep:g}",
+                where="--epsilon",
+                hint="use a value between 0 and 36",
+            )
+        return cls(subset, max(1, round(batch_size / keep)), epsilon)
+
+    @property
+    def keep(self) -> float:
+        """p: the probability that a bit of the indicator is told as it is."""
+        return 1.0 / (1.0 + math.exp(-self.epsilon))
+
+    @property
+    def share(self) -> float:
+        """q: the share of marked rows."""
+        return self.marked / self.subset
+
+    @property
+    def true_rows(self) -> float:
+        """The expected size of the true batch, ``q|S|p``."""
+        return self.marked * self.keep
+
+    @property
+    def asked_rows(self) -> float:
+        """The expected number of rows that Alice scores, L_RR."""
+        return self.true_rows + (self.subset - self.marked) * (1.0 - self.keep)
+
+    def require(self, columns: int, rows: int) -> None:
+        """Refuses what the paper's requirement forbids, with the smallest change that helps.
+
+        Args:
+            columns: d_A, Alice's columns.
+            rows: How many rows there are to choose from.
+
+        Raises:
+            ConfigError: An inequality does not hold.
+        """
+        if self.asked_rows <= columns:
+            raise ConfigError(
+                f"hybrid needs d_A < L_RR, and {columns} < {self.asked_rows:.1f} does not hold",
+                where="--l-rr",
+                hint=self._larger(columns, rows),
+            )
+        if 2 * self.marked >= self.subset:
+            raise ConfigError(
+                f"hybrid needs q < 1/2, and {self.marked} of {self.subset} rows are marked",
+                where="--l-rr",
+                hint=self._larger(columns, rows),
+            )
+        if self.subset > rows:
+            raise ConfigError(
+                f"hybrid needs a subset of {self.subset} rows, and there are {rows}",
+                where="--subset-size",
+                hint=self._smaller(columns, rows),
+            )
+
+    def _larger(self, columns: int, rows: int) -> str:
+        """The smallest sizes that meet both lower bounds, where there are rows enough."""
+        ones = _unmarked_for(columns - self.true_rows, self.keep)
+        subset = max(self.marked + ones, 2 * self.marked + 1)
+        least = max(columns + 1, math.ceil(replace(self, subset=subset).asked_rows))
+        if max(subset, self._subset_of(least)) > rows:
+            return "use a smaller --batch-size or --epsilon: there are too few rows for this one"
+        return f"use --l-rr {least} or more, or --subset-size {subset} or more"
+
+    def _smaller(self, columns: int, rows: int) -> str:
+        """The largest size that there are rows for, where it meets the lower bounds."""
+        most = replace(self, subset=rows)
+        if most.asked_rows <= columns + 1 or 2 * self.marked >= rows:
+            return "use a smaller --batch-size or --epsilon: there are too few rows for this one"
+        return f"use --subset-size {rows} or less, or a smaller --epsilon or --batch-size"
+
+    def _subset_of(self, asked: int) -> int:
+        """The subset that brings so many scored rows on average."""
+        return self.marked + _unmarked_for(asked - self.true_rows, self.keep, inclusive=True)
+
+    @property
+    def event(self) -> HiddenBatchGradient:
+        """What releasing the batch's gradient is."""
+        return HiddenBatchGradient(self.epsilon)
+
+
+def design(
+    batch_size: int,
+    epsilon: float,
+    columns: int,
+    rows: int,
+    *,
+    subset_size: int | None = None,
+    l_rr: int | None = None,
+) -> BatchDesign:
+    """Turns what a person wants into the sizes of the paper.
+
+    Args:
+        batch_size: The expected size k of the true batch.
+        epsilon: The response's parameter.
+        columns: d_A, Alice's columns.
+        rows: How many rows there are to choose from.
+        subset_size: |S|; or
+        l_rr: the expected number of rows that Alice scores. Without either a tenth more than the
+            requirement asks for.
+
+    Raises:
+        ConfigError: The paper's requirement cannot be met so.
+
+    >>> design(16, 1.0, columns=30, rows=455, l_rr=40)
+    BatchDesign(subset=111, marked=22, epsilon=1.0)
+    """
+    if subset_size is not None and l_rr is not None:
+        raise ConfigError(
+            "subset-size and l-rr determine each other", where="--subset-size", hint="give one"
+        )
+    found = BatchDesign.of(batch_size, epsilon, subset_size or 1)
+    if subset_size is None:
+        # More than d_A for the first inequality; more than q|S| makes q < 1/2, the second.
+        least = max(columns + 1, found.marked + 1)
+        target = math.ceil(1.1 * least) if l_rr is None else l_rr
+        found = replace(found, subset=found._subset_of(target))
+    found.require(columns, rows)
+    return found
+
+
+def _unmarked_for(beyond: float, keep: float, *, inclusive: bool = False) -> int:
+    """How many unmarked rows bring so many ones (or, not inclusive, more) on average."""
+    exact = max(0.0, beyond) / (1.0 - keep)
+    # The rounding of an exact quotient must not ask for one row more.
+    return math.ceil(exact - 1e-9) if inclusive else math.floor(exact + 1e-9) + 1
+
+
+def acceptance(design: BatchDesign, columns: int) -> float:
+    """The probability that a draw has more than ``columns`` ones.
+
+    >>> round(acceptance(BatchDesign(111, 22, 1.0), 30), 3)
+    0.981
+    """
+    return float(_ones(design)[columns + 1 :].sum())
+
+
+def conditioning(design: BatchDesign, columns: int) -> float:
+    """What redrawing adds to the response's epsilon between indicators that differ in one bit.
+
+    Indicators of one draw all have the same number of marks, and between those it adds nothing.
+
+    >>> round(conditioning(BatchDesign(111, 22, 1.0), 30), 4)
+    0.0054
+    """
+    here = acceptance(design, columns)
+    others = (replace(design, marked=design.marked + step) for step in (-1, 1))
+    return max(abs(math.log(acceptance(other, columns) / here)) for other in others)
+
+
+def _ones(design: BatchDesign) -> FloatArray:
+    """The distribution of the number of ones in RR(m)."""
+    kept = _binomial(design.marked, design.keep)
+    others = design.subset - design.marked
+    flipped = _binomial(others, 1.0 - design.keep)
+    return np.asarray(np.convolve(kept, flipped))
+
+
+def _binomial(count: int, chance: float) -> FloatArray:
+    """How likely each number of heads is; not scipy.stats, which takes a second to import."""
+    heads = np.arange(count + 1)
+    ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
+    return np.asarray(np.exp(ways + xlogy(heads, chance) + xlog1py(count - heads, -chance)))
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatch:
+    """One draw: what Alice is shown, and what only Bob knows.
+
+    Args:
+        subset: The rows of S, in ascending order: it tells nothing of the marks.
+        response: RR(m), one bit for each of them.
+        marks: m.
+        redraws: How many draws were thrown away before this one.
+    """
+
+    subset: IndexArray = field(repr=False)
+    response: BoolArray = field(repr=False)
+    marks: BoolArray = field(repr=False)
+    redraws: int
+
+    @property
+    def asked(self) -> IndexArray:
+        """The rows that Alice scores."""
+        return self.subset[self.response]
+
+    @property
+    def true(self) -> BoolArray:
+        """Which of ``asked`` are the batch."""
+        return self.marks[self.response]
+
+
+def draw_batch(design: BatchDesign, columns: int, rows: int, entropy: Entropy) -> HiddenBatch:
+    """Draws subset, marks and response, whole, until more than ``columns`` rows are asked.
+
+    Raises:
+        ConfigError: That does not happen.
+    """
+    for redraws in range(_MOST_REDRAWS):
+        subset, marks = _marked_subset(design, rows, entropy)
+        response = marks ^ response_flips(design.epsilon, len(marks), entropy)
+        if np.count_nonzero(response) > columns:
+            return HiddenBatch(subset, response, marks, redraws)
+    raise ConfigError(
+        f"no response of {_MOST_REDRAWS} had more than {columns} ones",
+        where="--l-rr",
+        hint="raise --l-rr or --subset-size",
+    )
+
+
+def _marked_subset(
+    design: BatchDesign, rows: int, entropy: Entropy
+) -> tuple[IndexArray, BoolArray]:
+    chosen = _distinct(design.subset, rows, entropy)
+    order = np.argsort(chosen)
+    # Drawn in random order, the first ones are a random choice; sorting then hides which they are.
+    return chosen[order], order < design.marked
+
+
+def _distinct(count: int, rows: int, entropy: Entropy) -> IndexArray:
+    """Distinct row numbers in random order, without ordering all rows where few are wanted."""
+    if count * _SPARSE > rows:
+        return entropy.permutation(rows)[:count]
+    chosen: dict[int, None] = {}
+    while len(chosen) < count:
+        missing = count - len(chosen)
+        chosen.update(dict.fromkeys(entropy.integers(rows, missing).tolist()))
+    return np.fromiter(chosen, dtype=np.int64, count=count)
+
+
+class Hybrid:
+    """The paper's hybrid mechanism.
+
+    Args:
+        design: The sizes.
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+    """
+
+    name = "hybrid"
+    conversation = "hidden-batch"
+    encrypts = True
+    assumption = (
+        "no protection: the batch's gradient is released as it is, and its residues are sparse"
+    )
+
+    def __init__(
+        self, design: BatchDesign, class_weight: tuple[float, float] | None = None
+    ) -> None:
+        self.design = design
+        self._class_weight = class_weight
+        self.event = design.event
+
+    @property
+    def response_event(self) -> BatchResponse:
+        """What telling RR(m) is."""
+        return BatchResponse(self.design.epsilon)
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """The ordinary one, times the weight of its class."""
+        return weighted_residue(scores, labels, self._class_weight)
+
+    def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
+        """The masked gradient as it is."""
+        return Released(secret, self.event)

@@ -1,0 +1,66 @@
+"""What several releases of one row cost together.
+
+Basic composition adds the parameters up. With a small probability ``delta`` of exceeding it a
+smaller epsilon holds: it is computed from the distribution of the privacy loss [KoskelaJH20,
+DoroshenkoGKKM22] by Google's dp-accounting.
+
+``add``'s loss is that of the Laplace mechanism. The curve of the discrete one equals the continuous
+one's at the losses which the grid allows and is straight (in exp(epsilon)) between them. Those are
+multiples of ``epsilon / 2^residue_bits``; an interval of ``epsilon / 256`` is a multiple of them
+for every grid of 8 bits or more, and connecting *those* dots bounds both curves. For the other
+mechanisms the price alone is used: any epsilon-private release is a randomised response of that
+epsilon at worst [KairouzOV15, Thm. 3.4].
+
+**Guarantee.** Upper bounds, never above basic composition.
+
+**Assumes.** What the prices assume, and that dp-accounting's estimates are pessimistic, as it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from taciturn.privacy.events import AdditiveNoise, PrivacyEvent
+from taciturn.privacy.prices import price
+
+_DOTS = 256
+# Beyond this a label is told, and no delta changes that.
+_HOPELESS = 1e4
+
+
+def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
+    """The label's epsilon of so many releases of each kind, at ``delta``.
+
+    >>> label_epsilon({AdditiveNoise(epsilon=1.0): 10}, delta=0.0)
+    5.0
+    >>> round(label_epsilon({AdditiveNoise(epsilon=0.1): 100}, delta=1e-6), 2)
+    2.19
+    """
+    costly = {event: count for event, count in counts.items() if count and price(event).label}
+    basic = sum(count * price(event).label for event, count in costly.items())
+    if delta == 0 or basic > _HOPELESS or not costly:
+        return float(basic)
+    return min(float(basic), _composed(costly, delta))
+
+
+def _composed(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
+    # Imported here: it takes a second, and most runs end without it.
+    from dp_accounting.pld import common, privacy_loss_distribution
+
+    # One interval for all: distributions compose only on the same dots.
+    interval = min(price(event).label for event in counts) * 2 / _DOTS
+    total = privacy_loss_distribution.identity(value_discretization_interval=interval)
+    for event, count in counts.items():
+        label = price(event).label
+        one = (
+            privacy_loss_distribution.from_laplace_mechanism(
+                1.0 / label, value_discretization_interval=interval
+            )
+            if isinstance(event, AdditiveNoise)
+            else privacy_loss_distribution.from_privacy_parameters(
+                common.DifferentialPrivacyParameters(label, 0.0),
+                value_discretization_interval=interval,
+            )
+        )
+        total = total.compose(one.self_compose(count))
+    return float(total.get_epsilon_for_delta(delta))

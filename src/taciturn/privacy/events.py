@@ -1,0 +1,169 @@
+"""What a release was: frozen values that say what happened, apart from what it costs.
+
+**Guarantee.** None: an event is a statement.
+
+**Assumes.** Whoever makes one tells the truth about the release.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from taciturn.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyEvent:
+    """Something about the labels left Bob.
+
+    The name stands on the wire and keeps its meaning. Fields are reals, the parameters of the
+    release; a class checks them when it is made.
+    """
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not (math.isfinite(value) and value > 0):
+                raise ConfigError(
+                    f"{each.name} is {value:g}", where=f"--{each.name}", hint="use more than 0"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class NonPrivate(PrivacyEvent):
+    """A label-dependent value left Bob unprotected: its price is infinite."""
+
+    name = "non-private"
+
+
+@dataclass(frozen=True, slots=True)
+class AdditiveNoise(PrivacyEvent):
+    """Residues left with Laplace noise of scale ``2 / epsilon`` [Tan22, Eq. 5]."""
+
+    name = "additive-noise"
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class MultiplicativeNoise(PrivacyEvent):
+    """Residues left times Laplace noise of scale ``2 b2 / (b1 epsilon)``, between two clips.
+
+    ``b1`` and ``b2`` are the bounds of the clips [Tan22, Eq. 7-9].
+    """
+
+    epsilon: float
+    b1: float
+    b2: float
+
+    def __post_init__(self) -> None:
+        # Not super(): a dataclass with slots is a new class, and super() would look for the old.
+        PrivacyEvent.__post_init__(self)
+        if self.b1 > 1:
+            raise ConfigError(
+                f"b1 is {self.b1:g}", where="--b1", hint="residues are below 1: use 1 or less"
+            )
+
+    @property
+    def scale(self) -> float:
+        """The scale of the factor's noise, ``2 b2 / (b1 epsilon)``."""
+        return 2.0 * self.b2 / (self.b1 * self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFactor(MultiplicativeNoise):
+    """The factor is centred at 0 and the clips are the printed ones, which drop signs."""
+
+    name = "multiplicative-printed"
+
+
+@dataclass(frozen=True, slots=True)
+class OneSidedFactor(MultiplicativeNoise):
+    """The factor is the noise's size, so that the residue keeps its sign."""
+
+    name = "multiplicative-one-sided"
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOneFactor(MultiplicativeNoise):
+    """The factor is centred at 1; the clips keep signs."""
+
+    name = "multiplicative-mean-one"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResponse(PrivacyEvent):
+    """A randomised response told which rows of a subset may be in the batch: no label in it."""
+
+    name = "batch-response"
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatchGradient(PrivacyEvent):
+    """The gradient of a batch hidden by a randomised response left Bob as it is.
+
+    ``epsilon`` is the response's; the paper claims that it protects the labels too.
+    """
+
+    name = "hidden-batch-gradient"
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class LabelResponse(PrivacyEvent):
+    """Labels were flipped, each with probability ``1 / (1 + e^epsilon)``: a release of them all.
+
+    What is computed from the flipped labels afterwards costs nothing more.
+    """
+
+    name = "label-response"
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlippedLabelGradient(PrivacyEvent):
+    """The gradient of a batch with flipped labels left Bob as it is.
+
+    It costs nothing beyond the ``LabelResponse`` of the same epsilon, which must have been paid.
+    """
+
+    name = "flipped-label-gradient"
+
+    epsilon: float
+
+    @property
+    def rests_on(self) -> LabelResponse:
+        """What the rows must have paid for before."""
+        return LabelResponse(self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class CiphertextsOnly(PrivacyEvent):
+    """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
+
+    name = "ciphertexts-only"
+
+
+EVENTS: dict[str, type[PrivacyEvent]] = {
+    each.name: each
+    for each in (
+        NonPrivate,
+        AdditiveNoise,
+        PrintedFactor,
+        OneSidedFactor,
+        MeanOneFactor,
+        BatchResponse,
+        HiddenBatchGradient,
+        LabelResponse,
+        FlippedLabelGradient,
+        CiphertextsOnly,
+    )
+}

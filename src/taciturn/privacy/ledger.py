@@ -1,0 +1,205 @@
+"""The ledger: every release is charged to the rows it speaks of, before it is sent.
+
+Composition is basic (epsilons add up), and tighter at a chosen delta (``composition``): a row pays
+for each release that depends on its label. An event whose price is unknown is refused, never
+guessed. A budget stops the charge that would exceed it.
+
+**Guarantee.** ``label_epsilon_total`` bounds the label privacy loss of the row that paid most, and
+with a budget it never exceeds it.
+
+**Assumes.** Every label-dependent value in clear left through ``charge``. The types of the messages
+keep arrays from leaving otherwise; a number, a text or public bytes they cannot judge, and under
+the scheme ``clear`` an encrypted vector is in clear. And a row's label reaches the releases of
+other rows only through values that were already released: where Bob updates his own weights with
+true residues, that fails, and ``taint`` makes every total infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
+from taciturn.privacy.composition import label_epsilon
+from taciturn.privacy.events import EVENTS, FlippedLabelGradient, PrivacyEvent
+from taciturn.privacy.prices import Price, price
+
+DEFAULT_DELTA = 1e-6
+# Ten prices of 0.5 are 5, also where the last bit of their sum is not.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The ledger in figures; infinity is written as the text ``inf`` in JSON."""
+
+    claimed_epsilon_per_release: float
+    residue_epsilon_per_release: float
+    label_epsilon_per_release: float
+    releases_per_row: int
+    residue_epsilon_total: float
+    label_epsilon_total: float
+    label_epsilon_total_delta: float
+    delta: float
+    assumption: str
+
+    def to_dict(self) -> dict[str, float | int | str]:
+        """The statement for JSON."""
+        return {
+            key: "inf" if isinstance(value, float) and math.isinf(value) else value
+            for key, value in asdict(self).items()
+        }
+
+
+class Ledger:
+    """Counts the releases of each row of the training table.
+
+    Args:
+        rows: How many rows there are.
+        assumption: What the figures rest on, for the statement.
+        budget: The most that a label's epsilon may come to, by basic composition; None for no
+            limit.
+        delta: The probability at which the tighter total is stated.
+
+    Raises:
+        ConfigError: The budget is not positive, or delta not a probability below 1.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        assumption: str,
+        budget: float | None = None,
+        delta: float = DEFAULT_DELTA,
+    ) -> None:
+        if budget is not None and not budget > 0:
+            raise ConfigError(f"the budget is {budget:g}", where="--budget", hint="use more than 0")
+        if not 0 <= delta < 1:
+            raise ConfigError(f"delta is {delta:g}", where="--delta", hint="use 0 to below 1")
+        self.rows = rows
+        self._counts: dict[PrivacyEvent, IntArray] = {}
+        self._assumption = assumption
+        self._budget = budget
+        self._delta = delta
+        self._tainted = False
+
+    def affords(self, event: PrivacyEvent, rows: IndexArray) -> bool:
+        """Whether each of the rows can still pay for such a release."""
+        if self._budget is None:
+            return True
+        cost = price(event).label
+        if not cost or not len(rows):
+            return True
+        if self._tainted:
+            return False
+        return bool(self._label_totals(rows).max() + cost <= self._budget * (1 + _ROUNDING))
+
+    def charge(self, event: PrivacyEvent, rows: IndexArray) -> None:
+        """Charges one release that depends on the labels of ``rows``; call it before sending.
+
+        Raises:
+            BudgetExceeded: A row would pay more than the budget; nothing was charged.
+            PrivacyError: The event has no known price, or costs nothing because of another one
+                that the rows have not paid for.
+        """
+        price(event)
+        self._require_paid(event, rows)
+        if not self.affords(event, rows):
+            raise BudgetExceeded(
+                f"a release would take a label's epsilon above the budget of {self._budget:g}",
+                where="--budget",
+                hint="stop here, or raise the budget",
+            )
+        if event not in self._counts:
+            self._counts[event] = np.zeros(self.rows, dtype=np.int64)
+        self._counts[event][rows] += 1
+
+    def _require_paid(self, event: PrivacyEvent, rows: IndexArray) -> None:
+        if not isinstance(event, FlippedLabelGradient) or not len(rows):
+            return
+        paid = self._counts.get(event.rests_on)
+        if paid is None or not paid[rows].all():
+            raise PrivacyError("a gradient of flipped labels was to leave, and no flip was charged")
+
+    def taint(self, reason: str) -> None:
+        """Notes that labels reach other rows' releases unprotected: every total is infinite."""
+        self._tainted = True
+        self._assumption = reason
+
+    def to_json(self) -> dict[str, Any]:
+        """What was charged so far, for a file of Bob's."""
+        counts = [
+            [event.name, [getattr(event, each.name) for each in fields(event)], _packed(counted)]
+            for event, counted in self._counts.items()
+        ]
+        return {"counts": counts, "tainted": self._tainted, "assumption": self._assumption}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Goes on from what ``to_json`` gave.
+
+        >>> from taciturn.privacy.events import AdditiveNoise
+        >>> ledger, again = Ledger(3, ""), Ledger(3, "")
+        >>> ledger.charge(AdditiveNoise(1.0), np.array([0, 2]))
+        >>> again.restore(ledger.to_json())
+        >>> again.statement() == ledger.statement()
+        True
+        """
+        self._counts = {
+            EVENTS[name](*values): np.frombuffer(bytes.fromhex(counted), "<i8").copy()
+            for name, values, counted in kept["counts"]
+        }
+        self._tainted, self._assumption = bool(kept["tainted"]), str(kept["assumption"])
+
+    def statement(self) -> Statement:
+        """The figures of the row that paid most."""
+        prices = [price(event) for event in self._counts]
+        most = Price(
+            max((each.claimed for each in prices), default=0.0),
+            max((each.residue for each in prices), default=0.0),
+            max((each.label for each in prices), default=0.0),
+        )
+        everything = np.arange(self.rows)
+        residue = self._totals([each.residue for each in prices], everything)
+        label = self._label_totals(everything)
+        releases = self._totals([float(each.label > 0) for each in prices], everything)
+        tainted = self._tainted and bool(prices)
+        return Statement(
+            claimed_epsilon_per_release=most.claimed,
+            residue_epsilon_per_release=most.residue,
+            label_epsilon_per_release=most.label,
+            releases_per_row=int(releases.max(initial=0.0)),
+            residue_epsilon_total=math.inf if tainted else float(residue.max(initial=0.0)),
+            label_epsilon_total=math.inf if tainted else float(label.max(initial=0.0)),
+            label_epsilon_total_delta=math.inf if tainted else self._tighter(),
+            delta=self._delta,
+            assumption=self._assumption,
+        )
+
+    def _tighter(self) -> float:
+        """The largest over rows: few differ in how often what was released of them."""
+        if not self._counts or not self.rows:
+            return 0.0
+        different = np.unique(np.stack(list(self._counts.values())), axis=1)
+        return max(
+            label_epsilon(dict(zip(self._counts, counts.tolist(), strict=True)), self._delta)
+            for counts in different.T
+        )
+
+    def _label_totals(self, rows: IndexArray) -> FloatArray:
+        return self._totals([price(event).label for event in self._counts], rows)
+
+    def _totals(self, prices: list[float], rows: IndexArray) -> FloatArray:
+        total = np.zeros(len(rows))
+        for each, counts in zip(prices, self._counts.values(), strict=True):
+            mine = counts[rows]
+            # Infinity times no release is nothing, not NaN.
+            total += np.where(mine > 0, each, 0.0) * np.maximum(mine, 1)
+        return total
+
+
+def _packed(counts: IntArray) -> str:
+    return counts.astype("<i8").tobytes().hex()

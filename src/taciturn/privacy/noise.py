@@ -1,0 +1,218 @@
+"""Discrete Laplace noise, exact and drawn ahead.
+
+A *unit* draw is a geometric integer ``G >= 0`` with ``P(G >= g) = exp(-g / 2^56)``, made by the
+exact method of [CanonneKS20, Alg. 1 and 2]: integers and comparisons only, no logarithm whose
+rounding would show [Mironov12]. For any whole divisor s the quotient ``G // s`` is again exactly
+geometric, of scale ``2^56 / s``, and the difference of two of them is exactly discrete Laplace::
+
+    P(k) = tanh(1 / (2 sigma)) exp(-|k| / sigma),    sigma = 2^56 / s
+
+So one stock of unit draws serves every scale, also one that differs from row to row, and a batch
+costs two divisions. The divisor is rounded down: the scale is not below the one asked for, but for
+the rounding of a real, and above it by a part in s at most, which is 2^16 or more.
+
+**Guarantee.** The distribution is the stated one, but for draws beyond ``2^63``, which are cut
+there: probability ``exp(-128)``, below 2^-184, each.
+
+**Assumes.** The words of the entropy are uniform and independent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray, IntArray, WordArray
+from taciturn.errors import ConfigError
+from taciturn.rng import Entropy
+
+UNIT_BITS = 56
+SMALLEST_DIVISOR, LARGEST_DIVISOR = 1 << 16, 1 << 63
+_UNIT = 1 << UNIT_BITS
+_FRACTION = np.uint64(_UNIT - 1)
+_MOST_WHOLE = 127
+_BLOCK_ROWS = 4096
+
+
+def divisor(sigma: float) -> int:
+    """The divisor that turns unit draws into noise of scale ``sigma`` or a little more.
+
+    >>> divisor(2.0**40)
+    65536
+
+    Raises:
+        ConfigError: The scale is not positive, or too large for the draws to resolve it.
+    """
+    if not (math.isfinite(sigma) and sigma > 0):
+        raise ConfigError(f"noise of scale {sigma:g} is not possible", where="--epsilon")
+    # Beyond the largest there is no noise at all, and a larger scale costs no privacy.
+    found = math.floor(min(_UNIT / sigma, LARGEST_DIVISOR))
+    if found < SMALLEST_DIVISOR:
+        raise ConfigError(
+            f"noise of {sigma:.3g} steps of the residues' grid is more than the sampler resolves",
+            where="--epsilon",
+            hint="raise epsilon or b1, or lower b2 or residue-bits",
+        )
+    return found
+
+
+def scale(divisor: int) -> float:
+    """The scale that belongs to a divisor: the noise's real one."""
+    return _UNIT / divisor
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceDraws:
+    """Unit draws in pairs, for as many numbers."""
+
+    left: WordArray = field(repr=False)
+    right: WordArray = field(repr=False)
+
+    def noise(self, divisors: int | WordArray) -> IntArray:
+        """Discrete Laplace noise: of one scale, or of each number's own."""
+        by = np.uint64(divisors) if isinstance(divisors, int) else divisors
+        return (self.left // by).astype(np.int64) - (self.right // by).astype(np.int64)
+
+    def __getitem__(self, part: slice) -> LaplaceDraws:
+        return LaplaceDraws(self.left[part], self.right[part])
+
+
+def draw(count: int, entropy: Entropy) -> LaplaceDraws:
+    """Fresh draws for ``count`` numbers.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> noise = draw(1000, KeyedEntropy.from_seed(1)).noise(divisor(100.0))
+    >>> bool(abs(noise.mean()) < 20), bool(130 < noise.std() < 155)
+    (True, True)
+    """
+    both = geometric(2 * count, entropy)
+    return LaplaceDraws(both[:count], both[count:])
+
+
+class LaplaceStock:
+    """Draws for every iteration of a training, made in blocks ahead of their use.
+
+    Each block has a stream of its own, derived from its number: what an iteration gets does not
+    depend on which were asked for before, so that a resumed run draws nothing anew.
+
+    Args:
+        entropy: A stream for this purpose alone.
+        batch_size: The most numbers that an iteration takes.
+    """
+
+    def __init__(self, entropy: Entropy, batch_size: int) -> None:
+        self._entropy = entropy
+        self._batch_size = batch_size
+        self._per_block = max(1, _BLOCK_ROWS // batch_size)
+        self._number = -1
+        self._block = LaplaceDraws(np.empty(0, np.uint64), np.empty(0, np.uint64))
+
+    def take(self, iteration: int, count: int) -> LaplaceDraws:
+        """The draws of one iteration."""
+        number, place = divmod(iteration, self._per_block)
+        if number != self._number:
+            size = self._per_block * self._batch_size
+            self._block = draw(size, self._entropy.fork(f"block {number}"))
+            self._number = number
+        start = place * self._batch_size
+        return self._block[start : start + min(count, self._batch_size)]
+
+
+def decaying_coins(exponent: float, count: int, entropy: Entropy) -> BoolArray:
+    """Coins that show heads with probability ``exp(-exponent)``, the exponent to 2^-56.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> heads = decaying_coins(1.5, 4000, KeyedEntropy.from_seed(1)).mean()
+    >>> bool(abs(heads - math.exp(-1.5)) < 0.03)
+    True
+    """
+    whole, rest = divmod(math.floor(math.ldexp(exponent, UNIT_BITS)), _UNIT)
+    heads = _exponential_coins(np.full(count, rest, dtype=np.uint64), entropy)
+    for _ in range(whole):
+        still = np.flatnonzero(heads)
+        if not len(still):
+            break
+        ones = np.full(len(still), _UNIT, dtype=np.uint64)
+        heads[still] = _exponential_coins(ones, entropy)
+    return heads
+
+
+def response_flips(epsilon: float, count: int, entropy: Entropy) -> BoolArray:
+    """Bits that are 1 with probability ``1/(1+e^eps)``, exactly: [CanonneKS20]'s coins.
+
+    A fair coin proposes; a proposed 1 stands with probability ``exp(-eps)``, else all is repeated.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> flips = response_flips(1.0, 4000, KeyedEntropy.from_seed(1)).mean()
+    >>> bool(abs(flips - 1 / (1 + math.e)) < 0.03)
+    True
+    """
+    flips = np.zeros(count, dtype=bool)
+    going = np.arange(count)
+    while len(going):
+        proposed = (entropy.words(len(going)) & np.uint64(1)).astype(bool)
+        stands = decaying_coins(epsilon, len(going), entropy)
+        flips[going] = proposed & stands
+        going = going[proposed & ~stands]
+    return flips
+
+
+def geometric(count: int, entropy: Entropy) -> WordArray:
+    """Unit draws: ``P(G >= g) = exp(-g / 2^56)``, exactly.
+
+    The fraction below 2^56 has a probability proportional to ``exp(-u / 2^56)``; the whole part is
+    the number of successes of exp(-1) coins before the first failure.
+    """
+    return _fraction(count, entropy) + (_whole(count, entropy) << np.uint64(UNIT_BITS))
+
+
+def _fraction(count: int, entropy: Entropy) -> WordArray:
+    accepted = np.empty(0, dtype=np.uint64)
+    while len(accepted) < count:
+        # Uniform, then kept with probability exp(-u / 2^56): 63 % of them are.
+        tries = entropy.words(64 + (count - len(accepted)) * 17 // 10) & _FRACTION
+        accepted = np.concatenate([accepted, tries[_exponential_coins(tries, entropy)]])
+    return accepted[:count]
+
+
+def _whole(count: int, entropy: Entropy) -> WordArray:
+    wholes = np.zeros(count, dtype=np.uint64)
+    going = np.arange(count)
+    for _ in range(_MOST_WHOLE):
+        ones = np.full(len(going), _UNIT, dtype=np.uint64)
+        going = going[_exponential_coins(ones, entropy)]
+        if not len(going):
+            break
+        wholes[going] += np.uint64(1)
+    return wholes
+
+
+def _exponential_coins(gammas: WordArray, entropy: Entropy) -> BoolArray:
+    """Coins that show heads with probability ``exp(-gamma / 2^56)``, gamma at most 2^56.
+
+    [CanonneKS20, Alg. 1]: count how long coins of probability ``gamma / k``, k = 1, 2, …, show
+    heads; the first failure comes at an odd k with exactly that probability.
+    """
+    result = np.zeros(len(gammas), dtype=bool)
+    going = np.arange(len(gammas))
+    k = 1
+    while len(going):
+        heads = entropy.integers(_UNIT * k, len(going)) < gammas[going]
+        result[going[~heads]] = k % 2 == 1
+        going = going[heads]
+        k += 1
+    return result
+
+
+def continuous_laplace(scales: float | FloatArray, count: int, entropy: Entropy) -> FloatArray:
+    """Laplace noise in floating point, for simulations of the formula as printed.
+
+    Its low bits depend on what it is added to and can give that away [Mironov12]: nothing that
+    connects two real parties may use it.
+    """
+    uniform = entropy.uniform((2, count))
+    # 1 - u lies in (0, 1]: the logarithm is finite.
+    size: FloatArray = -np.log1p(-uniform[0])
+    return np.where(uniform[1] < 0.5, -size, size) * scales

@@ -1,0 +1,40 @@
+"""``none``: the paper's baseline. The gradient of every batch goes to Alice as it is.
+
+**Guarantee.** None. Where a batch has no more rows than Alice has independent columns she solves
+``X^T r = g`` for the residues, and their signs are the labels [Tan22, Sec. III-C].
+
+**Assumes.** Nothing helps; the ledger's epsilon is infinite.
+"""
+
+from __future__ import annotations
+
+from taciturn.arrays import FloatArray, LabelArray
+from taciturn.numerics.logistic import weighted_residue
+from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.events import NonPrivate
+from taciturn.rng import Entropy
+
+
+class Unprotected:
+    """Lets the masked gradient out unprotected; only the mask's owner, Alice, can read it.
+
+    Args:
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+    """
+
+    name = "none"
+    conversation = "revealed"
+    encrypts = True
+    assumption = "no protection: Alice sees the gradient of every batch"
+    event = NonPrivate()
+
+    def __init__(self, class_weight: tuple[float, float] | None = None) -> None:
+        self._class_weight = class_weight
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """The ordinary one, times the weight of its class."""
+        return weighted_residue(scores, labels, self._class_weight)
+
+    def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
+        """The value as it is."""
+        return Released.unprotected(secret)

@@ -1,0 +1,26 @@
+"""Alice's part in the seed of the batches. The chart stands in ``taciturn.protocol.batch_seed``."""
+
+from __future__ import annotations
+
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.batch_seed import commitment, draw_share, joint_seed, require_length
+from taciturn.protocol.messages import BatchCommitment, BatchShare
+from taciturn.protocol.steps import Program, receive, send
+from taciturn.rng import Entropy
+
+
+def agree_seed(entropy: Entropy) -> Program[bytes]:
+    """The seed to which she contributes.
+
+    Raises:
+        RemoteProtocolError: Bob's share is not the one to which he was bound.
+    """
+    bound = (yield from receive(BatchCommitment)).digest
+    require_length(bound, "commitment")
+    share = draw_share(entropy)
+    yield from send(BatchShare(share))
+    theirs = (yield from receive(BatchShare)).share
+    require_length(theirs, "share")
+    if commitment(theirs) != bound:
+        raise RemoteProtocolError("the peer's batch share is not the one it was bound to")
+    return joint_seed(share, theirs)

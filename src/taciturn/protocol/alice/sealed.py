@@ -1,0 +1,98 @@
+"""Alice's half of a sealed score: the part that training, held-out rows and prediction share.
+
+::
+
+    Alice                                            Bob
+                                                <-   SealedWeights       <v>
+      SealedScores         <X_A v + X_A u>      ->
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import PublicKey, Wrapping
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.messages import KeyOffer, SealedScores, SealedWeights
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+class Keys:
+    """Bob's public key: one for the training, or a fresh one for each of his vectors."""
+
+    def __init__(self, terms: Terms, ring: Wrapping, kept: bytes = b"") -> None:
+        self.ring = ring
+        self._terms = terms
+        self._key = self._read(kept) if kept else None
+
+    def _read(self, data: bytes) -> PublicKey:
+        terms = self._terms
+        return terms.scheme.read_public(data, terms.agreement.key_bits, self.ring)
+
+    def receive(self) -> Program[PublicKey]:
+        """The key that was kept, or the one that comes."""
+        if self._key is not None:
+            return self._key
+        offer = yield from receive(KeyOffer)
+        key = self._read(offer.public_key)
+        if not self._terms.agreement.fresh_keys:
+            self._key = key
+        return key
+
+    def to_bytes(self) -> bytes:
+        """The key to keep; nothing where each is used once."""
+        return b"" if self._key is None else self._key.to_bytes()
+
+
+def answer_scores(
+    keys: Keys,
+    scales: Scales,
+    rows: FloatArray,
+    share: IntArray,
+    number: int,
+    entropy: Entropy,
+    dither: float = 0.0,
+) -> Program[None]:
+    """Alice's part of the scores of some rows, whole numbers at the features' scale.
+
+    What Bob decrypts is ``X_A (u + v)`` modulo t and nothing else of X_A: the answer is
+    re-randomised, and holds only the coefficients or slots of these rows.
+    """
+    key = yield from keys.receive()
+    coins = entropy.fork(f"scores {number}")
+    matrix = key.prepare(rows)
+    own = own_scores(keys.ring, scales, rows, share, coins, dither)
+    mask = key.mask_of(own, coins.fork("multiples"))
+    key.stock(matrix, mask, coins)
+    sent = yield from receive(SealedWeights)
+    require_turn("SealedWeights", sent.iteration, number)
+    if sent.weights.length != len(share):
+        raise RemoteProtocolError(
+            f"the peer's share has {sent.weights.length} entries for {len(share)} columns"
+        )
+    yield from send(SealedScores(number, key.masked_product(matrix, sent.weights, mask, coins)))
+
+
+def own_scores(
+    ring: Wrapping,
+    scales: Scales,
+    rows: FloatArray,
+    share: IntArray,
+    entropy: Entropy,
+    dither: float,
+) -> IntArray:
+    """What Alice's own share adds to the scores of some rows, dither included."""
+    return ring.centred(ring.product(rows, share) + _dither(dither, scales, len(rows), entropy))
+
+
+def _dither(size: float, scales: Scales, count: int, entropy: Entropy) -> IntArray:
+    """Uniform integers of up to ``size`` at the scale of scores, on either side of zero."""
+    steps = round(min(size * 2.0**scales.score_bits, 2.0 ** (scales.modulus_bits - 2)))
+    if not steps:
+        return np.zeros(count, dtype=np.int64)
+    drawn = entropy.fork("dither").integers(2 * steps + 1, count)
+    return drawn.astype(np.int64) - steps

@@ -1,0 +1,167 @@
+"""Alice's side of the training in which her weights are shared and nothing reaches her in clear.
+
+::
+
+    Alice                                            Bob
+                                                <-   KeyOffer
+      the seed of the batches (taciturn.protocol.batch_seed)
+      each iteration, X its rows and X' those of the next:
+                                                     r, exactly; r' = (rate/|B|) r
+                                                <-   SealedResidues      <r', 2^h r', v>
+      draws xi
+      SealedGradient       <X^T r' + xi,        ->   v += X^T r' + xi
+                            X' (u + v + X^T r')>     the next scores
+      u -= xi
+
+The first scores are zero, as the weights are; the last step has no next batch, and is ``<r'>`` and
+``<X^T r' + xi>`` alone. Where looking ahead does not pay (``taciturn.protocol.look_ahead``), every
+step is of that kind, and from the second iteration on scores have their own exchange before it::
+
+                                                <-   SealedWeights       <v>
+      SealedScores         <X v + X u>          ->   the scores
+
+``w_A = u + v`` modulo 2^k at a public scale (``protocol.scales``); both start at zero. With
+``fresh_keys`` a KeyOffer stands before each of Bob's vectors. With ``reveal`` Bob sends v at the
+end (RevealedShare). Where held-out rows are looked at after each epoch, the last two messages are
+exchanged for them; Bob never says what he saw.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import RemoteProtocolError
+from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.sealed import Keys, answer_scores, own_scores
+from taciturn.protocol.batches import Batch
+from taciturn.protocol.events import Boundary, ShareKept, ShareRevealed
+from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.look_ahead import Turns
+from taciturn.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+_NO_SCORES = np.empty(0, dtype=np.int64)
+
+
+def train(
+    features: FeatureTable,
+    terms: Terms,
+    entropy: Entropy,
+    *,
+    resume: TrainingState | None = None,
+    held_out: FeatureTable | None = None,
+) -> Program[FloatArray]:
+    """Trains Alice's share of her weights.
+
+    Args:
+        features: Her columns, rows in the agreed order.
+        terms: The agreement in use.
+        entropy: Her coins: the masks that make the shares, obfuscators.
+        resume: Where to go on; None to begin.
+        held_out: Her columns of the held-out rows, where they are looked at after each epoch.
+
+    Returns:
+        Nothing: she has no weights in clear, only a share (``ShareKept``). Her weights, one per
+        column, where Bob reveals his share.
+    """
+    size = magnitude_bits(features.largest) if resume is None else resume.magnitude_bits
+    scales = Scales.of(terms.agreement, features.rows, size)
+    turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
+    keys = Keys(terms, turns.ring, b"" if resume is None else resume.key)
+    state = resume or (yield from _open(features, terms, keys, size, entropy))
+    plan = terms.plan(state.seed, features.rows)
+
+    def rounded(batch: Batch) -> FloatArray:
+        taken = features.values.take(batch.rows, axis=0)
+        return scales.rounded(taken, entropy.fork(f"rounding {batch.iteration}"))
+
+    share, dither, rows = state.share, terms.agreement.dither or 0.0, None
+    for batch, following in plan.with_next(state.iteration):
+        number = batch.iteration
+        yield from emit(Boundary(state.at(number, state.weights, share=share)))
+        rows, after = rounded(batch) if rows is None else rows, None
+        matrix: IntArray | FloatArray = rows.T
+        own = _NO_SCORES
+        if turns.ahead and following is not None:
+            after, coins = rounded(following), entropy.fork(f"scores {number + 1}")
+            own = own_scores(turns.ring, scales, after, share, coins, dither)
+            matrix = turns.matrix(rows, after)
+        elif number and not turns.ahead:
+            yield from answer_scores(keys, scales, rows, share, number, entropy, dither)
+        given = yield from _answer_step(keys, matrix, own, number, entropy)
+        share, rows = turns.ring.centred(share - given), after
+        if held_out is not None and plan.ends_epoch(batch):
+            coins = entropy.fork(f"held out {number}")
+            yield from _score_held_out(keys, scales, held_out, share, size, coins, dither)
+    yield from emit(ShareKept("alice", share, scales))
+    return (yield from _revealed(scales, share)) if terms.agreement.reveal else np.empty(0)
+
+
+def _open(
+    features: FeatureTable, terms: Terms, keys: Keys, size: int, entropy: Entropy
+) -> Program[TrainingState]:
+    """Everything before the first iteration."""
+    hello = yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
+    if not terms.agreement.fresh_keys:
+        yield from keys.receive()
+    seed = yield from agree_seed(entropy)
+    share = np.zeros(len(features.columns), dtype=np.int64)
+    return TrainingState(0, np.empty(0), seed, keys.to_bytes(), hello.columns, size, share=share)
+
+
+def _answer_step(
+    keys: Keys, whole: IntArray | FloatArray, own: IntArray, number: int, entropy: Entropy
+) -> Program[IntArray]:
+    """The step under Bob's key with a fresh mask in it, and the scores that come with it.
+
+    Returns:
+        The mask: what Alice's share gives away to his.
+    """
+    key = yield from keys.receive()
+    coins = entropy.fork(f"step {number}")
+    matrix = key.prepare(whole)
+    taken = keys.ring.draw(matrix.rows - len(own), entropy.fork(f"masks {number}"))
+    mask = key.mask_of(np.concatenate([taken, own]), coins.fork("multiples"))
+    key.stock(matrix, mask, coins)
+    sent = yield from receive(SealedResidues)
+    require_turn("SealedResidues", sent.iteration, number)
+    if sent.residues.length != matrix.length:
+        raise RemoteProtocolError(
+            f"the peer's vector has {sent.residues.length} entries where {matrix.length} are due"
+        )
+    answer = key.masked_product(matrix, sent.residues, mask, coins)
+    yield from send(SealedGradient(number, answer))
+    return taken
+
+
+def _score_held_out(
+    keys: Keys,
+    scales: Scales,
+    held_out: FeatureTable,
+    share: IntArray,
+    size: int,
+    entropy: Entropy,
+    dither: float,
+) -> Program[None]:
+    """The scores of held-out rows; values beyond the range that the key is for are cut to it."""
+    bound = 2.0**size
+    for number, rows in chunks(held_out.rows, SEALED_CHUNK_ROWS):
+        whole = scales.feature_grid.nearest(np.clip(held_out.values[rows], -bound, bound))
+        yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
+
+
+def _revealed(scales: Scales, share: IntArray) -> Program[FloatArray]:
+    told = (yield from receive(RevealedShare)).share.value
+    if len(told) != len(share):
+        raise RemoteProtocolError(f"the peer's share has {len(told)} entries, not {len(share)}")
+    weights = scales.weights(share, told)
+    yield from emit(ShareRevealed(len(scales.decay) - 1, weights))
+    return weights

@@ -1,0 +1,67 @@
+"""The seed of the batches: both parties put in a share, and neither can steer the result.
+
+::
+
+    Alice                                            Bob
+                                                <-   BatchCommitment     H(share_B)
+      BatchShare           share_A              ->
+                                                <-   BatchShare          share_B
+      both: seed = H(share_A, share_B)
+
+Bob is bound to his share before he sees hers, and she gives hers before she sees his.
+
+**Guarantee.** If one of the two draws her or his share at random, the seed is one of 2^256 at
+random, whatever the other does, but for ending the run.
+
+**Assumes.** SHA-256 behaves like a random function: it binds, hides a share of 32 random bytes, and
+mixes two shares.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.messages import PublicBytes
+from taciturn.rng import KEY_BYTES, Entropy
+
+_COMMITMENT, _SEED = b"taciturn batch commitment", b"taciturn batch seed"
+
+
+def draw_share(entropy: Entropy) -> PublicBytes:
+    """A party's share, from a stream of its own.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> len(draw_share(KeyedEntropy.from_seed(1)))
+    32
+    """
+    return PublicBytes(entropy.fork("batches").token(KEY_BYTES))
+
+
+def commitment(share: bytes) -> PublicBytes:
+    """What binds Bob to a share that he does not tell yet."""
+    return PublicBytes(hashlib.sha256(_COMMITMENT + share).digest())
+
+
+def joint_seed(alices: bytes, bobs: bytes) -> bytes:
+    """The seed that two shares make.
+
+    >>> joint_seed(bytes(32), bytes(32)) == joint_seed(bytes(32), b"1" * 32)
+    False
+    """
+    return hashlib.sha256(_SEED + alices + bobs).digest()
+
+
+def seed_of(alice: Entropy, bob: Entropy) -> bytes:
+    """The seed on which two parties with these coins agree."""
+    return joint_seed(draw_share(alice), draw_share(bob))
+
+
+def require_length(value: bytes, what: str) -> None:
+    """Refuses a share or a commitment of another length.
+
+    Raises:
+        RemoteProtocolError: It does not have 32 bytes.
+    """
+    if len(value) != KEY_BYTES:
+        raise RemoteProtocolError(f"the peer's batch {what} has {len(value)} bytes")

@@ -1,0 +1,47 @@
+"""The labels that a training may use: flipped and paid for, where the mechanism flips them.
+
+It comes before the program: a program of ``label-rr`` is handed flipped labels and never sees a
+true one, so that nothing it sends can depend on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from taciturn.data.tables import LabelTable
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
+from taciturn.rng import Entropy
+
+Responder: TypeAlias = Callable[[LabelTable, Entropy], LabelTable]
+"""Turns labels into released ones: with fresh coins, or by the answers that a file keeps."""
+
+
+def released_labels(
+    labels: LabelTable,
+    mechanism: Mechanism,
+    ledger: Ledger,
+    entropy: Entropy,
+    responder: Responder | None = None,
+) -> LabelTable:
+    """Charges every row and flips; labels as they are where the mechanism does not flip them.
+
+    Args:
+        labels: The true ones.
+        mechanism: The one that was agreed on.
+        ledger: Charged before anything is drawn.
+        entropy: Bob's coins.
+        responder: ``FlipBook.release`` where answers must outlive the training; without it fresh
+            coins are drawn, and every call spends anew.
+
+    Raises:
+        BudgetExceeded: The budget does not pay for it; nothing was drawn.
+    """
+    if not isinstance(mechanism, FlippedLabels):
+        return labels
+    ledger.charge(mechanism.event, np.arange(labels.rows))
+    return (responder or mechanism.respond)(labels, entropy.fork("label response"))

@@ -1,0 +1,59 @@
+"""Bob's side of a joint prediction from shared weights: only he learns the scores.
+
+The chart of messages stands in Alice's file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.bob.sealed import Keys, ask_scores
+from taciturn.protocol.events import RowsScored, WrapsSuspected
+from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks, sealed_terms
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.steps import Program, emit
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+def predict(
+    features: FeatureTable,
+    weights: FloatArray,
+    share: IntArray,
+    terms: Terms,
+    scales: Scales,
+    entropy: Entropy,
+) -> Program[FloatArray]:
+    """The log-odds of every row.
+
+    Args:
+        features: His columns of the rows to score.
+        weights: His own weights.
+        share: His share of Alice's.
+        terms: The agreement of the training.
+        scales: Its scales.
+        entropy: His coins.
+
+    Raises:
+        RemoteProtocolError: Alice's table has another number of columns than the share.
+    """
+    hello = yield from shake_hands(greeting("bob", sealed_terms(terms, scales), features))
+    if hello.columns != len(share):
+        raise RemoteProtocolError(
+            f"the peer's table has {hello.columns} columns, and {len(share)} weights are shared"
+        )
+    keys = Keys(terms, scales.ring(hello.magnitude_bits, len(share)))
+    scores = features.values @ weights
+    last = len(scales.decay) - 1
+    for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
+        found = yield from ask_scores(keys, share, rows.stop - rows.start, number, entropy)
+        if wraps := scales.suspected(found):
+            yield from emit(WrapsSuspected(number, wraps))
+        scores[rows] += scales.scores(found, last)
+        yield from emit(RowsScored(rows.stop, features.rows))
+    # Whatever the numbers are, he goes on: an end here would tell that they are none.
+    return np.nan_to_num(scores)

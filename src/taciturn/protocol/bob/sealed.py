@@ -1,0 +1,81 @@
+"""Bob's half of a sealed score: the part that training, held-out rows and prediction share."""
+
+from __future__ import annotations
+
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import EncryptedAnswer, SecretKey, Wrapping
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.messages import KeyOffer, PublicBytes, SealedScores, SealedWeights
+from taciturn.protocol.steps import Program, keep, receive, require_turn, send
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+class Keys:
+    """Bob's key: one for the training, or a fresh one for each of his vectors."""
+
+    def __init__(self, terms: Terms, ring: Wrapping, kept: bytes = b"") -> None:
+        self.ring = ring
+        self._terms = terms
+        self.single_use = bool(terms.agreement.fresh_keys)
+        self._key: SecretKey | None = None
+        if kept:
+            bits = terms.agreement.key_bits
+            self._key = terms.scheme.read_secret(kept, bits, ring)
+
+    def offer(self, entropy: Entropy) -> Program[SecretKey]:
+        """The key that was kept, or a new one with its public half on its way to Alice."""
+        if self._key is not None:
+            return self._key
+        terms = self._terms
+        bits = terms.agreement.key_bits
+        key = terms.scheme.generate(bits, self.ring, entropy.fork("key"))
+        # The lattice library draws keys from the operating system, not from his coins.
+        kept = yield from keep(key.to_bytes())
+        if kept != key.to_bytes():
+            key = terms.scheme.read_secret(kept, bits, self.ring)
+        yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
+        if not self.single_use:
+            self._key = key
+        return key
+
+    def to_bytes(self) -> bytes:
+        """The key to keep; nothing where each is used once."""
+        return b"" if self._key is None else self._key.to_bytes()
+
+
+def ask_scores(
+    keys: Keys, share: IntArray, rows: int, number: int, entropy: Entropy, after: int = 0
+) -> Program[IntArray]:
+    """Alice's part of the scores of so many rows, as residues that Bob alone knows.
+
+    Args:
+        keys: His key.
+        share: His share of her weights.
+        rows: How many rows are due.
+        number: The iteration, or the number of the piece.
+        entropy: His coins.
+        after: The length of the vector that he will encrypt next, to prepare it while he waits.
+    """
+    coins = entropy.fork(f"scores {number}")
+    key = yield from keys.offer(coins)
+    yield from send(SealedWeights(number, key.encrypt(share, rows, coins)))
+    # Before waiting, not after: Alice is at work on her product meanwhile.
+    if after and not keys.single_use:
+        key.stock(len(share), after, coins)
+    message = yield from receive(SealedScores)
+    require_turn("SealedScores", message.iteration, number)
+    return keys.ring.residues(key.decrypt(sized(message.answer, rows), len(share)))
+
+
+def sized(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
+    """The answer, if it has as many entries as are due.
+
+    Raises:
+        RemoteProtocolError: It has not; a matter of structure, not of what is inside.
+    """
+    if answer.length != entries:
+        raise RemoteProtocolError(
+            f"the peer answers with {answer.length} entries where {entries} are due"
+        )
+    return answer

@@ -1,0 +1,112 @@
+"""The first words of every conversation: the same on both sides.
+
+Each party says its version, its role, its terms (the settings that must agree, in canonical form),
+how many rows it has and the digest of their ids in order, which on the wire is bound to the role: a
+peer that does not know the ids cannot just send back what it heard. A difference ends the run with
+an error that names it. Two things are told about a party's features: how many columns there are,
+which bounds the length of an answer, and ``magnitude_bits``, the smallest b such that no value
+exceeds 2^b in size, which sets the width of the fixed-point products.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from taciturn.config import differences
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import AgreementError, RemoteProtocolError
+from taciturn.protocol.messages import Hello, Role
+from taciturn.protocol.steps import Program, receive, send
+
+PROTOCOL_VERSION = 2
+MAX_MAGNITUDE_BITS = 40
+MAX_COLUMNS = 1 << 20
+
+
+def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int = 0) -> Hello:
+    """What a party says first.
+
+    Args:
+        role: Who is speaking.
+        terms: The settings that must agree, in canonical form.
+        features: The table whose rows are meant.
+        magnitude_bits: The size of its values, where the conversation needs it.
+    """
+    return Hello(
+        version=PROTOCOL_VERSION,
+        role=role,
+        terms=terms,
+        rows=features.rows,
+        ids_digest=features.ids.digest(),
+        magnitude_bits=magnitude_bits,
+        columns=len(features.columns),
+    )
+
+
+def told(hello: Hello) -> Hello:
+    """A greeting as it goes over the wire: the digest of the ids is its speaker's own."""
+    text = f"taciturn ids of {hello.role}: {hello.ids_digest}"
+    return replace(hello, ids_digest=hashlib.sha256(text.encode()).hexdigest())
+
+
+def same_ids(ours: Hello, theirs: Hello) -> bool:
+    """Whether the peer, whose greeting came over the wire, speaks of this side's rows."""
+    return theirs.ids_digest == told(replace(ours, role=theirs.role)).ids_digest
+
+
+def shake_hands(ours: Hello) -> Program[Hello]:
+    """Exchanges greetings and compares them.
+
+    Returns:
+        The peer's greeting.
+
+    Raises:
+        AgreementError: Versions, roles, terms or rows differ.
+        RemoteProtocolError: The peer's table has an absurd size.
+    """
+    yield from send(told(ours))
+    theirs = yield from receive(Hello)
+    compare(ours, theirs)
+    return theirs
+
+
+def compare(ours: Hello, theirs: Hello) -> None:
+    """Compares this side's greeting with the peer's, which came over the wire.
+
+    Raises:
+        AgreementError: Versions, roles, terms or rows differ.
+        RemoteProtocolError: The peer's table has an absurd size.
+    """
+    if theirs.version != ours.version:
+        raise AgreementError(
+            f"the peer speaks protocol {theirs.version}, this side {ours.version}",
+            hint="install the same version of taciturn on both sides",
+        )
+    if {ours.role, theirs.role} != {"alice", "bob"}:
+        raise AgreementError(
+            f"both sides are {ours.role}"
+            if ours.role == theirs.role
+            else "the peer's role is neither alice nor bob",
+            hint="one side holds the labels (bob), the other only features (alice)",
+        )
+    if theirs.terms != ours.terms:
+        named = differences(ours.terms, theirs.terms) or ["spelled differently"]
+        raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
+    if theirs.rows != ours.rows:
+        raise AgreementError(
+            f"this side has {ours.rows} rows, the peer {theirs.rows}",
+            hint="both tables must hold the same rows in the same order: align them first",
+        )
+    if not same_ids(ours, theirs):
+        raise AgreementError(
+            "the row ids, or their order, differ between the two sides",
+            hint="both tables must hold the same rows in the same order: align them first",
+        )
+    if not 0 <= theirs.magnitude_bits <= MAX_MAGNITUDE_BITS:
+        raise RemoteProtocolError(
+            f"the peer's features are said to need {theirs.magnitude_bits} bits",
+            hint="scale or clip the features",
+        )
+    if not 0 <= theirs.columns <= MAX_COLUMNS:
+        raise RemoteProtocolError(f"the peer's table is said to have {theirs.columns} columns")

@@ -1,0 +1,305 @@
+"""One frozen class per message.
+
+A field of a message that Bob sends is public (a number, a text, public bytes), ``Released`` or
+encrypted. A bare array may come from Alice only: the codec refuses to register any other class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NewType
+
+from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
+from taciturn.privacy.base import MaskedProduct, Released
+
+Role = Literal["alice", "bob"]
+PublicBytes = NewType("PublicBytes", bytes)
+"""Bytes that say nothing about a label: a public key, a seed for the batches."""
+
+RowNumbers = NewType("RowNumbers", IndexArray)
+"""Rows by their place in the agreed order, ascending; which they are depends on no label."""
+
+
+GroupElements = NewType("GroupElements", bytes)
+"""Elements of a group, one after the other; they hide what they are made from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one party tells the other. ``code`` stands on the wire and never changes meaning.
+
+    A class that is only a parent keeps these values, which no registered message has.
+    """
+
+    code: ClassVar[int] = 0
+    senders: ClassVar[tuple[Role, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hello(Message):
+    """Both send it first: who, in what version, with which settings, about which rows."""
+
+    code = 1
+    senders = ("alice", "bob")
+
+    version: int
+    role: str
+    terms: str
+    rows: int
+    ids_digest: str
+    magnitude_bits: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOffer(Message):
+    """Bob's public key."""
+
+    code = 2
+    senders = ("bob",)
+
+    public_key: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialScores(Message):
+    """``X_A w_A`` for the rows that are due: in clear, from Alice to Bob."""
+
+    code = 3
+    senders = ("alice",)
+
+    iteration: int
+    scores: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedResidues(Message):
+    """The batch's residues under Bob's key."""
+
+    code = 4
+    senders = ("bob",)
+
+    iteration: int
+    residues: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedGradient(Message):
+    """``X_A^T r + xi``, re-randomised, under Bob's key."""
+
+    code = 5
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RevealedGradient(Message):
+    """``X_A^T r + xi`` decrypted: only Alice can take the mask off, and she does."""
+
+    code = 6
+    senders = ("bob",)
+
+    iteration: int
+    gradient: Released[MaskedProduct]
+
+
+@dataclass(frozen=True, slots=True)
+class ResidueReply(Message):
+    """What may follow Alice's scores where residues go in clear; never sent itself."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyResidues(ResidueReply):
+    """The batch's residues with noise, on the residues' grid."""
+
+    code = 8
+    senders = ("bob",)
+
+    residues: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class RealResidues(ResidueReply):
+    """The batch's residues with noise in floating point: for simulations only."""
+
+    code = 9
+    senders = ("bob",)
+
+    residues: Released[FloatArray]
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSpent(ResidueReply):
+    """The budget does not pay for this iteration: the training ends here.
+
+    It depends on how often rows were released, never on a label.
+    """
+
+    code = 10
+    senders = ("bob",)
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatchOffer(Message):
+    """The subset and the randomised response about which of its rows are meant."""
+
+    code = 11
+    senders = ("bob",)
+
+    iteration: int
+    subset: RowNumbers = field(repr=False)
+    response: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCommitment(Message):
+    """Binds Bob to his share of the batches' seed before he sees Alice's."""
+
+    code = 12
+    senders = ("bob",)
+
+    digest: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchShare(Message):
+    """A party's share of the seed from which both derive the batches."""
+
+    code = 13
+    senders = ("alice", "bob")
+
+    share: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochScores(Message):
+    """``X_A w_A`` for the held-out rows at the end of an epoch: in clear, from Alice to Bob."""
+
+    code = 14
+    senders = ("alice",)
+
+    iteration: int
+    scores: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EpochVerdict(Message):
+    """Whether the training ends here, by the held-out labels: a release."""
+
+    code = 15
+    senders = ("bob",)
+
+    iteration: int
+    stop: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class SealedWeights(Message):
+    """Bob's share of Alice's weights under his key."""
+
+    code = 16
+    senders = ("bob",)
+
+    iteration: int
+    weights: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class SealedScores(Message):
+    """Alice's part of the scores, from both shares of her weights, under Bob's key."""
+
+    code = 17
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SealedResidues(Message):
+    """The batch's residues, times the step and divided by the rows, under Bob's key.
+
+    Where scores come ahead, 2^h times the same and Bob's share of Alice's weights stand after them.
+    """
+
+    code = 18
+    senders = ("bob",)
+
+    iteration: int
+    residues: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class SealedGradient(Message):
+    """``X_A^T r' + xi`` under Bob's key: he keeps what he decrypts, as his share of the step.
+
+    Where scores come ahead, those of the next batch stand after it.
+    """
+
+    code = 19
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RevealedShare(Message):
+    """Bob's share of Alice's weights in clear, after the last iteration: a release."""
+
+    code = 20
+    senders = ("bob",)
+
+    share: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentHello(Message):
+    """Both begin an alignment with it. No digest of ids: these are what must not be told."""
+
+    code = 21
+    senders = ("alice", "bob")
+
+    version: int
+    role: str
+    terms: str
+    rows: int
+    share: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BlindedIds(Message):
+    """``H(id)^k`` for some of the sender's ids, in a random order."""
+
+    code = 22
+    senders = ("alice", "bob")
+
+    turn: int
+    elements: GroupElements = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TwiceBlinded(Message):
+    """The receiver's own elements, in its order, raised to the sender's scalar."""
+
+    code = 23
+    senders = ("alice", "bob")
+
+    turn: int
+    elements: GroupElements = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentEnd(Message):
+    """How many ids are common, and a digest of their twice blinded elements in order."""
+
+    code = 24
+    senders = ("alice", "bob")
+
+    common: int
+    digest: PublicBytes = field(repr=False)

@@ -1,0 +1,105 @@
+"""What both sides of a joint prediction must know alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from taciturn.config import differences
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import AgreementError
+from taciturn.protocol.handshake import compare, greeting, same_ids, told
+from taciturn.protocol.messages import Hello, Role
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.steps import Program, receive, send
+from taciturn.protocol.terms import Terms
+
+PREDICTION_TERMS = '{"purpose":"predict"}'
+CHUNK_ROWS = 1 << 16
+
+
+SEALED_CHUNK_ROWS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """Which training a model comes from: the same on both of its sides.
+
+    Args:
+        session: The name of the training's session.
+        agreement: The digest of what was agreed on.
+        shared: Whether Alice's weights are shared.
+    """
+
+    session: str
+    agreement: str
+    shared: bool
+
+    def canonical(self) -> str:
+        """One text for one model: sorted keys, no blanks."""
+        named = {
+            "agreement": self.agreement,
+            "purpose": "predict new rows",
+            "session": self.session,
+            "shared": self.shared,
+        }
+        return json.dumps(named, sort_keys=True, separators=(",", ":"))
+
+
+def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
+    """The first words of a prediction of new rows: is it one model, and are they the same rows?
+
+    Raises:
+        AgreementError: They are not, or the versions or roles do not fit.
+    """
+    ours = greeting(role, model.canonical(), features)
+    yield from send(told(ours))
+    theirs = yield from receive(Hello)
+    if theirs.version == ours.version and theirs.role != ours.role:
+        _require_same(ours, theirs)
+    compare(ours, theirs)
+
+
+def _require_same(ours: Hello, theirs: Hello) -> None:
+    if theirs.terms != ours.terms:
+        apart = "; ".join(differences(ours.terms, theirs.terms))
+        raise AgreementError(
+            f"the two model files do not come from the same training: {apart}",
+            hint="name the two files that one training wrote (taciturn model show says which)",
+        )
+    if theirs.rows != ours.rows or not same_ids(ours, theirs):
+        counts = (
+            f"this side has {ours.rows} rows, the peer {theirs.rows}"
+            if theirs.rows != ours.rows
+            else f"both have {ours.rows} rows, and not the same ids"
+        )
+        raise AgreementError(
+            f"the rows to score are not the same on both sides: {counts}",
+            hint="give both sides the same ids, in any order; "
+            "taciturn align finds those that both have",
+        )
+
+
+def sealed_terms(terms: Terms, scales: Scales) -> str:
+    """What both sides of a prediction from shared weights must have alike, in canonical form."""
+    shared = {
+        "purpose": "predict-sealed",
+        "scheme": terms.agreement.scheme,
+        "key_bits": terms.agreement.key_bits,
+        "fresh_keys": terms.agreement.fresh_keys,
+        "modulus_bits": scales.modulus_bits,
+        "feature_bits": scales.feature_bits,
+        "residue_bits": scales.residue_bits,
+    }
+    return json.dumps(shared, sort_keys=True, separators=(",", ":"))
+
+
+def chunks(rows: int, size: int = CHUNK_ROWS) -> Iterator[tuple[int, slice]]:
+    """Numbered slices that cover the rows, small enough for one frame each.
+
+    >>> list(chunks(70_000))
+    [(0, slice(0, 65536, None)), (1, slice(65536, 70000, None))]
+    """
+    for number, start in enumerate(range(0, rows, size)):
+        yield number, slice(start, min(start + size, rows))

@@ -1,0 +1,186 @@
+"""The public scales of shared weights: integers modulo ``t = 2^k``, chosen by both sides alike.
+
+::
+
+    features        2^fx                 X = x 2^fx, rounded at random
+    residues        2^fr                 r' = round((rate / |B|) r 2^fr / c_(i+1))
+    shared weights  2^(fx + fr)          W = sum of all X^T r',   w = c_i W / 2^(fx + fr)
+    scores          2^(2 fx + fr)        X W,                     z = c_i X W / 2^(2 fx + fr)
+
+``c_i = prod (1 - rate l2)`` over the iterations before i is the L2 penalty: shares hold ``w / c``,
+so that a step of the penalty is a change of the public c. Sums of integers are exact; the only
+roundings are those of features and residues. A batch's features are rounded up or down at random
+(``Scales.rounded``), anew in each epoch.
+
+Only a score that does not fit wraps: ``|z| < c_T 2^(k - 1 - 2 fx - fr)`` is the bound that
+``score_bound`` states. Weights fit whenever scores do, and shares are uniform and always fit.
+
+The digits: ``(rate / |B|) 2^fr`` is at least ``2^10``, and fx as large as leaves room for scores of
+``2^max(8, b + 2)``, b the bits of the largest feature. The smaller modulus serves where it gives
+features ``LEAST`` digits, the larger one, which costs half as much again, where it does not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.config import Agreement
+from taciturn.crypto.base import Wrapping
+from taciturn.errors import ConfigError
+from taciturn.numerics.batches import batch_count
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.schedule import LearningRate
+from taciturn.rng import Entropy
+
+MODULI = (50, 59)
+RESIDUE_DIGITS = 10
+LEAST = 8
+_ROOM, _ROOM_ABOVE_FEATURES = 8, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """The scales of one training.
+
+    Args:
+        modulus_bits: k: shares live modulo 2^k.
+        feature_bits: fx.
+        residue_bits: fr.
+        decay: c of each iteration, and of the end.
+    """
+
+    modulus_bits: int
+    feature_bits: int
+    residue_bits: int
+    decay: FloatArray = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, agreed: Agreement, rows: int, magnitude_bits: int) -> Scales:
+        """The scales for so many rows in which no value of Alice's exceeds 2^magnitude_bits.
+
+        Raises:
+            ConfigError: No modulus gives enough digits.
+        """
+        per_epoch = batch_count(rows, agreed.batch_size, agreed.minimum_batch)
+        rate = LearningRate(agreed.learning_rate, agreed.schedule, agreed.decay)
+        decay = _decay(rate, agreed.l2, agreed.epochs * per_epoch)
+        longest = min(agreed.batch_size + agreed.minimum_batch - 1, rows)
+        spread = _bits(longest / rate.at(agreed.epochs * per_epoch - 1))
+        room = max(_ROOM, magnitude_bits + _ROOM_ABOVE_FEATURES) + _bits(1 / max(decay[-1], 1e-300))
+        for bits in MODULI:
+            free = bits - 1 - room
+            digits = min((free - spread - RESIDUE_DIGITS) // 2, agreed.feature_bits)
+            if digits >= min(LEAST, agreed.feature_bits):
+                whole = min(free - 2 * digits, spread + agreed.residue_bits)
+                return cls(bits, digits, whole, decay)
+        raise ConfigError(
+            f"features up to 2^{magnitude_bits}, a step of 2^-{spread} per row and an L2 penalty "
+            f"that shrinks weights to 2^-{_bits(1 / max(decay[-1], 1e-300))} leave fewer than "
+            f"{LEAST} digits of a modulus of 2^{MODULI[-1]}",
+            where="--mechanism sealed",
+            hint="clip the features (--clip 16), use smaller batches, a larger --learning-rate, "
+            "or a smaller --l2",
+        )
+
+    def to_json(self) -> dict[str, int | float]:
+        """What a finished training's shares mean, for a file."""
+        return {
+            "modulus_bits": self.modulus_bits,
+            "feature_bits": self.feature_bits,
+            "residue_bits": self.residue_bits,
+            "decay": float(self.decay[-1]),
+        }
+
+    @classmethod
+    def of_json(cls, found: dict[str, Any]) -> Scales:
+        """The scales of a finished training, as ``to_json`` wrote them."""
+        return cls(
+            found["modulus_bits"],
+            found["feature_bits"],
+            found["residue_bits"],
+            np.array([found["decay"]], dtype=np.float64),
+        )
+
+    @property
+    def feature_grid(self) -> FixedPoint:
+        """The public scale of features."""
+        return FixedPoint(self.feature_bits)
+
+    def rounded(self, rows: FloatArray, entropy: Entropy) -> FloatArray:
+        """A batch's features as whole numbers, each rounded up or down at random to its own mean.
+
+        Rounding to the nearest would be the same in every epoch, and its errors would add up;
+        these average out.
+
+        >>> from taciturn.rng import KeyedEntropy
+        >>> scales = Scales(50, 1, 19, np.ones(1))
+        >>> set(scales.rounded(np.full((40, 1), 0.25), KeyedEntropy.from_seed(1)).ravel().tolist())
+        {0.0, 1.0}
+        """
+        scaled = rows * 2.0**self.feature_bits
+        # A hair below 1 at most: a whole number must not be carried to the next by rounding.
+        scaled += entropy.uniform(rows.shape) * (1.0 - 2.0**-32)
+        return np.floor(scaled, out=scaled)
+
+    @property
+    def weight_bits(self) -> int:
+        """The digits of a shared weight."""
+        return self.feature_bits + self.residue_bits
+
+    @property
+    def score_bits(self) -> int:
+        """The digits of a score."""
+        return 2 * self.feature_bits + self.residue_bits
+
+    @property
+    def score_bound(self) -> float:
+        """Scores of Alice's columns below this in size do not wrap."""
+        return float(self.decay[-1]) * 2.0 ** (self.modulus_bits - 1 - self.score_bits)
+
+    def ring(self, magnitude_bits: int, terms: int) -> Wrapping:
+        """The products of features up to 2^magnitude_bits, in sums of so many terms."""
+        return Wrapping.of(self.modulus_bits, self.feature_bits + magnitude_bits, terms)
+
+    def scores(self, residues: IntArray, iteration: int) -> FloatArray:
+        """What decrypted products mean, with the weights of this iteration."""
+        factor = float(self.decay[iteration]) * 2.0**-self.score_bits
+        return np.multiply(residues, factor, dtype=np.float64)
+
+    def suspected(self, residues: IntArray) -> int:
+        """How many of them lie in the outer half of the range."""
+        return int(np.count_nonzero(np.abs(residues) >= 1 << (self.modulus_bits - 2)))
+
+    def steps(self, residues: FloatArray, rate: float, iteration: int) -> IntArray:
+        """A batch's residues on their grid, with the step and the penalty in them.
+
+        Never raises: whatever the residues are, the result is some integers.
+        """
+        factor = rate / len(residues) / float(self.decay[iteration + 1]) * 2.0**self.residue_bits
+        bound = 2.0 ** (self.modulus_bits - 1) - 1
+        whole: IntArray = np.rint(np.clip(np.nan_to_num(residues * factor), -bound, bound)).astype(
+            np.int64
+        )
+        return whole
+
+    def weights(self, alices: IntArray, bobs: IntArray) -> FloatArray:
+        """The weights that two shares make after the last iteration."""
+        whole = self.ring(1, 1).centred(alices + bobs)
+        factor = float(self.decay[-1]) * 2.0**-self.weight_bits
+        return np.multiply(whole, factor, dtype=np.float64)
+
+
+def _decay(rate: LearningRate, l2: float, iterations: int) -> FloatArray:
+    factors = np.ones(iterations + 1)
+    if l2:
+        factors[1:] = [1.0 - rate.at(number) * l2 for number in range(iterations)]
+    return np.cumprod(factors, dtype=np.float64)
+
+
+def _bits(value: float) -> int:
+    """The least b >= 0 with ``value <= 2^b``."""
+    return max(0, math.ceil(math.log2(value)))

@@ -1,0 +1,121 @@
+"""What a party must keep to go on with a training after a stop: everything but its table.
+
+A program reports its state at the start of each iteration (``Boundary``), and can be started from
+one. Coins are not in it: streams are forked by iteration, so that the same coins give the same
+draws wherever a run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.errors import StateError
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingState:
+    """One party's training between two iterations.
+
+    Args:
+        iteration: The next one.
+        weights: The party's own.
+        seed: That of the batches; empty where Bob draws them.
+        key: Bob's secret key, or as Alice has it the public one; empty without encryption.
+        columns: How many columns the peer has.
+        magnitude_bits: The size of the values that the key is made for.
+        losses: The held-out losses so far, as Bob has them.
+        share: This party's share of Alice's weights, where they are shared.
+        ahead: Alice's part of the next batch's scores, where Bob has it already.
+    """
+
+    iteration: int
+    weights: FloatArray = field(repr=False)
+    seed: bytes = field(default=b"", repr=False)
+    key: bytes = field(default=b"", repr=False)
+    columns: int = 0
+    magnitude_bits: int = 0
+    losses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
+    share: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    ahead: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+
+    def at(
+        self,
+        iteration: int,
+        weights: FloatArray,
+        losses: FloatArray | None = None,
+        share: IntArray | None = None,
+        ahead: IntArray | None = None,
+    ) -> TrainingState:
+        """The same training, further on."""
+        return replace(
+            self,
+            iteration=iteration,
+            weights=weights,
+            losses=self.losses if losses is None else losses,
+            share=self.share if share is None else share,
+            ahead=self.ahead if ahead is None else ahead,
+        )
+
+    def to_bytes(self) -> bytes:
+        """The state for a file; whoever reads it can go on, and read what was encrypted."""
+        values = {
+            "iteration": self.iteration,
+            "weights": _hex(self.weights),
+            "seed": self.seed.hex(),
+            "key": self.key.hex(),
+            "columns": self.columns,
+            "magnitude_bits": self.magnitude_bits,
+            "losses": _hex(self.losses),
+            "share": self.share.astype("<i8").tobytes().hex(),
+            "ahead": self.ahead.astype("<i8").tobytes().hex(),
+        }
+        return json.dumps(values).encode()
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> TrainingState:
+        """Reads a state back.
+
+        >>> state = TrainingState(3, np.array([0.1, -2.0]), seed=b"s", key=b"k", columns=2)
+        >>> again = TrainingState.of_bytes(state.to_bytes())
+        >>> again.weights.tolist(), again.iteration, again.key
+        ([0.1, -2.0], 3, b'k')
+
+        Raises:
+            StateError: The bytes are not a state, or one of another version.
+        """
+        try:
+            found: dict[str, Any] = json.loads(data)
+            return cls(
+                iteration=int(found["iteration"]),
+                weights=_floats(found["weights"]),
+                seed=bytes.fromhex(found["seed"]),
+                key=bytes.fromhex(found["key"]),
+                columns=int(found["columns"]),
+                magnitude_bits=int(found["magnitude_bits"]),
+                losses=_floats(found["losses"]),
+                share=_integers(found["share"]),
+                ahead=_integers(found["ahead"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise StateError(
+                "these bytes are not the state of a training, or of another version's",
+                hint="finish with the version that began it, or begin anew on both sides with "
+                "--fresh",
+            ) from None
+
+
+def _hex(values: FloatArray) -> str:
+    return values.astype("<f8").tobytes().hex()
+
+
+def _floats(text: str) -> FloatArray:
+    return np.frombuffer(bytes.fromhex(text), "<f8").astype(np.float64)
+
+
+def _integers(text: str) -> IntArray:
+    return np.frombuffer(bytes.fromhex(text), "<i8").astype(np.int64)

@@ -1,0 +1,98 @@
+"""What both parties derive from their agreement: schedules, grids, sizes, batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from taciturn.config import Agreement
+from taciturn.crypto.base import Capacity, Scheme
+from taciturn.numerics.batches import batch_count
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.schedule import LearningRate
+from taciturn.protocol.batches import BatchPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The agreement in use.
+
+    Args:
+        agreement: The settings both sides share.
+        scheme: The encryption named in it.
+    """
+
+    agreement: Agreement
+    scheme: Scheme
+
+    @property
+    def rate(self) -> LearningRate:
+        """The learning rate of each iteration."""
+        return LearningRate(
+            self.agreement.learning_rate, self.agreement.schedule, self.agreement.decay
+        )
+
+    @property
+    def penalty(self) -> Penalty:
+        """The penalty; each party applies it to its own weights."""
+        return Penalty(self.agreement.l1, self.agreement.l2)
+
+    @property
+    def feature_grid(self) -> FixedPoint:
+        """The public scale of features."""
+        return FixedPoint(self.agreement.feature_bits)
+
+    @property
+    def residue_grid(self) -> FixedPoint:
+        """The public scale of residues."""
+        return FixedPoint(self.agreement.residue_bits)
+
+    @property
+    def product_grid(self) -> FixedPoint:
+        """The scale of their products."""
+        return FixedPoint(self.agreement.feature_bits + self.agreement.residue_bits)
+
+    @property
+    def longest_product(self) -> int:
+        """The most rows that one encrypted vector speaks of: a batch, or a hidden one's subset."""
+        return self.agreement.subset_size or self.longest_batch
+
+    @property
+    def longest_batch(self) -> int:
+        """A batch with a short last one that was joined to it."""
+        return self.agreement.batch_size + self.agreement.minimum_batch - 1
+
+    @property
+    def headroom_bits(self) -> int:
+        """By how many bits a hidden batch's residues may exceed 1.
+
+        Bob scales them by ``batch_size / k``, so that Alice divides by the public batch size and
+        need not know k, which is at least 1.
+        """
+        if self.agreement.subset_size is None:
+            return 0
+        return (self.agreement.batch_size - 1).bit_length()
+
+    def capacity(self, magnitude_bits: int, rows: int) -> Capacity:
+        """What ``X_A^T r`` needs: residues in [-1, 1], features up to 2^magnitude_bits."""
+        return Capacity(
+            vector_bits=self.agreement.residue_bits + self.headroom_bits,
+            matrix_bits=self.agreement.feature_bits + magnitude_bits,
+            terms=min(self.longest_product, rows),
+        )
+
+    def plan(self, seed: bytes, rows: int) -> BatchPlan:
+        """The batches of the whole training."""
+        agreed = self.agreement
+        return BatchPlan(seed, rows, agreed.batch_size, agreed.epochs, agreed.minimum_batch)
+
+    def too_few(self, columns: int) -> int:
+        """A hidden batch's response must ask for more rows than this.
+
+        More than Alice has columns, as the paper requires, and no fewer than the agreed minimum.
+        """
+        return max(columns, self.agreement.minimum_batch - 1)
+
+    def per_epoch(self, rows: int) -> int:
+        """How many iterations make an epoch."""
+        return batch_count(rows, self.agreement.batch_size, self.agreement.minimum_batch)

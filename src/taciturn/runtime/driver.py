@@ -1,0 +1,125 @@
+"""Drives one program from one wait to the next.
+
+A driver owns a program and knows nothing of how frames travel: it is fed messages and hands out
+frames. Pair, replay and network runners are loops around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeAlias, TypeVar
+
+from taciturn.errors import LocalProtocolError
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.events import Event
+from taciturn.protocol.messages import Message, Role
+from taciturn.protocol.steps import Emit, Keep, Program, Receive, Send
+
+R = TypeVar("R")
+Observer: TypeAlias = Callable[[Event], None]
+Tap: TypeAlias = Callable[[Role, bytes], None]
+Outlet: TypeAlias = Callable[[bytes], None]
+Keeping: TypeAlias = Callable[[bytes], bytes]
+
+
+def ignore(event: Event) -> None:
+    """The observer that drops everything."""
+
+
+def forget(data: bytes) -> bytes:
+    """Remembers nothing: a program that is never run again needs no memory."""
+    return data
+
+
+class Driver(Generic[R]):
+    """One program, advanced by frames.
+
+    Args:
+        role: Whose program it is.
+        program: The generator.
+        outlet: Called with each frame that the program sends.
+        observe: Called with each event that it emits.
+        keep: Called with what the program wants remembered; answers with what was.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        program: Program[R],
+        outlet: Outlet,
+        observe: Observer = ignore,
+        keep: Keeping = forget,
+    ) -> None:
+        self.role: Role = role
+        self._program = program
+        self._outlet = outlet
+        self._observe = observe
+        self._keep = keep
+        self._expected: type[Message] | None = None
+        self._result: R | None = None
+        self.started = False
+        self.finished = False
+
+    @property
+    def expects(self) -> str:
+        """The message the program waits for, or an empty text."""
+        return self._expected.__name__ if self._expected else ""
+
+    @property
+    def result(self) -> R:
+        """What the program returned.
+
+        Raises:
+            LocalProtocolError: It has not finished.
+        """
+        if not self.finished:
+            raise LocalProtocolError(f"{self.role}'s program has not finished")
+        return self._result  # type: ignore[return-value]  # set when finished
+
+    def start(self) -> None:
+        """Runs the program to its first wait; calling it again does nothing."""
+        if not self.started:
+            self.started = True
+            self._advance(None)
+
+    def feed(self, frame: bytes) -> None:
+        """Hands the awaited frame in and runs to the next wait.
+
+        Raises:
+            MalformedFrame: The frame is no message.
+            RemoteProtocolError: The program does not accept it.
+        """
+        if self._expected is None:
+            raise LocalProtocolError(f"{self.role}'s program does not wait for a message")
+        self._expected = None
+        self._advance(decode(frame))
+
+    def close(self) -> None:
+        """Ends the program where it stands."""
+        self._program.close()
+
+    def _advance(self, message: Message | None) -> None:
+        try:
+            step = self._program.send(message)
+            while not isinstance(step, Receive):
+                if isinstance(step, Send):
+                    self._check_sender(step.message)
+                    self._outlet(encode(step.message))
+                elif isinstance(step, Emit):
+                    self._observe(step.event)
+                elif isinstance(step, Keep):
+                    step = self._program.send(self._keep(step.data))
+                    continue
+                else:
+                    raise LocalProtocolError(
+                        f"{self.role}'s program yields {type(step).__name__}, which is no step",
+                        hint="call helpers with yield from",
+                    )
+                step = next(self._program)
+            self._expected = step.expected
+        except StopIteration as done:
+            self._result, self.finished = done.value, True
+
+    def _check_sender(self, message: Message) -> None:
+        if self.role not in message.senders:
+            raise LocalProtocolError(f"{self.role} may not send {type(message).__name__}")

@@ -1,0 +1,57 @@
+"""The randomness of a simulated run: one root, forked by purpose.
+
+With a seed the root is the seed's and the run can be repeated; without one it comes from the
+operating system.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from taciturn.errors import ConfigError, TranscriptError
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.transcript import Header
+
+
+@dataclass(frozen=True, slots=True)
+class DataCoins:
+    """What decides the rows: the split, and the shuffling of a canary run."""
+
+    split: KeyedEntropy
+    permute: KeyedEntropy
+
+    def to_dict(self) -> dict[str, str]:
+        """The keys in hexadecimal, for a transcript's header."""
+        return {"split": self.split.key.hex(), "permute": self.permute.key.hex()}
+
+    @classmethod
+    def of_header(cls, header: Header) -> DataCoins:
+        """The coins with which a recorded run drew its rows.
+
+        Raises:
+            TranscriptError: The header does not hold them.
+        """
+        try:
+            found = header["coins"]
+            return cls(*(KeyedEntropy(bytes.fromhex(found[name])) for name in ("split", "permute")))
+        except (KeyError, TypeError, ValueError, ConfigError):
+            raise TranscriptError("the transcript's header is not that of a recorded run") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Coins:
+    """The independent sources of one simulated run."""
+
+    data: DataCoins
+    alice: KeyedEntropy
+    bob: KeyedEntropy
+
+    @classmethod
+    def for_seed(cls, seed: int | None) -> Coins:
+        """The coins of a seed, or of the operating system where there is none."""
+        root = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
+        return cls(
+            DataCoins(root.fork("split"), root.fork("permute")),
+            root.fork("alice"),
+            root.fork("bob"),
+        )

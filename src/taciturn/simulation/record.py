@@ -1,0 +1,82 @@
+"""What a transcript says of its run, beside the frames: read and written in one place.
+
+The header holds enough to load the same rows and to replay Alice; Bob's coins are not in it. But a
+*seed*, where one was given, is: whoever has it can derive everything, his key included. The footer
+holds what the run gave, and a digest of the labels it was trained with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from taciturn.config import Agreement, Settings
+from taciturn.data.split import VerticalData
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ConfigError, TranscriptError
+from taciturn.runtime.transcript import Header, Transcript
+from taciturn.simulation.coins import Coins, DataCoins
+
+
+def header_of(settings: Settings, agreement: Agreement, coins: Coins, data: VerticalData) -> Header:
+    """The header of a simulated run."""
+    return {
+        "kind": "simulation",
+        "agreement": agreement.model_dump(),
+        "settings": settings.model_dump(),
+        "coins": {**coins.data.to_dict(), "alice": coins.alice.key.hex()},
+        "features_digest": data.alice_train.digest(),
+    }
+
+
+def footer_of(record: dict[str, Any], labels: LabelTable) -> Header:
+    """The footer: what the run gave, and which labels it was trained with."""
+    return {"record": record, "labels_digest": labels.digest()}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A transcript's header and footer, understood."""
+
+    settings: Settings
+    coins: DataCoins
+    record: dict[str, Any]
+    labels_digest: str
+
+    @classmethod
+    def of(cls, transcript: Transcript) -> RecordedRun:
+        """Reads what a transcript says of its run.
+
+        Raises:
+            TranscriptError: It does not say it.
+        """
+        header, footer = transcript.header, transcript.footer
+        if header.get("kind") == "party":
+            raise TranscriptError(
+                "this is one party's own recording: it names no table of labels to judge by",
+                hint="audit a simulation with the same settings (taciturn train --record)",
+            )
+        try:
+            run = cls(
+                settings=Settings.of(header["settings"]),
+                coins=DataCoins.of_header(header),
+                record=dict(footer["record"]),
+                labels_digest=str(footer["labels_digest"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
+            raise TranscriptError(
+                "the transcript's header and footer are not those of a recorded run"
+            ) from None
+        return run
+
+    def require_labels(self, labels: LabelTable) -> None:
+        """Refuses other labels than those the run was trained with.
+
+        Raises:
+            TranscriptError: They are others: judging by them would say nothing.
+        """
+        if labels.digest() != self.labels_digest:
+            raise TranscriptError(
+                "the labels are not those of the recorded run",
+                hint="give the dataset or the file that was used then, unchanged",
+            )

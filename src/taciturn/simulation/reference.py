@@ -1,0 +1,120 @@
+"""What a simulated run is compared with: noiseless SGD on the same batches, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.data.split import VerticalData
+from taciturn.data.tables import FeatureTable
+from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.sgd import train_centralised
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.terms import Terms
+
+_STACK_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The centralised model beside the joint one.
+
+    ``weight_bound`` is how far fixed-point rounding alone can have moved a weight, or None where no
+    bound is known.
+    """
+
+    centralised: Metrics
+    max_weight_difference: float
+    weight_bound: float | None
+
+
+def compare(
+    data: VerticalData, terms: Terms, batches: Sequence[IndexArray], weights: FloatArray
+) -> Comparison:
+    """Trains centrally on the same batches with the true labels, and compares."""
+    features = _joined(data.alice_train.values, data.bob_train.values)
+    reference = train_centralised(
+        features,
+        data.labels_train.values,
+        batches,
+        terms.rate,
+        terms.penalty,
+        data.bob_train.free,
+        terms.agreement.class_weight,
+    )
+    scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
+    # Neither noisy residues nor flipped labels give the centralised model. Where weights are shared
+    # the grid is another, and rounded features enter the scores as well.
+    shared = mechanism(terms.agreement).conversation == "sealed"
+    exact = terms.agreement.noise is None and terms.agreement.over is None
+    lossless = exact and not shared
+    contracts = (
+        lossless
+        and terms.agreement.l1 == 0
+        and terms.rate.at(0) * steepest(features, batches, terms.agreement.l2) <= 2
+    )
+    return Comparison(
+        centralised=evaluate(scores, data.labels_test.values),
+        max_weight_difference=float(np.max(np.abs(weights - reference))),
+        weight_bound=(
+            fixed_point_bound(terms, data.alice_train, len(batches)) if contracts else None
+        ),
+    )
+
+
+def fixed_point_bound(terms: Terms, features: FeatureTable, iterations: int) -> float:
+    """How far rounding can move a weight from the centralised trainer's.
+
+    Rounding changes the gradient of a batch by at most ``2^-(feature_bits+1)`` per column for the
+    features (residues are below 1) and ``2^-(residue_bits+1) max|x|`` for the residues. A gradient
+    step on the logistic loss with an L2 penalty does not expand distances as long as the rate is at
+    most 2/L (``steepest``), and the rate never grows. Under that condition the changes add up: the
+    sum of the rates times ``sqrt(d)`` times that much bounds the Euclidean distance, and so the
+    difference of each weight. With an L1 penalty there is no such bound: its step jumps at zero.
+    """
+    per_column = 2.0 ** -(terms.agreement.feature_bits + 1)
+    # A hidden batch may hold more rows than the batch size by which their sum is divided.
+    rows = max(1.0, terms.longest_product / terms.agreement.batch_size)
+    per_column += (
+        2.0 ** -(terms.agreement.residue_bits + 1) * (features.largest + per_column) * rows
+    )
+    steps = sum(terms.rate.at(number) for number in range(iterations))
+    return steps * per_column * float(np.sqrt(len(features.columns)))
+
+
+def steepest(features: FloatArray, batches: Iterable[IndexArray], l2: float) -> float:
+    """L: the largest eigenvalue of ``X^T X / (4 |B|)`` over the batches, plus the L2 penalty.
+
+    >>> steepest(np.array([[2.0], [4.0]]), [np.array([0, 1])], l2=0.5)
+    3.0
+    """
+    return max((float(each) for each in _curvatures(features, batches)), default=0.0) + l2
+
+
+def _curvatures(features: FloatArray, batches: Iterable[IndexArray]) -> Iterator[float]:
+    for size, same_size in groupby(filter(len, batches), key=len):
+        room = max(1, _STACK_ENTRIES // (size * max(1, features.shape[1])))
+        stack: list[IndexArray] = []
+        for rows in same_size:
+            stack.append(rows)
+            if len(stack) == room:
+                yield _largest_curvature(features[np.stack(stack)])
+                stack = []
+        if stack:
+            yield _largest_curvature(features[np.stack(stack)])
+
+
+def _largest_curvature(stack: FloatArray) -> float:
+    rows, columns = stack.shape[1:]
+    # The two Gram matrices share their non-zero eigenvalues; the smaller one is the cheaper.
+    form = "kid,kjd->kij" if rows <= columns else "kid,kie->kde"
+    gram = np.einsum(form, stack, stack, optimize=True)
+    return float(np.linalg.eigvalsh(gram)[:, -1].max()) / (4.0 * float(rows))
+
+
+def _joined(alice: FloatArray, bob: FloatArray) -> FloatArray:
+    return np.hstack([alice, bob]) if bob.shape[1] else alice

@@ -1,0 +1,200 @@
+"""Trains once, both parties in one process. Frames cross the codec as they would on a wire."""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.config import Settings
+from taciturn.crypto.registry import scheme
+from taciturn.data.raw import RawData
+from taciturn.data.split import VerticalData
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.batch_response import Hybrid
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import entry, mechanism
+from taciturn.protocol.alice import predict as alice_predict
+from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.bob import predict as bob_predict
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.events import Event, Progress, Redrawn, ShareKept, Stopped, WrapsSuspected
+from taciturn.protocol.messages import Role
+from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
+from taciturn.runtime.driver import Observer, Tap, ignore
+from taciturn.runtime.pair import run_pair
+from taciturn.runtime.transcript import Recorder, TranscriptFile
+from taciturn.simulation.agree import agree
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.outcome import HiddenBatches, Outcome, Traffic
+from taciturn.simulation.record import footer_of, header_of
+from taciturn.simulation.reference import compare
+from taciturn.simulation.shared import Shared
+from taciturn.simulation.source import arrange
+
+
+def simulate(
+    settings: Settings,
+    raw: RawData,
+    *,
+    keep: bool = False,
+    record: Path | None = None,
+    observe: Observer = ignore,
+) -> Outcome:
+    """Trains once.
+
+    Args:
+        settings: Resolved settings; ``seed`` is this run's.
+        raw: The rows.
+        keep: Keep the transcript in memory.
+        record: Write the transcript to this file.
+        observe: Called with each event.
+    """
+    coins = Coins.for_seed(settings.seed)
+    # A name that is unknown is said before a large file is read.
+    entry(settings.mechanism), scheme(settings.scheme)
+    data = arrange(settings, raw, coins.data)
+    terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
+    header = header_of(settings, terms.agreement, coins, data)
+    recorder = Recorder()
+    with nullcontext() if record is None else TranscriptFile(record, header) as file:
+        taps: list[Tap] = ([recorder] if keep else []) + ([file] if file is not None else [])
+        outcome = _Run(settings, terms, data, coins).outcome(taps, observe)
+        if file is not None:
+            file.conclude(footer_of(outcome.to_dict(), data.labels_train))
+    return outcome.with_transcript(recorder.finish(header)) if keep else outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Everything a run needs, put together."""
+
+    settings: Settings
+    terms: Terms
+    data: VerticalData
+    coins: Coins
+
+    def outcome(self, taps: list[Tap], observe: Observer) -> Outcome:
+        data, terms = self.data, self.terms
+        start = time.perf_counter()
+        log = _Log(observe)
+        (alice, bob), ledger, meter = self._converse(taps, log)
+        seconds = time.perf_counter() - start
+        shared = Shared.of(log.shares)
+        alice = alice if shared is None else shared.weights
+        return Outcome(
+            settings=self.settings,
+            terms=terms,
+            data=data,
+            alice_weights=alice,
+            bob_weights=bob,
+            train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
+            test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
+            comparison=compare(data, terms, log.batches, np.concatenate([alice, bob])),
+            iterations=len(log.batches),
+            stopped=log.stopped,
+            hidden_batches=self._hidden_batches(log),
+            sealed=None if shared is None else shared.describe(terms.agreement, log.wraps),
+            seconds=seconds,
+            traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
+            ledger=ledger.statement(),
+            batches=tuple(log.batches),
+        )
+
+    def _converse(
+        self, taps: list[Tap], observe: Observer
+    ) -> tuple[tuple[FloatArray, FloatArray], Ledger, _Meter]:
+        method = mechanism(self.terms.agreement)
+        rows, settings = self.data.labels_train.rows, self.settings
+        ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
+        meter = _Meter(taps)
+        alice, bob = both_programs(self.data, self.terms, self.coins, method, ledger)
+        # A diverging training overflows; the programs refuse what comes of it, in words.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return run_pair(alice, bob, tap=meter, observe=observe), ledger, meter
+
+    def _assumption(self, method: Mechanism) -> str:
+        if self.terms.agreement.noise == "continuous":
+            return f"noise without rounding, which this is not; {method.assumption}"
+        return method.assumption
+
+    def _hidden_batches(self, log: _Log) -> HiddenBatches | None:
+        if self.terms.agreement.subset_size is None:
+            return None
+        method = mechanism(self.terms.agreement)
+        if not isinstance(method, Hybrid):
+            return None
+        fewest = self.terms.too_few(len(self.data.alice_train.columns))
+        return HiddenBatches.of(method.design, fewest, log.batches, log.redraws)
+
+
+def both_programs(
+    data: VerticalData, terms: Terms, coins: Coins, method: Mechanism, ledger: Ledger
+) -> tuple[Program[FloatArray], Program[FloatArray]]:
+    """Alice's and Bob's training, ready to be driven."""
+    alice = ALICE[method.conversation](data.alice_train, terms, coins.alice)
+    labels = released_labels(data.labels_train, method, ledger, coins.bob)
+    bob = BOB[method.conversation](data.bob_train, labels, terms, method, ledger, coins.bob)
+    return alice, bob
+
+
+class _Log:
+    """Notes what Bob's program reports, and passes it on."""
+
+    def __init__(self, observe: Observer) -> None:
+        self._observe = observe
+        self.batches: list[IndexArray] = []
+        self.redraws = 0
+        self.wraps = 0
+        self.shares: dict[str, ShareKept] = {}
+        self.stopped: str | None = None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Progress():
+                self.batches.append(event.rows)
+            case Redrawn():
+                self.redraws += event.draws
+            case ShareKept():
+                self.shares[event.role] = event
+            case WrapsSuspected():
+                self.wraps += event.scores
+            case Stopped():
+                self.stopped = event.reason
+        self._observe(event)
+
+
+class _Meter:
+    """Counts bytes by sender and passes the frames on."""
+
+    def __init__(self, taps: list[Tap]) -> None:
+        self.sent: dict[Role, int] = {"alice": 0, "bob": 0}
+        self._taps = taps
+
+    def __call__(self, sender: Role, frame: bytes) -> None:
+        self.sent[sender] += len(frame)
+        for tap in self._taps:
+            tap(sender, frame)
+
+
+def _joint_metrics(
+    alice: FeatureTable,
+    bob: FeatureTable,
+    labels: LabelTable,
+    alice_weights: FloatArray,
+    bob_weights: FloatArray,
+) -> Metrics:
+    """Scores rows by joint prediction, as two parties would."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, scores = run_pair(
+            alice_predict.predict(alice, alice_weights), bob_predict.predict(bob, bob_weights)
+        )
+    return evaluate(scores, labels.values)

@@ -1,0 +1,109 @@
+"""From settings to two parties' tables: which rows, which columns, prepared how."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from taciturn.config import Settings
+from taciturn.data import datasets
+from taciturn.data.own import DEFAULTS, columns_alone, own_data
+from taciturn.data.raw import RawData
+from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import ConfigError
+from taciturn.simulation.coins import DataCoins
+
+
+def load_raw(settings: Settings, table: object = None, labels: object = None) -> RawData:
+    """The rows that the settings name, or a table given in Python.
+
+    Args:
+        settings: What to load, and how to prepare it.
+        table: A frame with a label column; or columns alone, where labels are given.
+        labels: The labels of a table of columns alone.
+
+    Raises:
+        ConfigError: Nothing is named.
+        DataError: The data cannot be had or used.
+    """
+    if labels is not None:
+        return _columns_and_labels(settings, table, labels)
+    if table is None and settings.data is None:
+        return _load_dataset(settings, "use --dataset NAME, or --data FILE --label COLUMN")
+    if settings.label is None:
+        raise ConfigError("own data needs the name of its label column", where="--label")
+    return own_data(
+        Path(settings.data or "") if table is None else table,
+        id_column=settings.id,
+        label_column=settings.label,
+        settings=replace(DEFAULTS, **_preparation(settings)),
+    )
+
+
+def load_features(settings: Settings, table: object = None) -> RawData:
+    """The rows of one party's table, for a look at its columns: labels stand in that mean nothing.
+
+    Args:
+        settings: What to load, and how to prepare it; a label column of that name is dropped.
+        table: A frame, instead of a file.
+
+    Raises:
+        ConfigError: Nothing is named.
+        DataError: The data cannot be had or used.
+    """
+    if table is None and settings.data is None:
+        return _load_dataset(settings, "use --dataset NAME, --data FILE or --columns NUMBER")
+    return columns_alone(
+        Path(settings.data or "") if table is None else table,
+        id_column=settings.id,
+        label_column=settings.label,
+        settings=replace(DEFAULTS, **_preparation(settings)),
+    )
+
+
+def _columns_and_labels(settings: Settings, table: object, labels: object) -> RawData:
+    """Arrays, frames or tables of columns with their labels beside them."""
+    columns = (
+        table if isinstance(table, FeatureTable) else FeatureTable.of(table, id_column=settings.id)
+    )
+    truth = labels if isinstance(labels, LabelTable) else LabelTable.of(labels, ids=columns.ids)
+    truth.ids.require_same(columns.ids, names=("the labels", "the columns"))
+    return RawData(
+        name="own data",
+        frame=pl.from_numpy(columns.values, schema=list(columns.columns)),
+        ids=columns.ids,
+        labels=truth,
+        settings=replace(DEFAULTS, **_preparation(settings)),
+    )
+
+
+def _load_dataset(settings: Settings, hint: str) -> RawData:
+    if settings.dataset is None:
+        raise ConfigError("no data is named", hint=hint)
+    directory = Path(settings.data_dir) if settings.data_dir else None
+    raw = datasets.load(settings.dataset, data_dir=directory)
+    return replace(raw, settings=replace(raw.settings, **_preparation(settings)))
+
+
+def _preparation(settings: Settings) -> dict[str, Any]:
+    """The preparation's choices that the settings make; the rest keeps its default."""
+    return {
+        name: value
+        for name in ("impute", "scale", "clip", "max_levels")
+        if (value := getattr(settings, name)) is not None
+    }
+
+
+def arrange(settings: Settings, raw: RawData, coins: DataCoins) -> VerticalData:
+    """Splits rows and columns; shuffles the labels first where a canary run is asked for."""
+    if settings.permute_labels:
+        raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
+    intercept = bool(settings.intercept)
+    if raw.whole:
+        return whole_vertical(raw, settings.alice_columns, intercept=intercept)
+    partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
+    return prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)

@@ -1,0 +1,33 @@
+"""Where to listen or to dial: ``host:port``."""
+
+from __future__ import annotations
+
+import re
+
+from taciturn.errors import ConfigError
+
+_ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
+
+
+def check_address(address: str, *, where: str, any_port: bool = False) -> str:
+    """An address, if it is one.
+
+    Args:
+        address: ``host:port``; an IPv6 address stands in brackets.
+        where: The setting it came from, for the error.
+        any_port: Whether port 0 is allowed, by which the system picks one.
+
+    >>> check_address("bob.example:7443", where="listen")
+    'bob.example:7443'
+
+    Raises:
+        ConfigError: It is not.
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None or not (0 if any_port else 1) <= int(found["port"]) <= 65535:
+        raise ConfigError(
+            f"{address!r} is not an address",
+            where=where,
+            hint="use host:port, such as bob.example:7443, 0.0.0.0:7443 or [::]:7443",
+        )
+    return address

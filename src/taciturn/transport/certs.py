@@ -1,0 +1,236 @@
+"""A private certificate authority and party certificates, for a trial between two companies.
+
+Elliptic curve P-256, one DNS name per party, for serving and for dialling alike, since either party
+may do either. A certificate is checked by the peer against ``ca.pem`` and against the name it was
+told to expect; nothing public vouches for it. Keys and serial numbers are drawn by OpenSSL from the
+operating system: a seed has no place here.
+
+Guarantee: private keys are readable by their owner alone, and no existing file is overwritten.
+
+Assumes: each party's key travels to that party over a channel both trust. A company with its own
+authority uses that instead: each party then makes its own key, and no key travels.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from taciturn.errors import ConfigError, OutputError
+
+MOST_DAYS = 3650
+# Clocks differ between machines: a fresh certificate is valid from a little while ago.
+CLOCK_SLACK = timedelta(hours=1)
+AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The files of a trial.
+
+    Attributes:
+        authority: The certificate that both parties trust.
+        authority_key: The key that signs; neither party needs it.
+        parties: Each party's name with its certificate and its key.
+        expires: When the certificates end.
+    """
+
+    authority: Path
+    authority_key: Path
+    parties: tuple[tuple[str, Path, Path], ...]
+    expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """A certificate authority: its certificate and the key it signs with."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    def __repr__(self) -> str:
+        return "Issuer(<key withheld>)"
+
+
+def check_name(name: str, where: str = "--name") -> str:
+    """A party's name, if it can stand in a certificate.
+
+    >>> check_name("alice.example")
+    'alice.example'
+
+    Raises:
+        ConfigError: It is not a DNS name in lower case.
+    """
+    if len(name) > 253 or not _NAME.fullmatch(name) or name.replace(".", "").isdigit():
+        raise ConfigError(
+            f"{name!r} cannot be a party's name",
+            where=where,
+            hint="use lower-case letters, digits, hyphens and dots, as in alice or alice.example",
+        )
+    return name
+
+
+def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> Made:
+    """Makes an authority and one certificate per party.
+
+    Args:
+        folder: Where the files go; made if it is not there.
+        names: The parties' names, which the peers pin.
+        days: How long the certificates are valid.
+
+    Raises:
+        ConfigError: A name or the number of days is not usable.
+        OutputError: A file exists already or cannot be written. Nothing is left behind.
+    """
+    _check_request(names, days)
+    start = datetime.now(UTC) - CLOCK_SLACK
+    expires = start + CLOCK_SLACK + timedelta(days=days)
+    issuer = make_issuer("taciturn trial authority", start, expires)
+    parties = tuple((name, folder / f"{name}.pem", folder / f"{name}.key") for name in names)
+    made = Made(folder / AUTHORITY, folder / AUTHORITY_KEY, parties, expires)
+    files = {made.authority: _pem(issuer.certificate), made.authority_key: _key_pem(issuer.key)}
+    for name, certificate, key in parties:
+        signed, own = issue(issuer, name, start, expires)
+        files[certificate], files[key] = _pem(signed), _key_pem(own)
+    _write_all(folder, files)
+    return made
+
+
+def make_issuer(name: str, start: datetime, expires: datetime) -> Issuer:
+    """A new authority that may sign certificates of parties, and no further authorities."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = _subject(name)
+    certificate = (
+        _unsigned(subject, subject, key.public_key(), start, expires)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return Issuer(certificate, key)
+
+
+def issue(
+    issuer: Issuer, name: str, start: datetime, expires: datetime
+) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """A new key, and the issuer's certificate that it belongs to the named party."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    purposes = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    above = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
+    certificate = (
+        _unsigned(_subject(name), issuer.certificate.subject, key.public_key(), start, expires)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+        .add_extension(above, critical=False)
+        .sign(issuer.key, hashes.SHA256())
+    )
+    return certificate, key
+
+
+def _check_request(names: Sequence[str], days: int) -> None:
+    for name in names:
+        check_name(name)
+    if len(names) < 2 or len(set(names)) < len(names) or "ca" in names:
+        raise ConfigError(
+            "a trial needs two or more different names, none of them ca",
+            where="--name",
+            hint="use --name alice --name bob",
+        )
+    if not 1 <= days <= MOST_DAYS:
+        raise ConfigError(
+            f"certificates cannot be valid for {days} days",
+            where="--days",
+            hint=f"use 1 to {MOST_DAYS}",
+        )
+
+
+def _subject(name: str) -> x509.Name:
+    # A common name holds at most 64 characters; the name that counts is the alternative one.
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+
+
+def _unsigned(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    start: datetime,
+    expires: datetime,
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(expires)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+    )
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(Encoding.PEM)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _write_all(folder: Path, files: dict[Path, bytes]) -> None:
+    """Writes every file or none: half a set of certificates helps nobody."""
+    written: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, content in files.items():
+            _write_new(path, content)
+            written.append(path)
+    except OSError as problem:
+        for path in written:
+            path.unlink(missing_ok=True)
+        exists = isinstance(problem, FileExistsError)
+        raise OutputError(
+            "a file of that name exists and is not overwritten"
+            if exists
+            else f"the certificates cannot be written: {problem.strerror}",
+            where=str(problem.filename or folder),
+            hint="name another folder with --out",
+        ) from None
+
+
+def _write_new(path: Path, content: bytes) -> None:
+    """A file that did not exist; a key is never readable by others, not for a moment."""
+    mode = 0o600 if path.suffix == ".key" else 0o644
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)

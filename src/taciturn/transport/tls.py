@@ -1,0 +1,264 @@
+"""Our own certificate, key and authority: read, and checked before anybody else refuses them.
+
+A handshake that fails says little, and on purpose. So everything that can be found wrong with our
+own files is found here, and named: absent, unreadable, not PEM, a key of another certificate,
+expired, signed by another authority, of the wrong purpose, without a name.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from taciturn.errors import CertificateError
+
+EXPIRES_SOON = timedelta(days=14)
+LONGEST_CHAIN = 5
+LARGEST_FILE = 1 << 20
+PURPOSES = {
+    ExtendedKeyUsageOID.SERVER_AUTH: "serving",
+    ExtendedKeyUsageOID.CLIENT_AUTH: "dialling",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a party shows, and what it trusts.
+
+    Attributes:
+        name: The party's name: the first DNS name of its certificate.
+        expires: When the certificate ends.
+        warnings: What is not wrong but should be known.
+        certificate: The chain, PEM.
+        key: The private key, PEM.
+        authority: The certificates of the authority, PEM.
+    """
+
+    name: str
+    expires: datetime
+    warnings: tuple[str, ...]
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+    authority: bytes = field(repr=False)
+
+
+def load_credentials(
+    certificate: Path, key: Path, authority: Path, *, now: datetime | None = None
+) -> Credentials:
+    """Reads and checks the three PEM files of a party.
+
+    Args:
+        certificate: Its certificate, perhaps followed by intermediate ones.
+        key: The private key, without a passphrase.
+        authority: One or more certificates of the authority that signs both parties.
+        now: The time to check against; the clock's by default.
+
+    Raises:
+        CertificateError: Something is wrong with one of them; it says what, and with which.
+    """
+    at = now or datetime.now(UTC)
+    chain, roots = _read_certificates(certificate), _read_certificates(authority)
+    own = chain[0]
+    key_pem = _read(key, "private key")
+    _check_key(key, key_pem, certificate, own)
+    for each, path in [
+        *((one, certificate) for one in chain),
+        *((one, authority) for one in roots),
+    ]:
+        _check_dates(each, path, at)
+    _check_authority(roots, authority)
+    _check_signed(chain, roots, certificate, authority)
+    _check_purposes(own, certificate)
+    return Credentials(
+        name=_party_name(own, certificate),
+        expires=own.not_valid_after_utc,
+        warnings=(*_expiry_warnings([*chain, *roots], at), *_key_warnings(key)),
+        certificate=_joined(chain),
+        key=key_pem,
+        authority=_joined(roots),
+    )
+
+
+def _joined(certificates: list[x509.Certificate]) -> bytes:
+    return b"".join(each.public_bytes(Encoding.PEM) for each in certificates)
+
+
+def _read(path: Path, what: str) -> bytes:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise CertificateError(f"the {what} file is too large to be one", where=str(path))
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise CertificateError(
+            f"the {what} file is not there",
+            where=str(path),
+            hint="check the path; taciturn certs makes a set for a trial",
+        ) from None
+    except OSError as problem:
+        raise CertificateError(
+            f"the {what} file cannot be read: {problem.strerror}", where=str(path)
+        ) from None
+
+
+def _read_certificates(path: Path) -> list[x509.Certificate]:
+    data = _read(path, "certificate")
+    try:
+        return x509.load_pem_x509_certificates(data)
+    except ValueError:
+        raise CertificateError(
+            "the file holds no certificate in PEM form",
+            where=str(path),
+            hint="a PEM certificate begins with -----BEGIN CERTIFICATE-----",
+        ) from None
+
+
+def _check_key(path: Path, pem: bytes, certificate: Path, own: x509.Certificate) -> None:
+    try:
+        key = load_pem_private_key(pem, password=None)
+    except TypeError:
+        raise CertificateError(
+            "the private key is protected by a passphrase",
+            where=str(path),
+            hint="store it without one, readable by the party's account alone",
+        ) from None
+    except Exception:  # unsupported algorithms have classes of their own
+        raise CertificateError(
+            "the file holds no private key in PEM form", where=str(path)
+        ) from None
+    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    if key.public_key().public_bytes(*form) != own.public_key().public_bytes(*form):
+        raise CertificateError(
+            f"the private key does not belong to the certificate {certificate}",
+            where=str(path),
+            hint="name the key that was made with this certificate",
+        )
+    if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+        raise CertificateError(
+            "the private key is of a kind that TLS here does not use",
+            where=str(path),
+            hint="use an elliptic-curve key (P-256 or P-384) or an RSA key",
+        )
+
+
+def _check_dates(each: x509.Certificate, path: Path, now: datetime) -> None:
+    if now > each.not_valid_after_utc:
+        raise CertificateError(
+            f"the certificate of {_subject(each)} has expired on {_day(each.not_valid_after_utc)}",
+            where=str(path),
+            hint="have a new one issued, and check this machine's clock",
+        )
+    if now < each.not_valid_before_utc:
+        raise CertificateError(
+            f"the certificate of {_subject(each)} is not valid before "
+            f"{_day(each.not_valid_before_utc)}",
+            where=str(path),
+            hint="check this machine's clock",
+        )
+
+
+def _check_authority(roots: list[x509.Certificate], path: Path) -> None:
+    for each in roots:
+        if not _may_sign(each):
+            raise CertificateError(
+                f"the certificate of {_subject(each)} is not an authority's",
+                where=str(path),
+                hint="name the CA's certificate, such as ca.pem, and not a party's",
+            )
+
+
+def _may_sign(each: x509.Certificate) -> bool:
+    try:
+        return each.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
+
+
+def _check_signed(
+    chain: list[x509.Certificate], roots: list[x509.Certificate], path: Path, authority: Path
+) -> None:
+    """From our certificate upwards until one of the authority's has signed."""
+    at = chain[0]
+    for _ in range(LONGEST_CHAIN):
+        if any(_signed_by(at, root) for root in roots):
+            return
+        above = [each for each in chain[1:] if _may_sign(each) and _signed_by(at, each)]
+        if not above:
+            break
+        at = above[0]
+    raise CertificateError(
+        f"the certificate was not signed by the authority in {authority}",
+        where=str(path),
+        hint="both parties' certificates must come from that authority",
+    )
+
+
+def _signed_by(each: x509.Certificate, issuer: x509.Certificate) -> bool:
+    try:
+        each.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _check_purposes(own: x509.Certificate, path: Path) -> None:
+    try:
+        allowed = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        return
+    missing = [word for oid, word in PURPOSES.items() if oid not in allowed]
+    if missing:
+        raise CertificateError(
+            f"the certificate is not made for {' and '.join(missing)}",
+            where=str(path),
+            hint="have it issued for serverAuth and clientAuth: either party may serve",
+        )
+
+
+def _party_name(own: x509.Certificate, path: Path) -> str:
+    try:
+        names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        found = names.get_values_for_type(x509.DNSName)
+    except x509.ExtensionNotFound:
+        found = []
+    if not found or any("*" in name for name in found):
+        raise CertificateError(
+            "the certificate names no party, or more than one with an asterisk",
+            where=str(path),
+            hint="it needs a subject alternative name of type DNS, such as alice",
+        )
+    return found[0]
+
+
+def _expiry_warnings(certificates: list[x509.Certificate], now: datetime) -> list[str]:
+    return [
+        f"the certificate of {_subject(each)} expires on {_day(each.not_valid_after_utc)}"
+        for each in certificates
+        if each.not_valid_after_utc - now < EXPIRES_SOON
+    ]
+
+
+def _key_warnings(path: Path) -> list[str]:
+    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        return [f"the private key {path} can be read by others: chmod 600 {path}"]
+    return []
+
+
+def _subject(each: x509.Certificate) -> str:
+    # What a certificate calls itself is somebody else's text: quoted, and not too long.
+    return repr(each.subject.rfc4514_string()[:80])
+
+
+def _day(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M} UTC"

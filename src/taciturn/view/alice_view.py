@@ -1,0 +1,175 @@
+"""``AliceView``: her columns, her coins and the conversation. An attack gets this and nothing else.
+
+Her observations come from running her own program again over the recording, so they are by
+construction what an honest Alice could compute. Bob's code is not imported here, and of a
+transcript only the frames are kept: its header and footer tell how the run was made and what it
+gave, which she does not know.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar, cast
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.config import Agreement
+from taciturn.crypto.registry import scheme
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import ConfigError, TranscriptError
+from taciturn.numerics.batches import batch_count
+from taciturn.numerics.logistic import sigmoid
+from taciturn.privacy.base import GradientRelease, Mechanism
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.alice.registry import TRAININGS
+from taciturn.protocol.codec import decode
+from taciturn.protocol.events import Event, Observation
+from taciturn.protocol.messages import Hello
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.runtime.replay import replay
+from taciturn.runtime.transcript import Transcript
+from taciturn.view.recall import RecallScheme
+from taciturn.view.signals import Signal
+
+Seen = TypeVar("Seen", bound=Observation)
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """What Alice has at the end: her weights, and everything she saw on the way."""
+
+    weights: FloatArray = field(repr=False)
+    events: tuple[Observation, ...] = field(repr=False)
+
+    def of(self, kind: type[Seen]) -> tuple[Seen, ...]:
+        """The observations of one kind, in order."""
+        return tuple(event for event in self.events if isinstance(event, kind))
+
+
+@dataclass(frozen=True)
+class AliceView:
+    """Everything the curious party knows.
+
+    Args:
+        agreement: The public settings.
+        features: Her training table.
+        coins: Her randomness: part of a view by definition.
+        conversation: The frames that were exchanged, without header and footer.
+        epochs: Only what she saw in so many epochs; None for all.
+    """
+
+    agreement: Agreement
+    features: FeatureTable
+    coins: KeyedEntropy
+    conversation: Transcript = field(repr=False)
+    epochs: int | None = None
+
+    @classmethod
+    def of(cls, transcript: Transcript, features: FeatureTable) -> AliceView:
+        """The view of a recorded run.
+
+        Raises:
+            TranscriptError: The recording lacks the agreement or her coins, or belongs to another
+                table.
+        """
+        header = transcript.header
+        try:
+            agreement = Agreement.of(header["agreement"])
+            coins = KeyedEntropy(bytes.fromhex(header["coins"]["alice"]))
+            digest = header["features_digest"]
+        except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
+            raise TranscriptError("the transcript's header is not that of a recorded run") from None
+        if digest != features.digest():
+            raise TranscriptError(
+                "the transcript was recorded with another table of features",
+                hint="give the dataset or the file that was used then, unchanged",
+            )
+        return cls(agreement, features, coins, Transcript({}, transcript.records))
+
+    @cached_property
+    def signals(self) -> frozenset[Signal]:
+        """What kinds of things Alice has or received."""
+        seen = {Signal(event.signal) for event in self.observations.events}
+        # Where her weights are shared she returns none.
+        own = {Signal.WEIGHTS} if len(self.observations.weights) else set()
+        return frozenset({Signal.FEATURES} | own | seen)
+
+    @cached_property
+    def observations(self) -> Observations:
+        """What she saw, by replaying her own program."""
+        seen: list[Observation] = []
+
+        def keep(event: Event) -> None:
+            if isinstance(event, Observation):
+                seen.append(event)
+
+        terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
+        program = TRAININGS[mechanism(self.agreement).conversation](
+            self.features, terms, self.coins
+        )
+        weights = replay(program, self.conversation, verify=False, observe=keep)
+        return Observations(weights, tuple(seen))
+
+    def until(self, epochs: int) -> AliceView:
+        """What she knew after so many epochs; her weights are those of that time."""
+        whole = self.observations
+        kept = tuple(event for event in whole.events if self._epoch(event) < epochs)
+        later = (event for event in whole.events if self._epoch(event) >= epochs)
+        then = next((seen.weights for seen in later if hasattr(seen, "weights")), whole.weights)
+        view = replace(self, epochs=epochs)
+        # The replay is not run again: what she saw first does not change by what came later.
+        view.__dict__["observations"] = Observations(then, kept)
+        return view
+
+    def _epoch(self, event: Observation) -> int:
+        per_epoch = batch_count(
+            self.features.rows, self.agreement.batch_size, self.agreement.minimum_batch
+        )
+        return event.iteration // per_epoch
+
+    @cached_property
+    def peer(self) -> Hello:
+        """What Bob said of himself: how many columns he has, for one.
+
+        Raises:
+            TranscriptError: He said nothing.
+        """
+        for sender, frame in self.conversation.records:
+            if sender == "bob":
+                message = decode(frame)
+                if isinstance(message, Hello):
+                    return message
+        raise TranscriptError("the transcript does not begin with a greeting")
+
+    @property
+    def scores_known(self) -> bool:
+        """Whether Alice's own scores are the model's: Bob has no column, not even an intercept."""
+        return self.peer.columns == 0
+
+    def probabilities(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
+        """The model's probabilities as far as Alice can tell them: exact where scores are known."""
+        return sigmoid(self.features.values.take(rows, axis=0) @ weights)
+
+    def residues(self, rows: IndexArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The residues that these rows have with a label of 1, and those with a label of 0.
+
+        As far as Alice can tell them, like ``probabilities``. Where labels were flipped, it is the
+        flipped label of which she speaks here.
+        """
+        method = cast(GradientRelease, self.mechanism)
+        scores = self.features.values.take(rows, axis=0) @ weights
+        ones = np.ones(len(scores), dtype=np.int8)
+        return method.residue(scores, ones), method.residue(scores, 1 - ones)
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that was agreed on: its law is public."""
+        return mechanism(self.agreement)
+
+    def encoded(self, rows: IndexArray) -> IntArray:
+        """The integers with which she multiplied: her features at their public scale."""
+        terms = Terms(self.agreement, scheme(self.agreement.scheme))
+        return terms.feature_grid.rounded(self.features.values.take(rows, axis=0))

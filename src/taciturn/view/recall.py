@@ -1,0 +1,85 @@
+"""A scheme for replays: answers what Alice need not compute a second time.
+
+What she sent is on record, and what she learnt follows from the masks and from what she received.
+The expensive product under encryption is therefore skipped; masks are drawn as they were then.
+"""
+
+from __future__ import annotations
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import (
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    Mask,
+    PreparedMatrix,
+    PublicKey,
+    Scheme,
+    SecretKey,
+)
+from taciturn.errors import LocalProtocolError
+from taciturn.rng import Entropy
+
+
+class RecallKey:
+    """A public key that answers with nothing; all else is the real key's work."""
+
+    def __init__(self, key: PublicKey) -> None:
+        self._key = key
+        self.capacity = key.capacity
+        self.modulus = key.modulus
+
+    def to_bytes(self) -> bytes:
+        """The real key's bytes."""
+        return self._key.to_bytes()
+
+    def draw_mask(self, length: int, entropy: Entropy) -> Mask:
+        """The masks that were drawn then."""
+        return self._key.draw_mask(length, entropy)
+
+    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
+        """As many masks as there were: no product will be computed."""
+        return Mask(tuple([0] * len(residues)))
+
+    def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
+        """The matrix's shape: no product will be computed."""
+        return PreparedMatrix.of(matrix, None)
+
+    def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
+        """Nothing: no answer will be made."""
+
+    def masked_product(
+        self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """An empty answer: the true one is on record."""
+        return EncryptedAnswer(data=b"", length=prepared.rows)
+
+    def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
+        """What Alice learnt."""
+        return self._key.unmask(masked, mask)
+
+
+class RecallScheme:
+    """Reads public keys as the real scheme does, and skips their work."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        self.name = scheme.name
+        self.protects = scheme.protects
+        self.key_bits = scheme.key_bits
+
+    def effort(self, rows: int, length: int) -> int:
+        """The real scheme's: it decides how the parties talked."""
+        return self._scheme.effort(rows, length)
+
+    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+        """The recorded public key."""
+        return RecallKey(self._scheme.read_public(data, bits, capacity))
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+        """Never: a view holds no secret key."""
+        raise LocalProtocolError("Alice's view makes no keys")
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
+        """Never: a view holds no secret key."""
+        raise LocalProtocolError("Alice's view holds no secret key")
