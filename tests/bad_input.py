@@ -20,11 +20,11 @@ import numpy as np
 
 from taciturn.__main__ import run
 from taciturn.api import train
-from taciturn.config import Agreement
 from taciturn.data.prepare import NumericRule, Preparation
-from taciturn.model import ModelShare
-from taciturn.party.templates import Trial, template
+from taciturn.deploy.templates import Trial, template
+from taciturn.model.share import ModelShare
 from taciturn.protocol.messages import Role
+from taciturn.settings.agreement import Agreement
 
 HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"

@@ -12,9 +12,9 @@ import pytest
 
 import taciturn
 from taciturn.attacks.registry import ATTACKS
+from taciturn.engine.transcript import Transcript, TranscriptFile
 from taciturn.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
-from taciturn.report.record import to_json
-from taciturn.runtime.transcript import Transcript, TranscriptFile
+from taciturn.files import to_json
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",

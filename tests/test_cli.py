@@ -19,8 +19,8 @@ import pytest
 import taciturn
 from taciturn.__main__ import run
 from taciturn.cli.options import SHARED
-from taciturn.config import Settings
 from taciturn.experiments import encryption
+from taciturn.settings.schema import Settings
 from tests.bad_input import CASES, Case, outcome
 
 QUICK = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
@@ -171,7 +171,7 @@ def test_init_says_what_comes_next_and_what_protects_nothing(
 
 
 def test_a_party_whose_peer_does_not_come_says_so_and_keeps_its_json_clean(tmp_path):
-    from tests.party.sides import write_config, write_tables
+    from tests.deploy.sides import write_config, write_tables
 
     assert run(["certs", "--out", str(tmp_path / "certs"), "--json"]) == 0
     write_tables(tmp_path)

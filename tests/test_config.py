@@ -10,14 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from taciturn.config import (
-    DATASET_DEFAULTS,
-    OWN_DATA_DEFAULTS,
-    Agreement,
-    Settings,
-    differences,
-)
 from taciturn.errors import ConfigError
+from taciturn.settings.agreement import Agreement, differences
+from taciturn.settings.schema import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Settings
 
 RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 

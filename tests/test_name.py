@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from taciturn.deploy.flip_book import FlipBook
+from taciturn.deploy.vault import Vault
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import FileError, StateError, TranscriptError
-from taciturn.model import ModelShare
+from taciturn.model.share import ModelShare
 from taciturn.privacy.events import LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.unprotected import Unprotected
-from taciturn.runtime.flip_book import FlipBook
-from taciturn.runtime.transcript import Transcript
-from taciturn.runtime.vault import Vault
 
 ROOT = Path(__file__).parent.parent
 FORMER = re.compile(r"tacit(?!urn)", re.IGNORECASE)

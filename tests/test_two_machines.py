@@ -25,18 +25,18 @@ import pytest
 from taciturn import errors
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
-from taciturn.export.whole import WholeModel, whole_model
-from taciturn.model import ModelShare
+from taciturn.deploy.aligned import AlignedRows
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.templates import Trial, template
+from taciturn.deploy.train import Party, Watch
+from taciturn.engine.transcript import Transcript
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import WholeModel, whole_model
 from taciturn.numerics.sgd import train_centralised
-from taciturn.party.aligned import AlignedRows
-from taciturn.party.config import PartyConfig
-from taciturn.party.run import Party, Watch
-from taciturn.party.templates import Trial, template
 from taciturn.protocol.events import Event, Progress
-from taciturn.runtime.transcript import Transcript
-from tests.party.hosts import ADDRESSES, PORT, needs_namespaces, two_hosts
-from tests.party.sides import in_one_process
-from tests.runtime.wires import Wire
+from tests.deploy.hosts import ADDRESSES, PORT, needs_namespaces, two_hosts
+from tests.deploy.sides import in_one_process
+from tests.deploy.wires import Wire
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "two-machines"

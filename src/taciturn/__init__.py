@@ -5,17 +5,19 @@ And it shows you whether they could tell anyway.
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
-from taciturn.api import AuditResult, TrainResult, align, audit, check, estimate, train
-from taciturn.audit.epsilon_bound import epsilon_lower_bound
-from taciturn.audit.preflight import Preflight
-from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.errors import TaciturnError
-from taciturn.version import __version__
-
 if TYPE_CHECKING:
+    from taciturn.api import AuditResult, TrainResult, align, audit, check, estimate, train
+    from taciturn.audit.epsilon_bound import epsilon_lower_bound
+    from taciturn.audit.preflight import Preflight
+    from taciturn.data.tables import FeatureTable, LabelTable
+    from taciturn.errors import TaciturnError
     from taciturn.estimator import VerticalLogisticRegression
+    from taciturn.version import __version__
 
 __all__ = [
     "AuditResult",
@@ -34,11 +36,44 @@ __all__ = [
     "train",
 ]
 
+# Where each public name is defined. All are loaded on first use: a party's process must not load
+# attacks, and scikit-learn alone takes a second.
+_HOMES = {
+    "AuditResult": "api",
+    "FeatureTable": "data.tables",
+    "LabelTable": "data.tables",
+    "Preflight": "audit.preflight",
+    "TaciturnError": "errors",
+    "TrainResult": "api",
+    "VerticalLogisticRegression": "estimator",
+    "__version__": "version",
+    "align": "api",
+    "audit": "api",
+    "check": "api",
+    "epsilon_lower_bound": "audit.epsilon_bound",
+    "estimate": "api",
+    "train": "api",
+}
+
 
 def __getattr__(name: str) -> object:
-    # On first use: scikit-learn takes a second to load, and the commands do without it.
-    if name == "VerticalLogisticRegression":
-        from taciturn.estimator import VerticalLogisticRegression
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
-        return VerticalLogisticRegression
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _FrontDoor(ModuleType):
+    """Keeps ``taciturn.audit`` the function, whoever imports the package of that name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor

@@ -18,12 +18,12 @@ from taciturn.attacks.base import Announce, quietly
 from taciturn.audit.preflight import Preflight, preflight
 from taciturn.audit.rehearsal import random_table
 from taciturn.audit.session import Ears, Session
-from taciturn.config import Settings
+from taciturn.engine.driver import Observer, ignore
+from taciturn.engine.forecast import Estimate
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
-from taciturn.runtime.driver import Observer, ignore
-from taciturn.runtime.transcript import Transcript
+from taciturn.settings.schema import Settings
 from taciturn.simulation.align import align_tables
-from taciturn.simulation.estimate import Estimate
 from taciturn.simulation.estimate import estimate as calibrate
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.record import RecordedRun

@@ -32,16 +32,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.audit.session import Session
-from taciturn.config import Settings
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, DataError
+from taciturn.files import to_json
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import entry, require_weighable
-from taciturn.report.record import to_json
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.version import __version__

@@ -9,9 +9,9 @@ import numpy as np
 
 from taciturn.attacks.base import LabelAttack, LabelGuess
 from taciturn.audit.judge import judge
-from taciturn.config import Settings
 from taciturn.data.tables import LabelTable
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView

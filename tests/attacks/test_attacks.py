@@ -17,12 +17,12 @@ from taciturn.attacks.least_squares import LeastSquaresAttack
 from taciturn.attacks.linear import gradients, residue_step, solve
 from taciturn.attacks.registry import ATTACKS, rehearsal_attacks
 from taciturn.audit.judge import judge
-from taciturn.config import Settings
 from taciturn.data.tables import LabelTable
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import auc
 from taciturn.protocol.events import GradientSeen
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView, Observations

@@ -8,8 +8,8 @@ from threadpoolctl import threadpool_limits
 from taciturn.arrays import IndexArray
 from taciturn.attacks.membership import guess_membership
 from taciturn.audit.membership import judge_membership
-from taciturn.config import Settings
 from taciturn.protocol.events import Event, Progress
+from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView

@@ -13,9 +13,9 @@ import taciturn
 from taciturn.attacks.base import LabelGuess
 from taciturn.audit.preflight import _judged
 from taciturn.audit.rehearsal import Rehearsal, random_table
-from taciturn.config import Settings
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError
+from taciturn.settings.schema import Settings
 
 CLEAR = "no attack of ours applies"
 

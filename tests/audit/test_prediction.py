@@ -10,8 +10,9 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.config import Settings
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.predict_sealed import predict as alice_sealed
 from taciturn.protocol.bob import predict as bob_predict
@@ -19,8 +20,7 @@ from taciturn.protocol.bob.predict_sealed import predict as bob_sealed
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.pair import run_pair
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import Settings
 
 COLUMNS = 5
 

@@ -127,7 +127,7 @@ def test_the_hash_is_sha_512():
 
 LOADING = """
 import sys, tempfile
-import taciturn.protocol.align, taciturn.party.aligned
+import taciturn.protocol.align, taciturn.deploy.aligned
 from taciturn.crypto.group import hashed
 from taciturn.errors import CryptoError
 assert "rbcl" not in sys.modules

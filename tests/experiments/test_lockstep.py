@@ -14,9 +14,9 @@ from taciturn.experiments.rows import Rows
 from taciturn.experiments.utility import Cell, judge
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.agree import agree
 
 CELLS = [
     Cell("add", 0.01),

@@ -9,17 +9,17 @@ import pytest
 from rich.console import Console, RenderableType
 
 import taciturn
-from taciturn.config import Settings
 from taciturn.experiments import claims, labels, learning, matrix, recovery
 from taciturn.experiments.cleartext import train_with_gradients, train_with_noise
 from taciturn.privacy.base import GradientRelease, ResidueRelease
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.report import reproduction
 from taciturn.report.frontier import frontier_svg
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
 

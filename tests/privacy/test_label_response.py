@@ -151,7 +151,7 @@ def test_a_flip_with_another_epsilon_does_not_pay_for_it():
 
 def conversation(tables: Tables, released: LabelTable) -> list[tuple[str, bytes]]:
     """Every frame of a training on these released labels."""
-    from taciturn.runtime.pair import run_pair
+    from taciturn.engine.pair import run_pair
 
     ledger = Ledger(released.rows, "test")
     ledger.charge(LabelResponse(1.0), np.arange(released.rows))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.config import Agreement
 from taciturn.errors import ConfigError
 from taciturn.privacy.base import MaskedProduct, Mechanism, Released
 from taciturn.privacy.events import EVENTS, NonPrivate
@@ -18,6 +17,7 @@ from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import agreement
 
 _NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}

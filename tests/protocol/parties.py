@@ -9,10 +9,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.config import Agreement
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_pair
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.schedule import LearningRate
@@ -30,8 +31,7 @@ from taciturn.protocol.messages import Message, Role
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.driver import Driver
-from taciturn.runtime.pair import run_pair
+from taciturn.settings.agreement import Agreement
 
 R = TypeVar("R")
 E = TypeVar("E", bound=Event)

@@ -17,6 +17,8 @@ from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_pair
 from taciturn.errors import (
     AgreementError,
     LocalProtocolError,
@@ -42,8 +44,6 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.steps import Program, Send
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.driver import Driver
-from taciturn.runtime.pair import run_pair
 from taciturn.simulation.align import align_ids, align_tables
 
 TERMS = Normalisation().canonical()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taciturn.engine.pair import run_pair
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice import batch_seed as alices
 from taciturn.protocol.batch_seed import commitment, draw_share, joint_seed, seed_of
 from taciturn.protocol.bob import batch_seed as bobs
 from taciturn.protocol.messages import BatchCommitment, BatchShare, PublicBytes
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, alice_program
 
 

@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as npst
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
+from taciturn.engine.driver import Driver
 from taciturn.errors import LocalProtocolError, MalformedFrame
 from taciturn.privacy.base import MaskedProduct, Released
 from taciturn.privacy.events import (
@@ -67,7 +68,6 @@ from taciturn.protocol.messages import (
     TwiceBlinded,
 )
 from taciturn.protocol.steps import Program, send
-from taciturn.runtime.driver import Driver
 from tests.protocol.parties import same
 
 

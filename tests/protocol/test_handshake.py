@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from taciturn.crypto.base import EncryptedVector
+from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol.codec import MAX_TEXT
 from taciturn.protocol.handshake import (
@@ -20,7 +21,6 @@ from taciturn.protocol.handshake import (
 )
 from taciturn.protocol.messages import EncryptedResidues, Hello
 from taciturn.protocol.steps import Program, receive, send
-from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import ByHand, Tables, agreement
 
 TERMS = agreement().canonical()

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from taciturn.deploy.journal import Meta, Past
+from taciturn.deploy.link import Link
+from taciturn.engine.driver import Driver
 from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
 from taciturn.protocol.codec import decode, encode
 from taciturn.protocol.handshake import PROTOCOL_VERSION, told
 from taciturn.protocol.messages import Hello
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.driver import Driver
-from taciturn.runtime.journal import Meta, Past
-from taciturn.runtime.link import Link
+from tests.deploy.wires import Wire
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program
 from tests.protocol.test_codec import EXAMPLES
-from tests.runtime.wires import Wire
 
 FRAMES = [encode(message) for message in EXAMPLES.values()]
 

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.config import Agreement
 from taciturn.data.tables import LabelTable
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.additive import Additive
@@ -28,6 +27,7 @@ from taciturn.protocol.bob import train_residues
 from taciturn.protocol.events import ResiduesSeen
 from taciturn.protocol.messages import NoisyResidues, RealResidues
 from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import ALICE, BOB, Tables, Talk, agreement, plan_of, talk
 
 ROW = 5

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol.alice import predict as alice
 from taciturn.protocol.bob import predict as bob
@@ -14,7 +15,6 @@ from taciturn.protocol.handshake import PROTOCOL_VERSION, told
 from taciturn.protocol.messages import Hello, Message, PartialScores
 from taciturn.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import ByHand, Tables, agreement, alice_program
 
 TABLES = Tables.make(rows=11, alice=3, bob=2, intercept=True)

@@ -13,6 +13,7 @@ from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import StateError
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.ledger import Ledger
@@ -24,7 +25,6 @@ from taciturn.protocol.events import Boundary, Event, HeldOutSeen, Stopped
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
-from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import ALICE, BOB, Tables, agreement
 
 TABLES = Tables.make(rows=18, alice=4, bob=2, intercept=True)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.config import Agreement
 from taciturn.crypto.base import EncryptedAnswer, Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.privacy.base import Released
@@ -37,7 +37,7 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     RowNumbers,
 )
-from taciturn.runtime.pair import run_pair
+from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import (
     BOB,
     ByHand,

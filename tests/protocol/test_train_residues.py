@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.config import Agreement
 from taciturn.crypto.base import EncryptedVector
 from taciturn.data.tables import LabelTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import RemoteProtocolError, RowOrderError
 from taciturn.privacy.base import Released
 from taciturn.privacy.events import AdditiveNoise
@@ -42,7 +42,7 @@ from taciturn.protocol.messages import (
     Role,
 )
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.pair import run_pair
+from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import (
     ALICE,
     ByHand,

@@ -14,6 +14,7 @@ from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import (
     AgreementError,
     CryptoError,
@@ -45,7 +46,6 @@ from taciturn.protocol.messages import (
     RevealedGradient,
 )
 from taciturn.rng import Entropy
-from taciturn.runtime.pair import run_pair
 from tests.protocol.parties import (
     ByHand,
     Tables,

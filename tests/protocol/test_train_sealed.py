@@ -14,12 +14,12 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from taciturn.config import Agreement
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.logistic import Penalty, gradient, residue
 from taciturn.numerics.metrics import evaluate
@@ -60,7 +60,7 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, Receive, Send
 from taciturn.protocol.terms import Terms
-from taciturn.runtime.pair import run_pair
+from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import (
     ALICE,
     BOB,

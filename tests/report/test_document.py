@@ -13,10 +13,10 @@ from taciturn import api
 from taciturn.audit.judge import AttackScore, ControlScore
 from taciturn.audit.verdict import verdict
 from taciturn.errors import DataError
+from taciturn.files import to_json
 from taciturn.report import html, markdown
 from taciturn.report.document import MOST_LINES, AuditReport
 from taciturn.report.findings import Status
-from taciturn.report.record import to_json
 from tests.report.samples import (
     RECORDS,
     bare,

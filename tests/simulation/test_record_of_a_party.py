@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError
-from taciturn.runtime.transcript import Transcript
 from taciturn.simulation.record import RecordedRun
 
 

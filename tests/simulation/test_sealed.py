@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from taciturn.api import audit, check, estimate, train
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
-from taciturn.runtime.transcript import Transcript
 from taciturn.view.alice_view import AliceView
 from taciturn.view.signals import Signal
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from taciturn.config import Settings
 from taciturn.data.datasets import load
+from taciturn.engine.transcript import Transcript
 from taciturn.protocol.events import Event, GradientSeen
-from taciturn.runtime.transcript import Transcript
+from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView

@@ -20,14 +20,14 @@ from taciturn.crypto.base import (
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
+from taciturn.engine.pair import run_pair
+from taciturn.engine.replay import replay
+from taciturn.engine.transcript import Header, Recorder, Transcript, TranscriptFile
 from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
 from taciturn.protocol.alice import train_revealed
 from taciturn.protocol.events import Event, GradientSeen, Observation
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.runtime.pair import run_pair
-from taciturn.runtime.replay import replay
-from taciturn.runtime.transcript import Header, Recorder, Transcript, TranscriptFile
 from taciturn.view.alice_view import AliceView
 from taciturn.view.recall import RecallKey, RecallScheme
 from taciturn.view.signals import Signal

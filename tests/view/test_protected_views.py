@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from taciturn.config import Settings
 from taciturn.crypto.registry import scheme
 from taciturn.data.datasets import load
+from taciturn.engine.replay import replay
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.events import Event, GradientSeen, HiddenBatchSeen, Observation, ResiduesSeen
 from taciturn.protocol.terms import Terms
-from taciturn.runtime.replay import replay
+from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView

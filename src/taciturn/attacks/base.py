@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.numerics.threads import one_thread
+from taciturn.parallel import one_thread
 from taciturn.view.alice_view import AliceView
 from taciturn.view.signals import Signal
 

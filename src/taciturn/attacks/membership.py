@@ -21,7 +21,7 @@ from taciturn.attacks.linear import gradients
 from taciturn.attacks.posterior import SWEEPS, gather, hear, scores_exact
 from taciturn.attacks.recovery import Recovered, evenly, on_cores
 from taciturn.attacks.sparse import recover_sparse
-from taciturn.numerics.threads import one_thread
+from taciturn.parallel import one_thread
 from taciturn.protocol.events import GradientSeen
 from taciturn.view.alice_view import AliceView
 from taciturn.view.signals import Signal

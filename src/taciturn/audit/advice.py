@@ -15,13 +15,13 @@ import numpy as np
 
 from taciturn.audit.rehearsal import Rehearsal
 from taciturn.audit.transition import first_hidden
-from taciturn.config import Agreement
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.noise import draw
 from taciturn.privacy.registry import mechanism
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import Agreement
 
 TOLERATED = 0.6
 WANTED_EPSILON = 1.0

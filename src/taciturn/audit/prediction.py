@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from taciturn.config import Agreement
+from taciturn.settings.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)

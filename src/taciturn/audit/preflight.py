@@ -32,17 +32,17 @@ from taciturn.audit import advice
 from taciturn.audit.prediction import PredictionNotes, prediction_notes
 from taciturn.audit.rehearsal import MOST_EPOCHS, Rehearsal
 from taciturn.audit.transition import largest_sparsity
-from taciturn.config import Settings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.numerics.intervals import clopper_pearson
-from taciturn.numerics.threads import one_thread
+from taciturn.parallel import one_thread
 from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.prices import price
+from taciturn.protocol.agree import unused
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.agree import unused
+from taciturn.settings.schema import Settings
 
 FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
 LEAKS: Final = "leaks"

@@ -14,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.config import Settings
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
@@ -23,9 +22,10 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError, TranscriptError
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
 

@@ -25,12 +25,12 @@ from taciturn.audit.evidence import Evidence, evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.runner import Findings, examine
-from taciturn.config import Settings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
+from taciturn.engine.driver import Observer, ignore
 from taciturn.errors import TranscriptError
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.driver import Observer, ignore
+from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView

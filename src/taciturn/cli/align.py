@@ -10,12 +10,11 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import console, progress_bar
-from taciturn.cli.output import require_writable
 from taciturn.cli.party import Json, refusals, stoppable
 from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.errors import PeerAbsent, PeerStopped
+from taciturn.files import require_writable, to_json
 from taciturn.report.align import align as align_table
-from taciturn.report.record import to_json
 
 
 def align(
@@ -53,10 +52,10 @@ def align(
     taciturn align alice.toml --out common.parquet --normalise trim,case
     """
     # Imported here: the transport takes a second to load.
-    from taciturn.party.align import AligningParty, list_file
-    from taciturn.party.config import PartyConfig
-    from taciturn.party.run import Watch
-    from taciturn.party.way import way_to_peer
+    from taciturn.deploy.align import AligningParty, list_file
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.deploy.train import Watch
+    from taciturn.deploy.way import way_to_peer
 
     chosen = Normalisation.of(normalise)
     settings = PartyConfig.read(config)

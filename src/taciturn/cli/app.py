@@ -9,22 +9,23 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn import __version__, api
+from taciturn import api
 from taciturn.cli.align import align
 from taciturn.cli.certs import certs
 from taciturn.cli.console import console, progress_bar
 from taciturn.cli.doctor import doctor
 from taciturn.cli.model import model
 from taciturn.cli.options import with_settings
-from taciturn.cli.output import require_writable, write_text
 from taciturn.cli.party import init, party
 from taciturn.cli.predict import predict
 from taciturn.cli.reproduce import reproduce
 from taciturn.errors import ConfigError
 from taciturn.experiments import encryption, trainings
+from taciturn.files import require_writable, to_json, write_text
 from taciturn.report import tables
 from taciturn.report.figures import ratios_svg
-from taciturn.report.record import Record, to_json
+from taciturn.report.record import Record
+from taciturn.version import __version__
 
 app = typer.Typer(
     name="taciturn",

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import console
-from taciturn.report.record import Record, to_json
+from taciturn.files import to_json
+from taciturn.report.record import Record
 
 
 def certs(
@@ -31,7 +32,7 @@ def certs(
     taciturn certs --out certs --name alice --name bob --days 90
     """
     # Imported here: no other command needs it.
-    from taciturn.transport.certs import make_certificates
+    from taciturn.deploy.transport.certs import make_certificates
 
     made = make_certificates(out, name or ["alice", "bob"], days=days)
     record: Record = {

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import console, progress_bar
-from taciturn.report.record import to_json
+from taciturn.files import to_json
 from taciturn.version import __version__
 
 FOUND_A_PROBLEM = 80

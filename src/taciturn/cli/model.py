@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import console
-from taciturn.cli.output import require_writable
 from taciturn.errors import ConfigError
-from taciturn.export.card import card
-from taciturn.export.whole import own_part, whole_model
-from taciturn.model import ModelShare, write_private
+from taciturn.files import require_writable, to_json, write_private
+from taciturn.model.card import card
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import own_part, whole_model
 from taciturn.report.model import model_card
-from taciturn.report.record import to_json
 
 model = typer.Typer(
     name="model",
@@ -67,7 +66,7 @@ def export(
     taciturn model export alice.model.json bob.model.json --onnx model.onnx
     """
     # Imported here: it loads an optional package.
-    from taciturn.export.onnx import own_to_onnx, whole_to_onnx
+    from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 
     if len(files) > 2:
         raise ConfigError(

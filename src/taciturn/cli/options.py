@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.config import Settings
+from taciturn.settings.schema import Settings
 
 _DATA, _MODEL, _PROTECTION, _RUN = "Data", "Model", "Protection", "Run"
 

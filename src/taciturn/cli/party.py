@@ -12,12 +12,11 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.console import console, progress_bar
-from taciturn.cli.output import require_writable
-from taciturn.config import DEFAULT_MECHANISM
 from taciturn.errors import ConfigError, PeerStopped
+from taciturn.files import require_writable, to_json
 from taciturn.privacy.registry import entry
 from taciturn.report.party import party as party_table
-from taciturn.report.record import to_json
+from taciturn.settings.schema import DEFAULT_MECHANISM
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -38,8 +37,8 @@ def init(
     taciturn init --folder trial --mechanism add --address bob.example:9443
     """
     # Imported here: no other command needs it.
-    from taciturn.party.templates import UNPROTECTED, Trial, write_templates
-    from taciturn.transport.address import check_address
+    from taciturn.deploy.templates import UNPROTECTED, Trial, write_templates
+    from taciturn.deploy.transport.address import check_address
 
     entry(mechanism)
     if serves not in ("alice", "bob"):
@@ -96,9 +95,9 @@ def party(
     taciturn party bob.toml
     """
     # Imported here: the transport takes a second to load, and no other command needs it.
-    from taciturn.party.config import PartyConfig
-    from taciturn.party.run import Party, Watch
-    from taciturn.party.way import way_to_peer
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.deploy.train import Party, Watch
+    from taciturn.deploy.way import way_to_peer
 
     settings = PartyConfig.read(config)
     output = settings.output
@@ -140,7 +139,7 @@ def _going_on(dry_run: bool) -> Iterator[None]:
 @contextmanager
 def refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
     """Puts in words why callers fail before they are callers; this command owns its process."""
-    from taciturn.transport.corelog import handshake_reasons
+    from taciturn.deploy.transport.corelog import handshake_reasons
 
     with handshake_reasons(lambda why: announce(f"refused a caller: {why}"), for_good=True):
         yield

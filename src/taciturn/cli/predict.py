@@ -13,12 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.console import console, progress_bar
-from taciturn.cli.output import require_writable
 from taciturn.cli.party import refusals, stoppable
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped
-from taciturn.model import write_private
+from taciturn.files import require_writable, to_json, write_private
 from taciturn.report.prediction import prediction as prediction_table
-from taciturn.report.record import to_json
 
 COLUMNS = ("id", "score", "probability", "class")
 
@@ -61,10 +59,10 @@ def predict(
     taciturn predict bob.toml --rows new-bob.csv --id c0042 --json
     """
     # Imported here: the transport takes a second to load.
-    from taciturn.party.config import PartyConfig
-    from taciturn.party.predict import Question
-    from taciturn.party.predict import predict as run
-    from taciturn.party.run import Watch
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.deploy.predict import Question
+    from taciturn.deploy.predict import predict as run
+    from taciturn.deploy.train import Watch
 
     settings = PartyConfig.read(config)
     if settings.role == "alice" and out is not None:

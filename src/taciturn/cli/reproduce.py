@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.console import Meter, console, progress_bar
-from taciturn.cli.output import require_writable, write_text
 from taciturn.errors import ConfigError, OutputError
 from taciturn.experiments import (
     claims,
@@ -27,8 +26,9 @@ from taciturn.experiments import (
     table3,
 )
 from taciturn.experiments.shelf import usual_folder
+from taciturn.files import require_writable, to_json, write_text
 from taciturn.report import paper_tables, reproduction
-from taciturn.report.record import Record, to_json
+from taciturn.report.record import Record
 
 
 class Target(StrEnum):

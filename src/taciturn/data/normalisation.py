@@ -7,7 +7,6 @@ one are refused: nobody could say which row is meant.
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -16,6 +15,7 @@ import polars as pl
 
 from taciturn.data.ids import RowIds
 from taciturn.errors import ConfigError, RowIdError, nearest
+from taciturn.files import canonical_json
 
 NONE = "none"
 STEPS = ("trim", "case", "nfkc")
@@ -69,7 +69,7 @@ class Normalisation:
         >>> Normalisation.of("trim").canonical()
         '{"case":false,"nfkc":false,"trim":true}'
         """
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        return canonical_json(asdict(self))
 
     def one(self, text: str) -> str:
         """One id, normalised."""

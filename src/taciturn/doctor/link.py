@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import socket
 
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.transport.address import check_address
 from taciturn.doctor.finding import Finding
 from taciturn.errors import ConfigError
-from taciturn.party.config import PartyConfig
-from taciturn.transport.address import check_address
 
 _AREA = "link"
 _PATIENCE = 3.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import socket
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from taciturn.doctor.finding import Finding
+from taciturn.parallel import usable_cores
 
 _CPU, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 # What an instruction is for, in the program's own use of it.
@@ -24,7 +24,7 @@ def look_at_machine() -> list[Finding]:
     """Everything about the machine that needs no file of the user's."""
     return [
         look_at_platform(sys.platform, platform.machine()),
-        look_at_processor(_text(_CPU), _cores()),
+        look_at_processor(_text(_CPU), usable_cores()),
         look_at_memory(_text(_MEMORY)),
         look_at_clock(datetime.now(UTC), time.get_clock_info("perf_counter").resolution),
         look_at_loopback(),
@@ -122,13 +122,6 @@ def look_at_loopback() -> Finding:
             f"no port can be opened on 127.0.0.1: {problem.strerror or problem}",
             "look at the firewall and at what the container allows",
         )
-
-
-def _cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _text(path: Path) -> str:

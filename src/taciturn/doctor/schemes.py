@@ -10,8 +10,8 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import SCHEMES
 from taciturn.doctor.finding import Finding
+from taciturn.engine.trial import KeyPair
 from taciturn.rng import Entropy, SystemEntropy
-from taciturn.simulation.trial import KeyPair
 
 # Half a batch of the paper's smallest set: enough to show that all parts work.
 _COLUMNS, _ROWS = 6, 8

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from taciturn.audit.epsilon_bound import EpsilonBound, Sampler, epsilon_lower_bound_over
-from taciturn.config import Variant
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.events import AdditiveNoise
@@ -26,6 +25,7 @@ from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.noise import draw
 from taciturn.privacy.prices import price
 from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.settings.schema import Variant
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 B1, B2 = 0.1, 10.0

@@ -27,7 +27,6 @@ from scipy.stats import binom
 
 from taciturn.arrays import FloatArray
 from taciturn.attacks.linear import DETERMINED
-from taciturn.config import DATASET_DEFAULTS, Settings, Variant
 from taciturn.data.tables import LabelTable
 from taciturn.errors import OutputError
 from taciturn.numerics.batches import batches
@@ -40,6 +39,7 @@ from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.prices import price
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.events import Event, ShareKept
+from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_raw

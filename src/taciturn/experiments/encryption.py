@@ -19,10 +19,10 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity
 from taciturn.crypto.registry import scheme
+from taciturn.engine.trial import KeyPair, Trial
 from taciturn.errors import ConfigError, nearest
 from taciturn.experiments.rivals import RIVALS, Contender
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.trial import KeyPair, Trial
 
 VECTOR_BITS, MATRIX_BITS = 20, 18
 SLOW_SECONDS = 3.0

@@ -28,7 +28,6 @@ import numpy as np
 from scipy.special import expit
 
 from taciturn.arrays import ByteLabels, FloatArray
-from taciturn.config import DATASET_DEFAULTS, Settings
 from taciturn.data.tables import LabelTable
 from taciturn.errors import DatasetUnavailable
 from taciturn.experiments.cleartext import train_with_gradients, train_with_noise
@@ -46,9 +45,10 @@ from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.noise import draw
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.source import load_raw
 from taciturn.summary import t_interval
 

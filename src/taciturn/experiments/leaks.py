@@ -20,11 +20,11 @@ from taciturn.attacks.known_scores import KnownScoresAttack
 from taciturn.attacks.likelihood import LikelihoodAttack
 from taciturn.attacks.sparse import SparseAttack
 from taciturn.audit.runner import examine
-from taciturn.config import Settings
 from taciturn.data.raw import RawData
 from taciturn.errors import TranscriptError
 from taciturn.experiments import paper
 from taciturn.experiments.pieces import SMALL, Piece, Progress, available, results
+from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView

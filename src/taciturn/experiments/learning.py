@@ -20,8 +20,8 @@ from taciturn.experiments.cleartext import train_with_noise
 from taciturn.experiments.rows import Part, Rows, noiseless
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.agree import agree
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.agree import agree
 from taciturn.summary import t_interval
 
 VARIANTS = ("printed", "one-sided", "mean-one")

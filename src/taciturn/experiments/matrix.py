@@ -14,9 +14,9 @@ from statistics import fmean
 from typing import Any
 
 from taciturn.audit.runner import Findings, examine
-from taciturn.config import DATASET_DEFAULTS, Settings
 from taciturn.data.raw import RawData
 from taciturn.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
+from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taciturn.config import DATASET_DEFAULTS, Settings
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.experiments.shelf import Shelf
-from taciturn.numerics.threads import one_thread
+from taciturn.parallel import one_thread
+from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.source import load_raw
 
 Record = dict[str, Any]

@@ -17,8 +17,8 @@ from rich.table import Table
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity
 from taciturn.crypto.registry import scheme
+from taciturn.engine.trial import KeyPair
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.trial import KeyPair
 
 ROWS, COLUMNS, LAPS = 32, 81, 100
 SEAL = "_sealapi_cpp."

@@ -17,9 +17,9 @@ from taciturn.attacks.known_scores import KnownScoresAttack
 from taciturn.attacks.sparse import SparseAttack
 from taciturn.audit.preflight import preflight
 from taciturn.audit.transition import first_hidden, recoverable
-from taciturn.config import Settings
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
+from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView

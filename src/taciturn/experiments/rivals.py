@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from taciturn.arrays import IntArray
+from taciturn.engine.trial import Trial
 from taciturn.errors import ConfigError
-from taciturn.simulation.trial import Trial
 
 MASK_BITS = 60
 

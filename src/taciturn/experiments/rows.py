@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from taciturn.arrays import ByteLabels, FloatArray, IndexArray
-from taciturn.config import Settings
 from taciturn.data.raw import RawData
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
+from taciturn.protocol.agree import agree
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-from taciturn.config import DATASET_DEFAULTS
 from taciturn.experiments import paper
 from taciturn.experiments.pieces import Piece, Progress, available, by_name, results, seed_plan
 from taciturn.experiments.rows import Rows
 from taciturn.experiments.utility import VARIANTS, Cell, judge, search
+from taciturn.settings.schema import DATASET_DEFAULTS
 from taciturn.summary import t_interval
 
 Record = dict[str, Any]

@@ -20,21 +20,21 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.config import Settings
 from taciturn.data.split import VerticalData
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
 from taciturn.experiments import paper
 from taciturn.experiments.pieces import Progress as Report
 from taciturn.experiments.pieces import available
 from taciturn.experiments.rivals import PythonPaillier
-from taciturn.numerics.threads import one_thread
+from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.agree import agree
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.pair import run_pair
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import both_programs
 from taciturn.simulation.source import arrange, load_raw

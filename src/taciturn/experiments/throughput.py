@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.arrays import FloatArray
-from taciturn.config import Agreement
 from taciturn.crypto.clear import ClearScheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.pair import run_pair
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.sgd import train_centralised
 from taciturn.privacy.ledger import Ledger
@@ -33,7 +33,7 @@ from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob import train_revealed as bob
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.pair import run_pair
+from taciturn.settings.agreement import Agreement
 
 ROWS, COLUMNS, REPEATS = 1_000_000, 20, 5
 BATCH_SIZES = (256, 4096)

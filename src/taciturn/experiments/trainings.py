@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.config import Settings
 from taciturn.crypto.base import Capacity, PublicKey, Scheme, SecretKey
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import DatasetUnavailable
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import train_revealed as alice
 from taciturn.protocol.bob import train_revealed as bob
 from taciturn.protocol.messages import Role
 from taciturn.rng import Entropy
-from taciturn.runtime.pair import run_pair
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
 

@@ -24,10 +24,10 @@ from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.registry import mechanism
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
-from taciturn.simulation.agree import agree
 from taciturn.simulation.coins import Coins
 
 Record = dict[str, Any]

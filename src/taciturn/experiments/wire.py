@@ -28,17 +28,17 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.programs import alice_program, bob_program
+from taciturn.deploy.templates import Trial, template
+from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.channel import Channel
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
-from taciturn.party.config import PartyConfig
-from taciturn.party.programs import alice_program, bob_program
-from taciturn.party.run import Party, Watch
-from taciturn.party.templates import Trial, template
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.messages import Role
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.channel import Channel
-from taciturn.runtime.pair import run_pair
-from taciturn.transport.certs import make_certificates
 
 ROUND_TRIP, MEGABITS = 0.020, 50.0
 MECHANISMS = ("none", "add", "hybrid", "sealed")

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from taciturn.config import Agreement
 from taciturn.errors import ConfigError, nearest
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Mechanism
@@ -22,6 +21,7 @@ from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.sealed import SEALED_DEFAULTS, Sealed
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.settings.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)

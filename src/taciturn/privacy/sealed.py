@@ -19,10 +19,10 @@ from types import MappingProxyType
 from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.config import Agreement
 from taciturn.errors import ConfigError
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
+from taciturn.settings.agreement import Agreement
 
 ASSUMPTION = "IND-CPA, honest-but-curious"
 REVEALED = (

@@ -37,7 +37,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import IndexArray
-from taciturn.config import differences
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require_elements
 from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
@@ -53,6 +52,7 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.steps import Program, emit, receive, send
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import differences
 
 ALIGNMENT_VERSION = 1
 SHARE_BYTES = 32

@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from taciturn.config import differences
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol.messages import Hello, Role
 from taciturn.protocol.steps import Program, receive, send
+from taciturn.settings.agreement import differences
 
 PROTOCOL_VERSION = 2
 MAX_MAGNITUDE_BITS = 40

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from taciturn.config import differences
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError
+from taciturn.files import canonical_json
 from taciturn.protocol.handshake import compare, greeting, same_ids, told
 from taciturn.protocol.messages import Hello, Role
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
+from taciturn.settings.agreement import differences
 
 PREDICTION_TERMS = '{"purpose":"predict"}'
 CHUNK_ROWS = 1 << 16
@@ -44,7 +44,7 @@ class ModelName:
             "session": self.session,
             "shared": self.shared,
         }
-        return json.dumps(named, sort_keys=True, separators=(",", ":"))
+        return canonical_json(named)
 
 
 def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
@@ -92,7 +92,7 @@ def sealed_terms(terms: Terms, scales: Scales) -> str:
         "feature_bits": scales.feature_bits,
         "residue_bits": scales.residue_bits,
     }
-    return json.dumps(shared, sort_keys=True, separators=(",", ":"))
+    return canonical_json(shared)
 
 
 def chunks(rows: int, size: int = CHUNK_ROWS) -> Iterator[tuple[int, slice]]:

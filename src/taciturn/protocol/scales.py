@@ -29,13 +29,13 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.config import Agreement
 from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.schedule import LearningRate
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
 
 MODULI = (50, 59)
 RESIDUE_DIGITS = 10

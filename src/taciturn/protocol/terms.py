@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from taciturn.config import Agreement
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.schedule import LearningRate
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.batch_response import Hybrid
+from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batches import BatchPlan
+from taciturn.settings.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,11 @@ class Terms:
 
     agreement: Agreement
     scheme: Scheme
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What protects the labels."""
+        return mechanism(self.agreement)
 
     @property
     def rate(self) -> LearningRate:
@@ -51,6 +59,14 @@ class Terms:
     def product_grid(self) -> FixedPoint:
         """The scale of their products."""
         return FixedPoint(self.agreement.feature_bits + self.agreement.residue_bits)
+
+    @property
+    def usual_product(self) -> int:
+        """How many rows an encrypted vector speaks of as a rule."""
+        method = self.mechanism
+        if isinstance(method, Hybrid):
+            return round(method.design.asked_rows)
+        return self.longest_product
 
     @property
     def longest_product(self) -> int:

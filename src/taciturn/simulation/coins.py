@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from taciturn.engine.transcript import Header
 from taciturn.errors import ConfigError, TranscriptError
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.transcript import Header
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,48 +1,13 @@
-"""How long a training will take and how much will cross, from a few iterations of its own shape."""
+"""How long a simulated training will take, and how much will cross."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
-
-from taciturn.config import Settings
 from taciturn.data.raw import RawData
-from taciturn.data.tables import FeatureTable
-from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.privacy.batch_response import Hybrid
-from taciturn.privacy.registry import mechanism
-from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.scales import Scales
-from taciturn.protocol.terms import Terms
-from taciturn.rng import KEY_BYTES, KeyedEntropy
-from taciturn.simulation.agree import agree
+from taciturn.engine.forecast import Estimate, forecast
+from taciturn.protocol.agree import agree
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange
-from taciturn.simulation.trial import KeyPair
-
-TRIALS = 3
-# What an iteration costs besides its encryption: messages, codec, ledger, the model's arithmetic.
-OVERHEAD_SECONDS = 0.0003
-# Frames of an iteration besides ciphertexts and numbers: heads, counts, the event's name.
-OVERHEAD_BYTES = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A forecast for both parties in one process."""
-
-    iterations: int
-    seconds: float
-    bytes_to_alice: int
-    bytes_to_bob: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The forecast for JSON."""
-        return asdict(self)
 
 
 def estimate(settings: Settings, raw: RawData) -> Estimate:
@@ -54,74 +19,3 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
     """
     features = arrange(settings, raw, Coins.for_seed(settings.seed).data).alice_train
     return forecast(agree(settings, len(features.columns), features.rows), features)
-
-
-def forecast(terms: Terms, features: FeatureTable) -> Estimate:
-    """Runs a few iterations of the shape that terms and a table of Alice's give."""
-    coins = KeyedEntropy.from_system()
-    iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
-    method = mechanism(terms.agreement)
-    if not method.encrypts:
-        return _in_clear(terms, iterations)
-    if method.conversation == "sealed":
-        return _sealed(terms, features, iterations, coins)
-    capacity = terms.capacity(magnitude_bits(features.largest), features.rows)
-    pair = KeyPair.of(terms.scheme, terms.agreement.key_bits, capacity, coins)
-    asked = round(method.design.asked_rows) if isinstance(method, Hybrid) else capacity.terms
-    rows = features.values[:asked]
-    matrix = terms.feature_grid.rounded(rows).T
-    vector = np.full(len(rows), 1 << (terms.agreement.residue_bits - 1), dtype=np.int64)
-    trials = [pair.trial(matrix, vector, coins) for _ in range(TRIALS)]
-    masked = len(features.columns) * (((pair.public.modulus - 1).bit_length() + 7) // 8)
-    seconds = statistics.median(trial.seconds + trial.ahead for trial in trials)
-    return Estimate(
-        iterations=iterations,
-        seconds=iterations * (seconds + OVERHEAD_SECONDS),
-        bytes_to_alice=iterations * (trials[0].bytes_to_alice + masked + 2 * OVERHEAD_BYTES)
-        + len(pair.public.to_bytes()),
-        bytes_to_bob=iterations * (trials[0].bytes_to_bob + 8 * len(rows) + 2 * OVERHEAD_BYTES),
-    )
-
-
-def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedEntropy) -> Estimate:
-    """One product an iteration, or two: scores of the rows, and the step of the columns."""
-    agreed, size = terms.agreement, magnitude_bits(features.largest)
-    scales = Scales.of(agreed, features.rows, size)
-    turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
-    pair = KeyPair.of(terms.scheme, agreed.key_bits, turns.ring, coins)
-    rows = scales.feature_grid.rounded(features.values[: agreed.batch_size])
-    one = np.ones(1, dtype=np.int64)
-    matrices = [turns.matrix(rows, rows)] if turns.ahead else [rows, rows.T]
-    trials = [
-        [pair.trial(matrix, one.repeat(matrix.shape[1]), coins) for matrix in matrices]
-        for _ in range(TRIALS)
-    ]
-    seconds = statistics.median(sum(t.seconds + t.ahead for t in both) for both in trials)
-    key = len(pair.public.to_bytes())
-    keys = len(matrices) * iterations if agreed.fresh_keys else 1
-    if agreed.fresh_keys:
-        start = time.perf_counter()
-        KeyPair.of(terms.scheme, agreed.key_bits, turns.ring, coins)
-        seconds += len(matrices) * (time.perf_counter() - start)
-    to_alice, to_bob = (
-        sum(getattr(trial, name) for trial in trials[0])
-        for name in ("bytes_to_alice", "bytes_to_bob")
-    )
-    return Estimate(
-        iterations=iterations,
-        seconds=iterations * (seconds + len(matrices) * OVERHEAD_SECONDS),
-        bytes_to_alice=iterations * (to_alice + len(matrices) * OVERHEAD_BYTES) + keys * key,
-        bytes_to_bob=iterations * (to_bob + len(matrices) * OVERHEAD_BYTES),
-    )
-
-
-def _in_clear(terms: Terms, iterations: int) -> Estimate:
-    """Scores up and residues down, nothing encrypted."""
-    rows = terms.agreement.batch_size
-    narrow = terms.agreement.noise == "discrete"
-    return Estimate(
-        iterations=iterations,
-        seconds=iterations * OVERHEAD_SECONDS,
-        bytes_to_alice=iterations * ((4 if narrow else 8) * rows + 2 * OVERHEAD_BYTES),
-        bytes_to_bob=iterations * (8 * rows + OVERHEAD_BYTES),
-    )

@@ -8,16 +8,17 @@ from statistics import fmean
 from typing import Any
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.config import Agreement, Settings
 from taciturn.data.split import VerticalData
+from taciturn.engine.transcript import Transcript
 from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.batch_response import BatchDesign, acceptance, conditioning
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Statement
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.agree import unused
 from taciturn.protocol.terms import Terms
-from taciturn.runtime.transcript import Transcript
-from taciturn.simulation.agree import unused
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 from taciturn.simulation.reference import Comparison
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from taciturn.config import Agreement, Settings
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
+from taciturn.engine.transcript import Header, Transcript
 from taciturn.errors import ConfigError, TranscriptError
-from taciturn.runtime.transcript import Header, Transcript
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins, DataCoins
 
 

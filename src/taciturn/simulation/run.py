@@ -10,16 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.config import Settings
 from taciturn.crypto.registry import scheme
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.driver import Observer, Tap, ignore
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import entry, mechanism
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob import predict as bob_predict
@@ -29,10 +32,7 @@ from taciturn.protocol.events import Event, Progress, Redrawn, ShareKept, Stoppe
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.runtime.driver import Observer, Tap, ignore
-from taciturn.runtime.pair import run_pair
-from taciturn.runtime.transcript import Recorder, TranscriptFile
-from taciturn.simulation.agree import agree
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.outcome import HiddenBatches, Outcome, Traffic
 from taciturn.simulation.record import footer_of, header_of

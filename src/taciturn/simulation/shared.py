@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from taciturn.arrays import FloatArray
-from taciturn.config import Agreement
 from taciturn.protocol.events import ShareKept
+from taciturn.settings.agreement import Agreement
 from taciturn.simulation.outcome import SharedWeights
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import polars as pl
 
-from taciturn.config import Settings
 from taciturn.data import datasets
 from taciturn.data.own import DEFAULTS, columns_alone, own_data
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import DataCoins
 
 

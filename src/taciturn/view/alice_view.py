@@ -15,9 +15,10 @@ from typing import TypeVar, cast
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
-from taciturn.config import Agreement
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.replay import replay
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, TranscriptError
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.logistic import sigmoid
@@ -29,8 +30,7 @@ from taciturn.protocol.events import Event, Observation
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.runtime.replay import replay
-from taciturn.runtime.transcript import Transcript
+from taciturn.settings.agreement import Agreement
 from taciturn.view.recall import RecallScheme
 from taciturn.view.signals import Signal
 

@@ -1,0 +1,173 @@
+"""Runs one side of an alignment: reads its ids, meets the peer, writes the list of common rows.
+
+Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from taciturn.crypto.group import library
+from taciturn.data.normalisation import Normalisation
+from taciturn.data.own import ids_alone
+from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.journal import NONCE_BYTES, Meta, Past
+from taciturn.deploy.link import ALIGNMENT, Link, Patience
+from taciturn.deploy.log import Log
+from taciturn.deploy.playback import run_party
+from taciturn.deploy.telling import Telling
+from taciturn.deploy.train import OPENING_SECONDS, Watch
+from taciturn.engine.channel import Endpoint
+from taciturn.errors import RowOrderError
+from taciturn.parallel import usable_cores
+from taciturn.protocol.align import Alignment, align
+from taciturn.protocol.events import Aligning, Event
+from taciturn.rng import SystemEntropy
+from taciturn.version import __version__
+
+FAREWELL_SECONDS = 10.0
+NOTE_SECONDS = 15.0
+
+
+def list_file(config: PartyConfig, out: Path | None = None) -> Path:
+    """Where the list goes: as asked for, as the party's file says, or beside that.
+
+    Raises:
+        ConfigError: The file cannot be a list.
+    """
+    named = config.data.aligned or f"{config.role}.aligned.csv"
+    path = config.path(named) if out is None else out
+    require_kind(path, f"{config.where}, [data] aligned" if out is None else "--out")
+    return path
+
+
+class AligningParty:
+    """One side, ready to meet the other.
+
+    Args:
+        config: Its settings.
+        endpoint: Its way to the peer.
+        watch: Who is told what happens.
+        normalisation: What is done to each id before it is compared.
+        out: Where the list goes; None for where the settings say.
+
+    Raises:
+        ConfigError: The list cannot be of that kind.
+        DataError: Its ids are not fit for use.
+        CryptoError: The group's library cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        config: PartyConfig,
+        endpoint: Endpoint,
+        watch: Watch,
+        normalisation: Normalisation,
+        out: Path | None = None,
+    ) -> None:
+        library()  # now, rather than when the peer waits
+        self.config, self._endpoint, self._watch = config, endpoint, watch
+        log = config.output.log
+        self._log = Log(config.path(log) if log else None, config.role, watch.announce)
+        self._normalisation, self._file = normalisation, list_file(config, out)
+        self._own = ids_alone(config.path(config.data.file), id_column=config.data.id)
+        require_room(self._file, self._own)
+        self._common = normalisation.apply(self._own)
+        self._pace = _Pace(self._log)
+        way = config.link
+        self._patience = Patience(
+            way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
+        )
+
+    def run(self) -> dict[str, Any]:
+        """Aligns, and writes the list.
+
+        Raises:
+            RowOrderError: The two sides have no id in common.
+            TaciturnError: This side or the peer cannot go on; says why, and what to do.
+        """
+        past = Past(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
+        link = Link(
+            self._endpoint,
+            None,
+            past,
+            purpose=ALIGNMENT,
+            rejoins=False,
+            patience=self._patience,
+            announce=self._log,
+        )
+        self._log("alignment begun", ids=len(self._own))
+        try:
+            with Telling(link, self._log):
+                found = self._meet(link, past)
+                self._write(found)
+                confirmed = link.finish(FAREWELL_SECONDS)
+                seconds = time.monotonic() - (link.traffic.since or time.monotonic())
+        finally:
+            link.close()
+        self._log("aligned", rows=len(found.rows), file=str(self._file))
+        return {
+            "role": self.config.role,
+            "peer": self.config.link.peer,
+            "normalise": str(self._normalisation),
+            "ids": len(self._own),
+            "peer_ids": found.peer_ids,
+            "common": len(found.rows),
+            "file": str(self._file),
+            "configured": self.config.data.aligned is not None
+            and self.config.path(self.config.data.aligned).resolve() == self._file.resolve(),
+            "peer_confirmed": confirmed,
+            "seconds": seconds,
+            "waiting_seconds": link.traffic.waiting,
+            "bytes_sent": link.traffic.bytes_sent,
+            "bytes_received": link.traffic.bytes_received,
+            "version": __version__,
+        }
+
+    def _meet(self, link: Link, past: Past) -> Alignment:
+        role, terms = self.config.role, self._normalisation.canonical()
+        # The group's library computes with the interpreter's lock released: threads do help, and a
+        # secret scalar need not leave the process.
+        with ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align") as pool:
+            program = align(role, self._common, terms, SystemEntropy(), pool.map)
+            return run_party(role, program, link, past, observe=self._seen)
+
+    def _seen(self, event: Event) -> None:
+        self._watch.observe(event)
+        if isinstance(event, Aligning):
+            self._pace.passed(event)
+
+    def _write(self, found: Alignment) -> None:
+        if not len(found.rows):
+            raise RowOrderError(
+                f"the two sides have no id in common: {len(self._own)} here, "
+                f"{found.peer_ids} there",
+                where=f"column {self.config.data.id!r} of {self.config.data.file}",
+                hint="name the same kind of id on both sides; a different spelling may need "
+                "--normalise",
+            )
+        own, common = self._own.take(found.rows), self._common.take(found.rows)
+        AlignedRows(own, common).write(self._file, self.config.data.id)
+
+
+class _Pace:
+    """Notes now and then how far it is, and how long the rest will take at this pace."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._first: tuple[float, int] | None = None
+        self._noted = 0.0
+
+    def passed(self, event: Aligning) -> None:
+        now = time.monotonic()
+        if self._first is None:
+            self._first, self._noted = (now, event.done), now
+        elif now - self._noted >= NOTE_SECONDS and event.done < event.total:
+            began, then = self._first
+            left = (now - began) * (event.total - event.done) / (event.done - then)
+            self._log("aligning", done=event.done, total=event.total, seconds_left=round(left))
+            self._noted = now

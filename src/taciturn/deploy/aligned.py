@@ -1,0 +1,144 @@
+"""The list of rows that both sides have: what an alignment leaves, and a training goes by.
+
+A file with the table's id column: this side's own spelling of each common id, in the order of the
+common ones. Where ids were normalised a second column has the common ones, by which both sides then
+name their rows.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import IndexArray
+from taciturn.data.files import read_frame
+from taciturn.data.ids import RowIds
+from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError, nearest
+from taciturn.files import write_private
+
+COMMON = "common_id"
+SUFFIXES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedRows:
+    """The common rows of one side's table.
+
+    Args:
+        own: Their ids as the table spells them.
+        common: Their ids as both sides know them, in the same order.
+        where: The file, for messages.
+    """
+
+    own: RowIds
+    common: RowIds
+    where: str = ""
+
+    @classmethod
+    def read(cls, path: Path, id_column: str) -> AlignedRows:
+        """Reads a list.
+
+        Raises:
+            FileError: The file is absent, empty or cannot be read.
+            ColumnError: It lacks the table's id column.
+            RowIdError: An id is repeated, or not fit for use.
+        """
+        if not path.exists():
+            raise FileError(
+                "there is no such list of aligned rows",
+                where=f"{path}, named by [data] aligned",
+                hint="run taciturn align with this file on both sides, or leave aligned out",
+            )
+        second = _second(id_column)
+        # An id may be spelled NA: nothing stands for a missing value here.
+        frame = read_frame(path, missing=(), text=(id_column, second))
+        if id_column not in frame.columns:
+            raise ColumnError(
+                f"the list of aligned rows has no column {id_column!r}",
+                where=str(path),
+                hint=nearest(id_column, frame.columns),
+            )
+        own = _ids(frame[id_column], path)
+        return cls(own, _ids(frame[second], path) if second in frame.columns else own, str(path))
+
+    def write(self, path: Path, id_column: str) -> None:
+        """Writes the list, whole or not at all, for its owner's eyes.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        columns = {id_column: self.own.series}
+        if self.common != self.own:
+            columns[_second(id_column)] = self.common.series
+        frame, content = pl.DataFrame(columns), io.BytesIO()
+        if path.suffix == ".parquet":
+            frame.write_parquet(content)
+        else:
+            frame.write_csv(content)
+        write_private(path, content.getvalue())
+
+    def rows_of(self, table: RowIds) -> IndexArray:
+        """Where these rows stand in a table, in the list's order.
+
+        Raises:
+            RowIdError: The table lacks one of them.
+        """
+        there = pl.DataFrame({"id": table.series}).with_row_index("row")
+        found = pl.DataFrame({"id": self.own.series}).join(
+            there, on="id", how="left", maintain_order="left"
+        )["row"]
+        if lacking := found.null_count():
+            first = self.own[int(found.is_null().arg_max() or 0)]
+            raise RowIdError(
+                f"the table lacks {lacking} of {len(self.own)} aligned rows",
+                where=f"{self.where}, first id {first!r}",
+                hint="restore the table, or align again on both sides: taciturn align",
+            )
+        return found.to_numpy().astype(np.int64)
+
+
+def require_kind(path: Path, where: str) -> None:
+    """Insists that a file is of a kind that can hold a list.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if path.suffix not in SUFFIXES:
+        raise ConfigError(
+            f"a list of aligned rows cannot be a {path.suffix or 'file without a suffix'}",
+            where=f"{where}: {path}",
+            hint="name a .csv or a .parquet file",
+        )
+
+
+def require_room(path: Path, ids: RowIds) -> None:
+    """Insists that ids come back from such a file as they are, before any work is done for it.
+
+    Raises:
+        RowIdError: They would not.
+    """
+    if path.suffix == ".csv":
+        padded = ids.series != ids.series.str.strip_chars()
+        if padded.any():
+            raise RowIdError(
+                f"{padded.sum()} of {len(ids)} ids have blanks at their ends, which CSV loses",
+                where=f"first in row {int(padded.arg_max() or 0) + 1}",
+                hint="name a .parquet file with --out",
+            )
+
+
+def _second(id_column: str) -> str:
+    return COMMON if id_column != COMMON else COMMON + "_"
+
+
+def _ids(series: pl.Series, path: Path) -> RowIds:
+    try:
+        return RowIds.of(series)
+    except RowIdError as problem:
+        raise RowIdError(
+            problem.message, where=f"{path}, {problem.where}", hint=problem.hint
+        ) from None

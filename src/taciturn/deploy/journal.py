@@ -1,0 +1,228 @@
+"""A party's journal: enough to go on after any stop as if there had been none.
+
+It begins with a checkpoint and goes on with every frame that was received or is about to be sent.
+To go on, the program is started from the checkpoint and fed the received frames again. What it says
+meanwhile is not sent: the frames that the journal holds stand for it. A mask, an encryption or a
+noisy release therefore leaves a party once, as it was first made, whatever stops and starts between
+(masks and noise are single-use: made a second time for other inputs they would give themselves
+away).
+
+A checkpoint replaces the file. It holds the frames that the peer has not confirmed, so that they
+can be sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taciturn.deploy.vault import Vault
+from taciturn.errors import StateError
+
+_META, _PEER, _CHECKPOINT, _PENDING, _SENT, _RECEIVED, _DONE, _KEPT = range(1, 9)
+_NUMBER = struct.Struct("<Q")
+_COUNTS = struct.Struct("<QQ")
+NONCE_BYTES = 16
+UNKNOWN = bytes(NONCE_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a session is about; it never changes.
+
+    Args:
+        facts: Public facts that must be the same when the session goes on: role, terms, digests.
+        coins: The key of this party's randomness.
+        nonce: This party's name for the session.
+    """
+
+    facts: dict[str, Any]
+    coins: bytes = field(repr=False)
+    nonce: bytes
+
+    def to_bytes(self) -> bytes:
+        """The record."""
+        values = {"facts": self.facts, "coins": self.coins.hex(), "nonce": self.nonce.hex()}
+        return json.dumps(values, sort_keys=True).encode()
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Meta:
+        """Reads the record back."""
+        found = json.loads(data)
+        return cls(found["facts"], bytes.fromhex(found["coins"]), bytes.fromhex(found["nonce"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Where a program can be started, and how many frames had crossed by then.
+
+    Args:
+        sent: Frames sent before it.
+        received: Frames received before it.
+        body: What the party needs to go on; empty at the beginning.
+    """
+
+    sent: int = 0
+    received: int = 0
+    body: bytes = field(default=b"", repr=False)
+
+
+@dataclass(slots=True)
+class Past:
+    """What a journal says of the session so far."""
+
+    meta: Meta
+    peer: bytes = UNKNOWN
+    checkpoint: Checkpoint = Checkpoint()
+    pending: dict[int, bytes] = field(default_factory=dict, repr=False)
+    sent: list[bytes] = field(default_factory=list, repr=False)
+    received: list[bytes] = field(default_factory=list, repr=False)
+    kept: list[bytes] = field(default_factory=list, repr=False)
+    done: bytes | None = field(default=None, repr=False)
+
+
+class Journal:
+    """The journal of one party's session.
+
+    Args:
+        path: Its file.
+        key: The party's key for what it keeps.
+        sync: Whether frames reach the disk before anything that depends on them is sent; without
+            it they survive the end of the process, but perhaps not that of the machine.
+    """
+
+    def __init__(self, path: Path, key: bytes, *, sync: bool = True) -> None:
+        self._path, self._key, self._sync = path, key, sync
+        self._vault: Vault | None = None
+        self._meta: Meta | None = None
+        self._peer = UNKNOWN
+        self._unsynced = False
+
+    def begin(self, meta: Meta) -> Past:
+        """A new session in place of any that was there."""
+        past = Past(meta)
+        self._open(past, Vault.create(self._path, self._key, _opening(past)))
+        return past
+
+    def resume(self) -> Past | None:
+        """The session that the file holds; None where there is no file.
+
+        Raises:
+            StateError: The file is not fit for use.
+        """
+        if not self._path.exists():
+            return None
+        vault, records = Vault.open(self._path, self._key)
+        past = _past_of(records, self._path)
+        self._open(past, vault)
+        return past
+
+    def _open(self, past: Past, vault: Vault) -> None:
+        self._vault, self._meta, self._peer = vault, past.meta, past.peer
+
+    def met(self, peer: bytes) -> None:
+        """Notes the peer's name for the session."""
+        self._peer = peer
+        self._append(_PEER, peer)
+        self.settle()
+
+    def sent(self, number: int, frame: bytes) -> None:
+        """Notes a frame that is about to be sent; afterwards it may be."""
+        self._append(_SENT, _NUMBER.pack(number) + frame)
+        self.settle()
+
+    def received(self, number: int, frame: bytes) -> None:
+        """Notes a frame before the program sees it."""
+        self._append(_RECEIVED, _NUMBER.pack(number) + frame)
+
+    def kept(self, data: bytes) -> None:
+        """Notes what the program wants remembered; what is said next may depend on it."""
+        self._append(_KEPT, data)
+
+    def done(self, result: bytes) -> None:
+        """Notes that the program has ended, and with what."""
+        self._append(_DONE, result)
+        self.settle()
+
+    def checkpoint(self, point: Checkpoint, pending: dict[int, bytes]) -> None:
+        """Forgets what came before a point, but for frames that the peer has not confirmed."""
+        vault, meta = self._vault, self._meta
+        if vault is None or meta is None:
+            raise StateError("a journal that was not begun has no checkpoints")
+        past = Past(meta, self._peer, point, pending)
+        self._vault = Vault.create(self._path, self._key, _opening(past))
+        self._unsynced = False
+        vault.close()
+
+    def settle(self) -> None:
+        """Makes what was noted last as long as this machine's disk does."""
+        if self._sync and self._unsynced and self._vault is not None:
+            self._vault.sync()
+            self._unsynced = False
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._vault is not None:
+            self._vault.close()
+
+    def _append(self, kind: int, body: bytes) -> None:
+        if self._vault is None:
+            raise StateError("a journal that was not begun takes no records")
+        self._vault.append(bytes([kind]) + body)
+        self._unsynced = True
+
+
+def _opening(past: Past) -> list[bytes]:
+    point = past.checkpoint
+    records = [bytes([_META]) + past.meta.to_bytes()]
+    if past.peer != UNKNOWN:
+        records.append(bytes([_PEER]) + past.peer)
+    records.append(bytes([_CHECKPOINT]) + _COUNTS.pack(point.sent, point.received) + point.body)
+    for number, frame in past.pending.items():
+        records.append(bytes([_PENDING]) + _NUMBER.pack(number) + frame)
+    return records
+
+
+def _past_of(records: list[bytes], path: Path) -> Past:
+    if not records or records[0][0] != _META:
+        raise StateError("the journal has no beginning", where=str(path))
+    past = Past(Meta.of_bytes(records[0][1:]))
+    for record in records[1:]:
+        kind, body = record[0], record[1:]
+        if kind == _PEER:
+            past.peer = body
+        elif kind == _CHECKPOINT:
+            sent, received = _COUNTS.unpack_from(body)
+            past.checkpoint = Checkpoint(sent, received, body[_COUNTS.size :])
+        elif kind == _PENDING:
+            past.pending[_NUMBER.unpack_from(body)[0]] = body[_NUMBER.size :]
+        elif kind == _SENT:
+            past.sent.append(body[_NUMBER.size :])
+        elif kind == _RECEIVED:
+            past.received.append(body[_NUMBER.size :])
+        elif kind == _KEPT:
+            past.kept.append(body)
+        elif kind == _DONE:
+            past.done = body
+        else:
+            raise StateError("the journal holds a record of an unknown kind", where=str(path))
+    return past
+
+
+def unchanged(meta: Meta, facts: dict[str, Any]) -> list[str]:
+    """Names each fact that is another one now than when the session began.
+
+    >>> unchanged(Meta({"role": "bob", "terms": "x"}, b"", b""), {"role": "bob", "terms": "y"})
+    ['terms']
+    """
+    keys = meta.facts.keys() | facts.keys()
+    return sorted(key for key in keys if meta.facts.get(key) != facts.get(key))
+
+
+def with_pending(past: Past) -> dict[int, bytes]:
+    """Every frame that the journal holds of what was sent, by its number."""
+    after = range(past.checkpoint.sent + 1, past.checkpoint.sent + 1 + len(past.sent))
+    return {**past.pending, **dict(zip(after, past.sent, strict=True))}

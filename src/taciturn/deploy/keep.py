@@ -1,0 +1,85 @@
+"""A party's state folder: one session at a time, one process at a time, locked and encrypted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.journal import Journal
+from taciturn.deploy.vault import KEY_BYTES, unwritable
+from taciturn.errors import StateError
+from taciturn.files import exclusive_lock, sync_folder
+from taciturn.rng import SystemEntropy
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the state folder holds."""
+
+    journal: Journal
+    warnings: tuple[str, ...]
+
+
+@contextlib.contextmanager
+def state_folder(config: PartyConfig) -> Iterator[Kept]:
+    """Opens a party's state folder; no other process may have it meanwhile.
+
+    Raises:
+        StateError: Another process is at work in it, or its key is not fit for use.
+        OutputError: It cannot be made or written.
+    """
+    folder = config.path(config.state.folder)
+    with unwritable(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with exclusive_lock(folder / "lock") as alone:
+        if not alone:
+            raise StateError(
+                "another process is at work in this state folder",
+                where=str(folder),
+                hint="wait for it, or give this party a state folder of its own",
+            )
+        path = config.path(config.state.key or f"{config.role}.state.key")
+        key, warnings = _read_key(path)
+        journal = Journal(folder / "journal", key, sync=config.state.sync)
+        try:
+            yield Kept(journal, warnings)
+        finally:
+            journal.close()
+
+
+def boot() -> str:
+    """A name of this start of the machine; empty where the system has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """The key for what is kept; made where there is none."""
+    if not path.exists():
+        with unwritable(path):
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(descriptor, SystemEntropy().token(KEY_BYTES).hex().encode() + b"\n")
+            os.fsync(descriptor)
+            os.close(descriptor)
+            sync_folder(path.parent)
+    try:
+        text = path.read_text(encoding="ascii").strip()
+        key = bytes.fromhex(text)
+    except (OSError, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise StateError(
+            "the state key is not 64 hexadecimal digits",
+            where=str(path),
+            hint="restore the one that was used; without it an unfinished session is lost",
+        )
+    loose = stat.S_IMODE(path.stat().st_mode) & 0o077
+    warning = f"the state key {path} may be read by others: chmod 600 {path.name}"
+    return key, (warning,) if loose else ()

@@ -1,0 +1,412 @@
+"""Frames that arrive once each and in order, over links that break and parties that stop.
+
+::
+
+    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64
+    data = 0x02 number:u64 confirmed:u64 frame
+    note = 0x03 confirmed:u64                     without a frame, at the end
+    fail = 0x04 code:u16 text                     the sender gives up; why, as far as may be told
+
+Frames are numbered from 1 on each side. Both open every new channel with their own name for the
+session, the peer's as they know it, and the number of the last frame that they have in their
+journal; each then sends again what the other lacks, byte for byte as it was. A frame is in the
+receiver's journal before its program sees it, and in the sender's before it leaves.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from taciturn.deploy.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
+from taciturn.engine.channel import Channel, Endpoint
+from taciturn.errors import (
+    AgreementError,
+    ConnectionLost,
+    MalformedFrame,
+    PeerAbsent,
+    PeerSilent,
+    PeerStopped,
+    RemoteProtocolError,
+    StateError,
+    TaciturnError,
+    TransportError,
+)
+
+VERSION = 1
+TRAINING, DRY_RUN, ALIGNMENT, PREDICTION = 1, 2, 3, 4
+LAST_WORDS_SECONDS = 0.2
+_OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
+_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
+_HEAD = struct.Struct("<BQQ")
+_CONFIRM = struct.Struct("<BQ")
+_REASON = struct.Struct("<BH")
+_MOST_REASON = 600
+_PURPOSES = {
+    TRAINING: "a training",
+    DRY_RUN: "a dry run",
+    ALIGNMENT: "an alignment",
+    PREDICTION: "a prediction",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, in seconds.
+
+    Args:
+        connect: For the peer to be there, at the start and after every break.
+        answer: For the peer's next message while the link stands.
+        opening: For the peer's first words on a new link.
+    """
+
+    connect: float = 600.0
+    answer: float = 600.0
+    opening: float = 30.0
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What crossed, since when, and how long was waited for it."""
+
+    sent: int = 0
+    received: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    waiting: float = 0.0
+    links: int = 0
+    since: float | None = None
+
+
+PATIENT = Patience()
+ANEW = "begin anew on both sides with --fresh: what is released then is released a second time"
+
+
+def silent(what: str) -> None:
+    """Nobody wants to know."""
+
+
+class Link:
+    """One party's end of a session.
+
+    Args:
+        endpoint: Makes channels to the peer.
+        journal: Where frames are noted; None for a session that is not kept, such as a dry run.
+        past: What the journal says so far.
+        purpose: What the session is for.
+        rejoins: Whether the session goes on over another link when one breaks.
+        patience: How long to wait.
+        announce: Called with what happens to the link.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        journal: Journal | None,
+        past: Past,
+        *,
+        purpose: int = TRAINING,
+        rejoins: bool = True,
+        patience: Patience = PATIENT,
+        announce: Callable[[str], None] = silent,
+    ) -> None:
+        self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
+        self._patience, self._announce, self._rejoins = patience, announce, rejoins
+        self._mine, self._peer = past.meta.nonce, past.peer
+        self._channel: Channel | None = None
+        self._unconfirmed = with_pending(past)
+        self._sent = past.checkpoint.sent + len(past.sent)
+        self._received = past.checkpoint.received + len(past.received)
+        self.traffic = Traffic()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many frames this side has sent, and how many it has received."""
+        return self._sent, self._received
+
+    @property
+    def names(self) -> tuple[bytes, bytes]:
+        """This side's and the peer's name for the session."""
+        return self._mine, self._peer
+
+    @property
+    def pending(self) -> dict[int, bytes]:
+        """The frames that the peer has not confirmed."""
+        return dict(self._unconfirmed)
+
+    def connect(self) -> None:
+        """Waits for the peer; afterwards both know what the other has."""
+        self._live()
+
+    def reach(self, timeout: float) -> bool:
+        """Whether the peer is there within the time, to be told something."""
+        with contextlib.suppress(TaciturnError):
+            self._live(timeout)
+        return self._channel is not None
+
+    def send(self, frame: bytes) -> None:
+        """Sends a frame, now or once the link stands again.
+
+        Raises:
+            TransportError: The peer cannot be reached.
+            OutputError: The frame could not be noted; it was not sent.
+        """
+        number = self._sent + 1
+        if self._journal is not None:
+            self._journal.sent(number, frame)
+        self._sent = number
+        self._unconfirmed[number] = frame
+        self.traffic.sent += 1
+        self.traffic.bytes_sent += len(frame)
+        if self._channel is None:
+            self._live()  # opening a link sends what the peer lacks, this frame included
+            return
+        try:
+            self._channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
+        except ConnectionLost:
+            self._hear_last_words(self._channel)
+            self._broken()
+            self._live()
+
+    def _hear_last_words(self, channel: Channel) -> None:
+        """Why the peer gave up, where that arrived before the link broke.
+
+        Frames that are found are left: the peer sends them again, since they are not confirmed.
+
+        Raises:
+            PeerStopped: It said so.
+        """
+        try:
+            while True:
+                envelope = channel.receive(LAST_WORDS_SECONDS)
+                if envelope[:1] == bytes([_FAIL]):
+                    raise _stopped(envelope)
+        except TransportError:
+            return
+
+    def receive(self) -> bytes:
+        """The peer's next frame.
+
+        Raises:
+            TransportError: The peer cannot be reached, or says nothing.
+            PeerStopped: The peer has given up.
+            RemoteProtocolError: What it sends is not of this session.
+        """
+        while True:
+            channel = self._live()
+            start = time.monotonic()
+            try:
+                frame = self._data(channel.receive(self._patience.answer))
+            except ConnectionLost:
+                self._broken()
+                continue
+            finally:
+                self.traffic.waiting += time.monotonic() - start
+            if frame is not None:
+                self.traffic.received += 1
+                self.traffic.bytes_received += len(frame)
+                return frame
+
+    def finish(self, timeout: float) -> bool:
+        """Confirms everything received and waits until the peer has confirmed all that was sent.
+
+        Returns:
+            False where the peer did not within the time.
+        """
+        deadline = time.monotonic() + timeout
+        try:
+            self._confirm(timeout)
+            while self._unconfirmed and (left := deadline - time.monotonic()) > 0:
+                try:
+                    self._data(self._live(left).receive(left))
+                except ConnectionLost:
+                    self._broken()
+        except TaciturnError:
+            pass  # whatever it is, this side has what it needs
+        return not self._unconfirmed
+
+    def _confirm(self, timeout: float) -> None:
+        if self._journal is not None:
+            self._journal.settle()
+        channel = self._live(timeout)
+        # A peer that has everything may be gone already; what it said last can still be read.
+        with contextlib.suppress(ConnectionLost):
+            channel.send(_CONFIRM.pack(_NOTE, self._received))
+
+    def fail(self, code: int, reason: str) -> None:
+        """Tells the peer that this side gives up, where it can be told."""
+        if self._channel is None:
+            return
+        text = reason.encode()[:_MOST_REASON]
+        try:
+            self._channel.send(_REASON.pack(_FAIL, code) + text)
+        except TaciturnError:
+            self._channel = None
+
+    def close(self) -> None:
+        """Ends the link."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def _broken(self) -> None:
+        """Gives up the link; also the session, where it has only one.
+
+        Raises:
+            ConnectionLost: The session does not go on over another.
+        """
+        if not self._rejoins:
+            self.close()
+            raise _over()
+        self._announce("the link broke; connecting again")
+        self.close()
+
+    def _live(self, timeout: float | None = None) -> Channel:
+        """The channel; a new one where there is none."""
+        timeout = self._patience.connect if timeout is None else timeout
+        deadline = time.monotonic() + timeout
+        while self._channel is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise PeerAbsent(
+                    f"the peer was not there within {timeout:g} seconds",
+                    hint="start it; this side goes on where it stopped when it is run again",
+                )
+            channel = self._endpoint.connect(left)
+            try:
+                self._open(channel, min(left, self._patience.opening))
+            except (ConnectionLost, PeerSilent):
+                channel.close()
+                if not self._rejoins and self._peer != UNKNOWN:
+                    raise _over() from None
+                # A peer that is itself starting up may drop a link; it is not asked in a rush.
+                time.sleep(0.1)
+            except BaseException:
+                self._channel = channel  # so that the reason can be told
+                raise
+            else:
+                self._channel = channel
+                self.traffic.links += 1
+                self.traffic.since = self.traffic.since or time.monotonic()
+                self._announce("connected")
+        return self._channel
+
+    def _open(self, channel: Channel, timeout: float) -> None:
+        """Exchanges openings and sends what the peer lacks."""
+        if self._journal is not None:
+            self._journal.settle()
+        channel.send(
+            _OPENING.pack(_OPEN, VERSION, self._purpose, self._mine, self._peer, self._received)
+        )
+        theirs = channel.receive(timeout)
+        if theirs[:1] == bytes([_FAIL]):
+            raise _stopped(theirs)
+        self._accept(theirs)
+        for number, frame in list(self._unconfirmed.items()):
+            channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
+
+    def _accept(self, opening: bytes) -> None:
+        if len(opening) != _OPENING.size or opening[0] != _OPEN:
+            raise MalformedFrame("the peer does not open a session of taciturn")
+        _, version, purpose, peer, known, received = _OPENING.unpack(opening)
+        if version != VERSION:
+            raise AgreementError(
+                f"the peer's sessions are of version {version}, this side's of {VERSION}",
+                hint="install the same version of taciturn on both sides",
+            )
+        if purpose != self._purpose:
+            raise AgreementError(
+                f"the peer is here for {_PURPOSES.get(purpose, 'something else')}, "
+                f"this side for {_PURPOSES[self._purpose]}",
+                hint="run the same command on both sides; give --dry-run on both, or on neither",
+            )
+        self._same_session(peer, known)
+        self._peer_has(received)
+
+    def _same_session(self, peer: bytes, known: bytes) -> None:
+        if known not in (UNKNOWN, self._mine):
+            raise StateError(
+                "the peer is in the middle of a session that this side does not know",
+                hint=f"restore this side's state folder, or {ANEW}",
+            )
+        if self._peer == UNKNOWN:
+            self._peer = peer
+            if self._journal is not None:
+                self._journal.met(peer)
+        elif peer != self._peer:
+            raise StateError(
+                "this side is in the middle of a session that the peer does not know",
+                hint=f"restore the peer's state folder, or {ANEW}",
+            )
+
+    def _peer_has(self, received: int) -> None:
+        if received > self._sent:
+            raise StateError(
+                f"the peer has {received} frames of this side, which knows of {self._sent}: "
+                "its state is an old copy",
+                hint=ANEW,
+            )
+        self._confirmed(received)
+        if min(self._unconfirmed, default=self._sent + 1) != received + 1:
+            raise StateError(
+                f"the peer lacks frame {received + 1}, which this side no longer has: "
+                "the peer's state is an old copy",
+                hint=ANEW,
+            )
+
+    def _confirmed(self, number: int) -> None:
+        for each in [known for known in self._unconfirmed if known <= number]:
+            del self._unconfirmed[each]
+
+    def _data(self, envelope: bytes) -> bytes | None:
+        """A frame that is due; None for what only confirms, or was received before.
+
+        Raises:
+            PeerStopped: The peer gives up.
+            RemoteProtocolError: It is none of these.
+        """
+        kind = envelope[0] if envelope else 0
+        if kind == _FAIL:
+            raise _stopped(envelope)
+        if kind == _NOTE and len(envelope) == _CONFIRM.size:
+            self._confirmed(self._plausible(_CONFIRM.unpack(envelope)[1]))
+            return None
+        if kind != _DATA or len(envelope) < _HEAD.size:
+            raise MalformedFrame("the peer sent something that is no frame of a session")
+        _, number, confirmed = _HEAD.unpack_from(envelope)
+        self._confirmed(self._plausible(confirmed))
+        if number <= self._received:
+            return None
+        if number != self._received + 1:
+            raise RemoteProtocolError(
+                f"the peer's frame {number} came where {self._received + 1} was due"
+            )
+        frame = envelope[_HEAD.size :]
+        if self._journal is not None:
+            self._journal.received(number, frame)
+        self._received = number
+        return frame
+
+    def _plausible(self, confirmed: int) -> int:
+        if confirmed > self._sent:
+            raise RemoteProtocolError(
+                f"the peer confirms frame {confirmed} where {self._sent} were sent"
+            )
+        return confirmed
+
+
+def _over() -> ConnectionLost:
+    """For a session that has one link only."""
+    return ConnectionLost("the link to the peer broke", hint="run both sides again")
+
+
+def _stopped(envelope: bytes) -> PeerStopped:
+    """What the peer said when it gave up: its text reaches a screen, so it is cleaned."""
+    if len(envelope) < _REASON.size:
+        return PeerStopped("the peer gave up")
+    text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")
+    shown = "".join(letter if letter.isprintable() else " " for letter in text).strip()
+    return PeerStopped(f"the peer gave up: {shown or 'it does not say why'}")

@@ -1,0 +1,159 @@
+"""What an operator reads: a log of one JSON object a line, and a small file of figures.
+
+Neither holds a secret: no label, no score, no weight, no key, no frame; rows are counted, not
+named. Losses are Bob's own, and stand in Bob's files only.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taciturn.data.tables import LabelTable
+from taciturn.deploy.link import Traffic
+from taciturn.errors import OutputError
+from taciturn.files import write_private
+from taciturn.numerics.logistic import log_loss
+from taciturn.protocol.events import Event, HeldOutSeen, Progress, Stopped
+
+_EVERY_SECONDS = 2.0
+
+
+class Log:
+    """Appends to a log file, and tells whoever watches.
+
+    Args:
+        path: The file; None for none.
+        role: Who writes.
+        announce: Called with each event in words.
+    """
+
+    def __init__(self, path: Path | None, role: str, announce: Callable[[str], None]) -> None:
+        self._path, self._role, self._announce = path, role, announce
+
+    def __call__(self, event: str, **facts: Any) -> None:  # noqa: ANN401 - JSON
+        """Notes an event.
+
+        Raises:
+            OutputError: The log cannot be written.
+        """
+        self._announce(event if not facts else f"{event}: {_in_words(facts)}")
+        if self._path is None:
+            return
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": now, "role": self._role, "event": event, **facts})
+        try:
+            with self._path.open("a", encoding="utf-8") as stream:
+                stream.write(line + "\n")
+        except OSError as problem:
+            raise OutputError(
+                f"the log cannot be written: {problem.strerror}", where=str(self._path)
+            ) from None
+
+
+def _in_words(facts: dict[str, Any]) -> str:
+    # What a note is about, or why something is given up, needs no name.
+    names = {
+        name: "" if name in ("about", "reason") else f"{name.replace('_', ' ')} " for name in facts
+    }
+    return ", ".join(f"{names[name]}{value}" for name, value in facts.items())
+
+
+class Figures:
+    """Follows a training: how far, how fast, how good; written to a file now and then.
+
+    Args:
+        path: The file; None for none.
+        labels: Bob's labels, for the loss; None at Alice.
+        per_epoch: Iterations in an epoch.
+        log: Where the end of each epoch is noted.
+    """
+
+    def __init__(
+        self, path: Path | None, labels: LabelTable | None, per_epoch: int, log: Log
+    ) -> None:
+        self._path, self._labels, self._log = path, labels, log
+        self._per_epoch = per_epoch
+        self._losses: list[float] = []
+        self._start = self._written = time.monotonic()
+        self.curve: list[dict[str, float | int]] = []
+        self.figures: dict[str, Any] = {"iterations": 0, "iterations_total": None}
+        self.stopped: str | None = None
+
+    def observe(self, event: Event) -> None:
+        """Takes note of an event."""
+        if isinstance(event, Progress):
+            self.figures["iterations"] = event.done
+            self.figures["iterations_total"] = event.total
+            self._note_loss(event)
+        elif isinstance(event, HeldOutSeen):
+            found = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
+            self._point(event.iteration + 1).update(found)
+            self._log("held-out rows looked at", iteration=event.iteration + 1, **_rounded(found))
+        elif isinstance(event, Stopped):
+            self.stopped = event.reason
+            self._log("training ended early", iteration=event.iteration, reason=event.reason)
+
+    def _note_loss(self, event: Progress) -> None:
+        if self._labels is None or not len(event.rows):
+            return
+        self._losses.append(log_loss(event.scores, self._labels.values[event.rows]))
+        self.figures["loss_recent"] = float(np.mean(self._losses))
+        if event.done % self._per_epoch == 0:
+            self._point(event.done)["train_loss"] = self.figures["loss_recent"]
+            self._losses = []
+
+    def _point(self, iteration: int) -> dict[str, float | int]:
+        """The curve's point at the end of an epoch; a new one where there is none."""
+        if not self.curve or self.curve[-1]["iteration"] != iteration:
+            self.curve.append({"iteration": iteration})
+        return self.curve[-1]
+
+    def to_json(self) -> dict[str, Any]:
+        """What a checkpoint keeps of it."""
+        return {"curve": self.curve, "losses": self._losses}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Goes on from a checkpoint."""
+        self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
+
+    def write(self, traffic: Traffic, *, force: bool = False) -> None:
+        """Writes the file, where it is time to.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        now = time.monotonic()
+        if self._path is None or (now - self._written < _EVERY_SECONDS and not force):
+            return
+        self._written = now
+        write_private(self._path, json.dumps(self.to_dict(traffic), indent=1) + "\n")
+
+    def to_dict(self, traffic: Traffic) -> dict[str, Any]:
+        """The figures so far."""
+        seconds = time.monotonic() - (traffic.since or self._start)
+        return {
+            **self.figures,
+            "curve": self.curve,
+            "seconds": seconds,
+            "waiting_seconds": traffic.waiting,
+            "computing_seconds": seconds - traffic.waiting,
+            "frames_sent": traffic.sent,
+            "frames_received": traffic.received,
+            "bytes_sent": traffic.bytes_sent,
+            "bytes_received": traffic.bytes_received,
+            "links": traffic.links,
+        }
+
+
+def _rounded(facts: dict[str, float | int]) -> dict[str, float | int]:
+    return {
+        name: round(value, 6) if isinstance(value, float) else value
+        for name, value in facts.items()
+    }

@@ -1,0 +1,107 @@
+"""New rows for a trained model: read from a file, prepared as the model says, in one order.
+
+Nothing is fitted: a missing value, an unknown category or a clip is treated as the stored
+preparation does it. Rows are taken in the order of their ids, whatever the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import IndexArray
+from taciturn.data.files import read_frame
+from taciturn.data.ids import RowIds
+from taciturn.data.rules import CategoricalRule
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import ColumnError, DataError, MissingValueError, RowIdError, nearest
+from taciturn.model.share import ModelShare
+
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class NewRows:
+    """Rows to score.
+
+    Args:
+        table: Prepared, in the order of the ids: the same on both sides.
+        places: For each row of the file the place in the table, to give scores back in its order.
+    """
+
+    table: FeatureTable
+    places: IndexArray
+
+
+def new_rows(path: Path, id_column: str, model: ModelShare, only: Sequence[str] = ()) -> NewRows:
+    """Reads and prepares rows for a model.
+
+    Args:
+        path: The file, of the kinds that a training reads.
+        id_column: The column that names the rows.
+        model: This side's share of the model, whose preparation is used as it is.
+        only: Take these ids alone; all where empty.
+
+    Raises:
+        DataError: The file, a column, an id or a value is not fit for use.
+    """
+    categories = [rule.column for rule in model.preparation.rules if _is_categorical(rule)]
+    # As text, as a whole column with a word in it would be: a level "1" of a few rows is no number.
+    frame = read_frame(path, text=[id_column, *categories])
+    try:
+        return _prepared(frame, id_column, model, only)
+    except DataError as problem:
+        place = f"{path}, {problem.where}" if problem.where else str(path)
+        refused = "the model's preparation fills no gaps: complete the rows, or leave them out"
+        hint = refused if isinstance(problem, MissingValueError) else problem.hint
+        raise type(problem)(problem.message, where=place, hint=hint) from None
+
+
+def _is_categorical(rule: object) -> bool:
+    return isinstance(rule, CategoricalRule)
+
+
+def _prepared(
+    frame: pl.DataFrame, id_column: str, model: ModelShare, only: Sequence[str]
+) -> NewRows:
+    _require_columns(frame.columns, id_column, model)
+    ids = RowIds.of(frame[id_column])
+    if only:
+        chosen = _chosen(ids, only)
+        frame, ids = frame[chosen], ids.take(chosen)
+    order = ids.series.arg_sort().to_numpy().astype(np.int64)
+    sorted_ids = ids.take(order)
+    plan = model.preparation
+    values = plan.apply(frame[order], ids=sorted_ids) if plan.columns else np.empty((len(order), 0))
+    table = FeatureTable(sorted_ids, plan.columns, values)
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return NewRows(table.with_intercept() if model.intercept else table, places)
+
+
+def _require_columns(found: list[str], id_column: str, model: ModelShare) -> None:
+    if id_column not in found:
+        raise ColumnError(f"there is no id column {id_column!r}", hint=nearest(id_column, found))
+    lacking = [rule.column for rule in model.preparation.rules if rule.column not in found]
+    if lacking:
+        named = ", ".join(repr(each) for each in lacking[:_MOST_NAMED])
+        more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
+        raise ColumnError(
+            f"the rows lack {len(lacking)} of the {len(model.preparation.rules)} columns that the "
+            f"model was trained on: {named}{more}",
+            hint=nearest(lacking[0], [each for each in found if each != id_column]),
+        )
+
+
+def _chosen(ids: RowIds, only: Sequence[str]) -> IndexArray:
+    places = {each: place for place, each in enumerate(ids.series.to_list())}
+    for each in only:
+        if each not in places:
+            raise RowIdError(
+                f"there is no row of id {each!r} among {len(ids)}", hint="name an id of the file"
+            )
+    return np.array(sorted({places[each] for each in only}), dtype=np.int64)

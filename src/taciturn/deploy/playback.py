@@ -1,0 +1,165 @@
+"""Drives one party's program across a link that may break and a process that may be stopped.
+
+What the journal holds is played back first: received frames are fed again, and what the program
+says is not sent but stands in the journal as it was first said. From there on the program is live.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from taciturn.deploy.journal import Checkpoint, Journal, Past
+from taciturn.deploy.link import Link
+from taciturn.engine.driver import Driver, Observer, Tap, ignore
+from taciturn.errors import StateError
+from taciturn.protocol.events import Boundary, Event
+from taciturn.protocol.messages import Role
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program
+
+R = TypeVar("R")
+Freeze: TypeAlias = Callable[[TrainingState], bytes]
+# The byte of a frame that says which message it is (``taciturn.protocol.codec``).
+_CODE = 5
+
+
+def unheard(sender: Role, frame: bytes) -> None:
+    """Nobody listens in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """How often a checkpoint is written: after so many iterations or seconds, what comes first."""
+
+    iterations: int = 100
+    seconds: float = 30.0
+
+
+USUAL = Rhythm()
+
+
+class _Keeper:
+    """Writes checkpoints when they are due."""
+
+    def __init__(self, journal: Journal, link: Link, freeze: Freeze, rhythm: Rhythm) -> None:
+        self._journal, self._link, self._freeze, self._rhythm = journal, link, freeze, rhythm
+        self._passed = 0
+        self._last = time.monotonic()
+
+    def passed(self, state: TrainingState) -> None:
+        self._passed += 1
+        waited = time.monotonic() - self._last
+        if self._passed < self._rhythm.iterations and waited < self._rhythm.seconds:
+            return
+        sent, received = self._link.counts
+        self._journal.checkpoint(
+            Checkpoint(sent, received, self._freeze(state)), self._link.pending
+        )
+        self._passed, self._last = 0, time.monotonic()
+
+
+class _Playback:
+    """What the journal holds of frames, handed out in order."""
+
+    def __init__(self, past: Past) -> None:
+        self._sent, self._received = deque(past.sent), deque(past.received)
+        self._kept = deque(past.kept)
+
+    @property
+    def over(self) -> bool:
+        return not (self._sent or self._received or self._kept)
+
+    def said(self, frame: bytes) -> bytes | None:
+        """What was said then in place of this; None where nothing had been said yet."""
+        if not self._sent:
+            return None
+        before = self._sent.popleft()
+        if before[_CODE : _CODE + 1] != frame[_CODE : _CODE + 1]:
+            raise _unfit()
+        return before
+
+    def remembered(self) -> bytes | None:
+        """What was kept then; None where nothing was."""
+        return self._kept.popleft() if self._kept else None
+
+    def heard(self) -> bytes | None:
+        """What was received then; None where it is still to come."""
+        if self._received:
+            return self._received.popleft()
+        if self._sent:
+            raise _unfit()
+        return None
+
+
+def _unfit() -> StateError:
+    return StateError(
+        "the journal does not fit the program: it was written by another version, or altered",
+        hint="finish with the version that began it, or begin anew on both sides with --fresh",
+    )
+
+
+def run_party(
+    role: Role,
+    program: Program[R],
+    link: Link,
+    past: Past,
+    *,
+    journal: Journal | None = None,
+    freeze: Freeze = TrainingState.to_bytes,
+    rhythm: Rhythm = USUAL,
+    tap: Tap = unheard,
+    observe: Observer = ignore,
+) -> R:
+    """Runs one party to its end.
+
+    Args:
+        role: Whose program it is.
+        program: Started from the past's checkpoint.
+        link: To the peer.
+        past: What the journal says so far.
+        journal: Where checkpoints go; None for none.
+        freeze: Turns a state into what a checkpoint holds.
+        rhythm: How often one is written.
+        tap: Called with the sender and the bytes of each frame since the checkpoint.
+        observe: Called with each event since the checkpoint.
+
+    Raises:
+        TaciturnError: This side or the peer cannot go on; says why.
+    """
+    playback = _Playback(past)
+    keeper = None if journal is None else _Keeper(journal, link, freeze, rhythm)
+    peer: Role = "bob" if role == "alice" else "alice"
+
+    def outlet(frame: bytes) -> None:
+        before = playback.said(frame)
+        if before is None:
+            link.send(frame)
+        tap(role, before or frame)
+
+    def seen(event: Event) -> None:
+        observe(event)
+        if isinstance(event, Boundary) and keeper is not None and playback.over:
+            keeper.passed(event.state)
+
+    def keep(data: bytes) -> bytes:
+        before = playback.remembered()
+        if before is None and journal is not None:
+            journal.kept(data)
+        return data if before is None else before
+
+    driver = Driver(role, program, outlet, seen, keep)
+    try:
+        driver.start()
+        while not driver.finished:
+            frame = playback.heard()
+            if frame is None:
+                frame = link.receive()
+            tap(peer, frame)
+            driver.feed(frame)
+    finally:
+        driver.close()
+    return driver.result

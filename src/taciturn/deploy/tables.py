@@ -1,0 +1,135 @@
+"""A party's own table: which rows train, which are held out, prepared how.
+
+Where there is a list of aligned rows, only these are taken, under their common ids.
+Rows are taken in the order of their ids, whatever the order of the file, and each row's id alone
+decides whether it is held out: both sides come to the same rows without a word. The preparation is
+fitted on this side's training rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import IndexArray
+from taciturn.data.files import read_frame
+from taciturn.data.ids import RowIds
+from taciturn.data.own import DEFAULTS, columns_alone, own_data
+from taciturn.data.prepare import Preparation, PrepareSettings, fit
+from taciturn.data.raw import RawData
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.deploy.aligned import AlignedRows
+from taciturn.deploy.config import DataSection, PartyConfig
+from taciturn.errors import ShapeError
+
+
+@dataclass(frozen=True, slots=True)
+class PartyTables:
+    """One side's rows; Alice's have no labels, and nothing may be held out."""
+
+    train: FeatureTable
+    labels: LabelTable | None
+    held_out: FeatureTable | None
+    held_out_labels: LabelTable | None
+    preparation: Preparation
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing about the preparation."""
+        return self.preparation.notes
+
+
+def load_tables(config: PartyConfig) -> PartyTables:
+    """Reads and prepares a party's table.
+
+    Raises:
+        DataError: The file, a column, an id or a value is not fit for use.
+    """
+    raw, has_features = _read(config.path(config.data.file), config.data)
+    if config.data.aligned is not None:
+        listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
+        raw = _only(raw, listed)
+    order = raw.ids.series.arg_sort().to_numpy().astype(np.int64)
+    held = _held_out(raw.ids, config.agreed["held_out"], config.agreed["split_salt"])[order]
+    train, rest = order[~held], order[held]
+    if not len(train):
+        raise ShapeError("no row is left for training", where=config.data.file)
+    frame, chosen = raw.frame, raw.settings
+    plan = fit(frame[train], chosen, ids=raw.ids.take(train)) if has_features else Preparation(())
+    bob = config.role == "bob"
+    intercept = bob and config.data.intercept
+    labels = raw.labels.take(train) if bob else None
+    if labels is not None:
+        labels.require_both_classes()
+    return PartyTables(
+        train=_prepared(plan, frame, raw.ids, train, intercept),
+        labels=labels,
+        held_out=_prepared(plan, frame, raw.ids, rest, intercept) if len(rest) else None,
+        held_out_labels=raw.labels.take(rest) if bob and len(rest) else None,
+        preparation=plan,
+    )
+
+
+def _read(path: Path, section: DataSection) -> tuple[RawData, bool]:
+    """The rows, and whether there are columns beside id and label: Bob may have none."""
+    settings = _preparation(section)
+    if section.label is None:
+        return columns_alone(path, id_column=section.id, settings=settings), True
+    frame = read_frame(path, text=[section.id])
+    alone = set(frame.columns) == {section.id, section.label}
+    if alone:
+        # A column to please the reader; it is left out again.
+        frame = frame.with_columns(pl.lit(0.0).alias("(none)"))
+    source: object = frame if alone else path
+    raw = own_data(source, label_column=section.label, id_column=section.id, settings=settings)
+    return raw, not alone
+
+
+def _only(raw: RawData, listed: AlignedRows) -> RawData:
+    """The aligned rows, under the names that both sides have for them."""
+    rows = listed.rows_of(raw.ids)
+    labels = LabelTable(listed.common, raw.labels.values[rows])
+    return RawData(raw.name, raw.frame[rows], listed.common, labels, raw.settings)
+
+
+def _preparation(section: DataSection) -> PrepareSettings:
+    chosen = {
+        name: value
+        for name in ("impute", "scale", "clip", "max_levels")
+        if (value := getattr(section, name)) is not None
+    }
+    return replace(DEFAULTS, **chosen)
+
+
+def _held_out(
+    ids: RowIds, share: float | None, salt: str
+) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
+    """Which rows are held out: those whose hashed id falls below the share.
+
+    The hash says nothing about a label, and the salt lets two trainings hold out other rows.
+    """
+    if share is None:
+        return np.zeros(len(ids), dtype=np.bool)
+    limit, prefix = int(share * 2**64), f"taciturn held out\0{salt}\0".encode()
+    return np.array(
+        [
+            int.from_bytes(hashlib.sha256(prefix + each.encode()).digest()[:8], "big") < limit
+            for each in ids.series.to_list()
+        ],
+        dtype=np.bool,
+    )
+
+
+def _prepared(
+    plan: Preparation, frame: pl.DataFrame, ids: RowIds, rows: IndexArray, intercept: bool
+) -> FeatureTable:
+    mine = ids.take(rows)
+    if plan.columns:
+        table = FeatureTable(mine, plan.columns, plan.apply(frame[rows], ids=mine))
+    else:
+        table = FeatureTable(mine, (), np.empty((len(rows), 0)))
+    return table.with_intercept() if intercept else table

@@ -1,0 +1,170 @@
+"""The side that calls.
+
+It tries until the time is over, since the other side may be started later. What will not change
+by waiting is named at once: a certificate that we do not accept, or a plain refusal of ours. A
+server that does not accept our *certificate* only hangs up after the handshake, without a word;
+the same happens when it is just being stopped. So that is taken for a refusal when it has happened
+several times in a row. One that hangs up earlier is full, or about to go: it is tried again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import grpc
+
+from taciturn.deploy.transport.address import check_address
+from taciturn.deploy.transport.certs import check_name
+from taciturn.deploy.transport.grpc_channel import METHOD, GrpcChannel
+from taciturn.deploy.transport.limits import Limits
+from taciturn.deploy.transport.security import client_credentials
+from taciturn.deploy.transport.tls import Credentials
+from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
+ATTEMPT = 10.0
+HANGS_UP = 4
+
+_UNTRUSTED = "the server's certificate is not accepted: it was not signed by our authority"
+_WORDS = (
+    ("Hostname Verification", "the server's certificate names somebody else"),
+    ("certificate has expired", "the server's certificate has expired"),
+    ("not yet valid", "the server's certificate is not valid yet"),
+    ("CERTIFICATE_VERIFY_FAILED", _UNTRUSTED),
+    ("certificate signature failure", _UNTRUSTED),
+    ("WRONG_VERSION_NUMBER", "the server does not speak TLS"),
+    ("handshake failed", "the server does not complete a TLS 1.3 handshake"),
+    ("peer did not negotiate ALPN", "the server speaks TLS, but not gRPC"),
+    ("missing selected ALPN", "the server speaks TLS, but not gRPC"),
+    ("Failed parsing HTTP/2", "the server speaks TLS, but not gRPC"),
+)
+
+
+class DialEndpoint:
+    """Calls one named peer; see ``taciturn.engine.channel.Endpoint``.
+
+    Args:
+        address: ``host:port`` of the peer.
+        credentials: Our own certificate, key and authority.
+        peer: The name that the peer's certificate must have, whatever its address.
+        limits: The numbers of the wire.
+
+    Raises:
+        ConfigError: The address or the name is not usable.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        credentials: Credentials,
+        *,
+        peer: str,
+        limits: Limits | None = None,
+    ) -> None:
+        self._address = check_address(address, where="address")
+        self._peer = check_name(peer, where="peer")
+        self._credentials = client_credentials(credentials)
+        self._limits = limits or Limits()
+        self._closed = threading.Event()
+        self._current: GrpcChannel | None = None
+
+    def connect(self, timeout: float) -> GrpcChannel:
+        """Calls until the peer answers."""
+        self._give_up(self._current)
+        until = time.monotonic() + timeout
+        pause, hung_up, last = FIRST_PAUSE, 0, ""
+        while not self._closed.is_set():
+            left = until - time.monotonic()
+            if left <= 0:
+                raise self._nobody(timeout, last)
+            channel = self._call(min(left, ATTEMPT))
+            if channel.alive and channel.wait_open(0):
+                return channel
+            last = _why(channel)
+            hung_up = hung_up + 1 if _hangs_up(last) else 0
+            self._give_up(channel)
+            self._consider(channel, last, hung_up)
+            self._closed.wait(min(pause, max(0.0, until - time.monotonic())))
+            pause = min(2 * pause, LONGEST_PAUSE)
+        raise TransportError("the endpoint is closed")
+
+    def close(self) -> None:
+        """Ends the live channel and every attempt."""
+        self._closed.set()
+        current = self._current
+        if current is not None and current.wait_open(0):
+            current.close()
+        else:
+            self._give_up(current)
+
+    def _call(self, timeout: float) -> GrpcChannel:
+        """One attempt, on a connection of its own."""
+        wire = grpc.secure_channel(
+            self._address, self._credentials, self._limits.client_options(self._peer)
+        )
+        channel = GrpcChannel(self._peer, self._limits)
+        call = wire.stream_stream(METHOD)(channel.outgoing())
+
+        def hang_up() -> None:
+            call.cancel()
+            wire.close()
+
+        channel.start(call, hang_up)
+        self._current = channel
+        channel.wait_open(timeout)
+        return channel
+
+    def _give_up(self, channel: GrpcChannel | None) -> None:
+        if channel is not None:
+            channel.lose(ConnectionLost(f"the connection to {self._peer} was given up"))
+            channel.close()
+
+    def _consider(self, channel: GrpcChannel, details: str, hung_up: int) -> None:
+        """Raises what will not change by waiting."""
+        code = channel.refusal.code() if channel.refusal is not None else None
+        if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED):
+            raise self._refused(
+                f"{self._peer} refuses us",
+                "it expects a party of another name: its log has the reason",
+            )
+        if code is grpc.StatusCode.UNIMPLEMENTED:
+            raise self._refused(
+                f"whoever is there does not speak to taciturn as {self._peer}", "check the address"
+            )
+        for sign, words in _WORDS:
+            if sign in details:
+                raise self._refused(
+                    words, f"expected {self._peer}; check the address, the names and both ca files"
+                )
+        if hung_up >= HANGS_UP:
+            raise self._refused(
+                f"{self._peer} hangs up after the handshake: it does not seem to accept our "
+                "certificate",
+                "was it signed by the authority the peer trusts, and is it valid on its clock?",
+            )
+
+    def _refused(self, message: str, hint: str) -> PeerRefused:
+        return PeerRefused(message, where=self._address, hint=hint)
+
+    def _nobody(self, timeout: float, last: str) -> PeerAbsent:
+        seen = f" (last: {last})" if last else ""
+        return PeerAbsent(
+            f"{self._peer} has not answered within {timeout:g} s{seen}",
+            where=self._address,
+            hint="start the other party, and check its address and the firewall between",
+        )
+
+
+def _why(channel: GrpcChannel) -> str:
+    """What gRPC says about an attempt that led to nothing."""
+    problem = channel.refusal
+    if problem is None:
+        return "no answer"
+    return str(problem.details()).rpartition("last error: ")[2][:300]
+
+
+def _hangs_up(details: str) -> bool:
+    """Whether the server has ended the connection once the handshake was over for us."""
+    ended = any(sign in details for sign in ("Socket closed", "Connection reset", "Broken pipe"))
+    return ended and "Handshake" not in details

@@ -1,0 +1,228 @@
+r"""A file of encrypted records that only grows, for what a party must not lose and nobody may read.
+
+::
+
+    file   = "TACITURN-JOURNAL\n" version:u8 salt:32 record*
+    record = count:u32 box                       box = ChaCha20-Poly1305(kind:u8 body)
+
+The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), a record's nonce
+is its number: records can be neither swapped nor taken from another file. A file that was cut in
+the middle of its last record is read up to there: what is not whole was never acted upon. Whoever
+goes on with a file writes it anew under another salt, so that no nonce is ever used twice.
+
+**Guarantee.** Without the key a file tells how many records it holds and how long they are.
+
+**Assumes.** The key lies elsewhere than the file: whoever has both has everything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import BinaryIO
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from taciturn import files
+from taciturn.errors import StateError
+from taciturn.files import sync_folder
+from taciturn.rng import SystemEntropy
+from taciturn.version import FORMER_NAME
+
+MAGIC = b"TACITURN-JOURNAL\n"
+_FORMER_MAGIC = f"{FORMER_NAME.upper()}-".encode()
+VERSION = 1
+KEY_BYTES = 32
+_SALT = 32
+_HEAD = len(MAGIC) + 1 + _SALT
+_COUNT = struct.Struct("<I")
+_LONGEST = 1 << 30
+
+
+class _Boxes:
+    """Seals and opens the records of one file."""
+
+    def __init__(self, key: bytes, salt: bytes) -> None:
+        derived = HKDF(SHA256(), KEY_BYTES, salt, b"taciturn journal").derive(key)
+        self._cipher = ChaCha20Poly1305(derived)
+        self.number = 0
+
+    def seal(self, record: bytes) -> bytes:
+        box = self._cipher.encrypt(self._nonce(), record, None)
+        self.number += 1
+        return _COUNT.pack(len(box)) + box
+
+    def open(self, box: bytes) -> bytes:
+        record = self._cipher.decrypt(self._nonce(), box, None)
+        self.number += 1
+        return record
+
+    def _nonce(self) -> bytes:
+        return self.number.to_bytes(12, "little")
+
+
+class Vault:
+    """A file of encrypted records, open for writing.
+
+    Args:
+        path: Where the file lies.
+        stream: The file, at its end.
+        boxes: What seals its records.
+    """
+
+    def __init__(self, path: Path, stream: BinaryIO, boxes: _Boxes) -> None:
+        self._path, self._stream, self._boxes = path, stream, boxes
+
+    @classmethod
+    def create(cls, path: Path, key: bytes, records: list[bytes]) -> Vault:
+        """A new file with these records in place of whatever has that name, whole or not at all.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        salt = SystemEntropy().token(_SALT)
+        boxes = _Boxes(key, salt)
+        fresh = path.with_name(path.name + ".new")
+        with unwritable(path), contextlib.ExitStack() as failed:
+            # A left-over would keep its own mode.
+            fresh.unlink(missing_ok=True)
+            descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            stream = os.fdopen(descriptor, "r+b", buffering=0)
+            failed.callback(stream.close)
+            head = MAGIC + bytes([VERSION]) + salt
+            _write_all(stream, head + b"".join(boxes.seal(record) for record in records))
+            os.fsync(stream.fileno())
+            fresh.replace(path)
+            sync_folder(path.parent)
+            failed.pop_all()
+        return cls(path, stream, boxes)
+
+    @classmethod
+    def open(cls, path: Path, key: bytes) -> tuple[Vault, list[bytes]]:
+        """An existing file, to go on with, and its records; a cut last one is taken off.
+
+        The records go into a new file under a new salt: a record that was cut was sealed with the
+        nonce that the next one would get, and two boxes of one nonce give each other away to
+        whoever has a copy of both.
+
+        Raises:
+            StateError: The file is no journal, of another version, altered, or another key's.
+            OutputError: The new file cannot be written.
+        """
+        try:
+            with path.open("rb", buffering=0) as stream:
+                boxes = _Boxes(key, _salt_of(stream.read(_HEAD), path))
+                records = list(_whole_records(stream, boxes, path))
+        except OSError as problem:
+            raise StateError(
+                f"the journal cannot be read: {problem.strerror}", where=str(path)
+            ) from None
+        return cls.create(path, key, records), records
+
+    def append(self, record: bytes) -> None:
+        """Adds a record; it survives the end of this process, and after ``sync`` of the machine.
+
+        Raises:
+            OutputError: The disk is full, or fails.
+        """
+        with unwritable(self._path):
+            _write_all(self._stream, self._boxes.seal(record))
+
+    def sync(self) -> None:
+        """Waits until everything is on the disk.
+
+        Raises:
+            OutputError: The disk fails.
+        """
+        with unwritable(self._path):
+            os.fsync(self._stream.fileno())
+
+    def close(self) -> None:
+        """Closes the file; it can be opened again."""
+        self._stream.close()
+
+
+def unwritable(path: Path) -> AbstractContextManager[None]:
+    """Turns a failing disk into words.
+
+    Raises:
+        OutputError: It failed.
+    """
+    hint = "make room or name another folder; nothing that was not stored has been sent"
+    return files.unwritable(path, "party's state", hint)
+
+
+def _write_all(stream: BinaryIO, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[stream.write(view) :]
+
+
+def _salt_of(head: bytes, path: Path) -> bytes:
+    if head.startswith(_FORMER_MAGIC):
+        raise StateError(
+            f"this journal was begun under the product's former name, {FORMER_NAME}",
+            where=str(path),
+            hint="finish the training with the version that began it, or begin anew (--fresh)",
+        )
+    if len(head) < _HEAD or not head.startswith(MAGIC):
+        raise StateError("this is not a journal of taciturn", where=str(path))
+    if head[len(MAGIC)] != VERSION:
+        raise StateError(
+            f"the journal is of version {head[len(MAGIC)]}; this program reads {VERSION}",
+            where=str(path),
+            hint="finish the training with the version that began it",
+        )
+    return head[-_SALT:]
+
+
+def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[bytes]:
+    """The records up to the first that is not whole."""
+    size = path.stat().st_size
+    while True:
+        head = stream.read(_COUNT.size)
+        count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else 0
+        if count > _LONGEST:
+            raise _altered(boxes.number, path)
+        if not count or stream.tell() + count > size:
+            # Cut off, or zeros that a file system left where nothing had been written yet.
+            return
+        try:
+            yield boxes.open(_read_all(stream, count))
+        except InvalidTag:
+            if stream.tell() < size:
+                raise _altered(boxes.number, path) from None
+            if boxes.number == 0:
+                raise StateError(
+                    "the journal cannot be opened with this key",
+                    where=str(path),
+                    hint="use the key that was used when the training began",
+                ) from None
+            # The machine stopped while the last record was on its way to the disk.
+            return
+
+
+def _altered(number: int, path: Path) -> StateError:
+    return StateError(
+        f"record {number} of the journal was altered, or the key is another one",
+        where=str(path),
+        hint="use the key that was used when the training began",
+    )
+
+
+def _read_all(stream: BinaryIO, count: int) -> bytes:
+    parts = []
+    while count:
+        part = stream.read(count)
+        if not part:
+            break
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,52 @@
+"""A party's way to its peer: a port that it opens, or an address that it dials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.transport.dial import DialEndpoint
+from taciturn.deploy.transport.limits import Limits
+from taciturn.deploy.transport.serve import ServeEndpoint
+from taciturn.deploy.transport.tls import load_credentials
+from taciturn.engine.channel import Endpoint
+
+
+@contextmanager
+def way_to_peer(config: PartyConfig, announce: Callable[[str], None]) -> Iterator[Endpoint]:
+    """The endpoint that a party's file describes; closed at the end.
+
+    Args:
+        config: The party's settings.
+        announce: Told of the certificate's warnings, the port, and of callers that were refused.
+
+    Raises:
+        CertificateError: The party's own certificate, key or authority is not fit for use.
+        ConfigError: An address or a name is not usable.
+        TransportError: The port cannot be opened.
+    """
+    link = config.link
+    credentials = load_credentials(
+        config.path(link.certificate), config.path(link.key), config.path(link.ca)
+    )
+    for warning in credentials.warnings:
+        announce(f"warning: {warning}")
+    limits = Limits(dead_after=link.dead_seconds)
+    endpoint: ServeEndpoint | DialEndpoint
+    if link.listen is not None:
+        endpoint = ServeEndpoint(
+            link.listen,
+            credentials,
+            peer=link.peer,
+            limits=limits,
+            on_refused=lambda reason: announce(f"refused a caller: {reason}"),
+        )
+        announce(f"listening on port {endpoint.port} for {link.peer}")
+    else:
+        endpoint = DialEndpoint(str(link.connect), credentials, peer=link.peer, limits=limits)
+        announce(f"calling {link.peer} at {link.connect}")
+    try:
+        yield endpoint
+    finally:
+        endpoint.close()

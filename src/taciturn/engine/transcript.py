@@ -1,0 +1,270 @@
+r"""A recorded conversation: every frame in order, chained by hashes.
+
+::
+
+    file   = "TACITURN-TRANSCRIPT\n" version:u8 count:u32 header(JSON) record* end
+    record = sender:u8 (0 alice, 1 bob) count:u32 frame
+    end    = 0xff count:u32 footer(JSON) records:u64 link:32 bytes
+    link_0 = SHA-256(header)
+    link_k = SHA-256(link_{k-1} || record_k), and the last link takes the footer in
+
+What header and footer say is their writer's business. A file that was cut has no end; one that was
+altered has another link. The chain shows damage and careless edits. It is no signature: whoever
+rewrites the whole file can make a new chain.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from taciturn.errors import OutputError, TranscriptError
+from taciturn.files import canonical_json
+from taciturn.protocol.codec import MAX_FRAME
+from taciturn.protocol.messages import Role
+from taciturn.version import FORMER_NAME
+
+MAGIC = b"TACITURN-TRANSCRIPT\n"
+_FORMER_MAGIC = f"{FORMER_NAME.upper()}-".encode()
+VERSION = 1
+MAX_HEADER = 16 << 20
+_END = 0xFF
+_RECORD = struct.Struct("<BI")
+_TAIL = struct.Struct("<Q32s")
+_SENDERS: tuple[Role, Role] = ("alice", "bob")
+
+Header = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A whole conversation in memory."""
+
+    header: Header = field(repr=False)
+    records: tuple[tuple[Role, bytes], ...] = field(repr=False)
+    footer: Header = field(default_factory=dict, repr=False)
+
+    def frames(self, sender: Role) -> Iterator[bytes]:
+        """The frames that one side sent, in order."""
+        return (frame for who, frame in self.records if who == sender)
+
+    @classmethod
+    def load(cls, path: Path) -> Transcript:
+        """Reads a transcript file.
+
+        Raises:
+            TranscriptError: It is absent, cut, altered or of another version.
+        """
+        try:
+            with path.open("rb") as stream:
+                return _read(stream)
+        except OSError as problem:
+            raise TranscriptError(
+                f"the transcript cannot be read: {problem.strerror}", where=str(path)
+            ) from None
+        except TranscriptError as problem:
+            raise TranscriptError(
+                problem.message, where=str(path), hint="record the run again"
+            ) from None
+
+
+class Recorder:
+    """Collects frames in memory; a tap for the runners."""
+
+    def __init__(self) -> None:
+        self._records: list[tuple[Role, bytes]] = []
+
+    def __call__(self, sender: Role, frame: bytes) -> None:
+        """Keeps one frame."""
+        self._records.append((sender, frame))
+
+    def finish(self, header: Header) -> Transcript:
+        """The conversation so far."""
+        return Transcript(header, tuple(self._records))
+
+
+class TranscriptFile:
+    """Writes a conversation as it happens; a tap for the runners and a context manager.
+
+    The file gets its name only when the conversation has ended well: it is written beside it first,
+    so that a crash or a full disk never leaves half a transcript under the wanted name.
+
+    Args:
+        path: The wanted name.
+        header: What the writer says of the run.
+        at: A position of the unfinished file, to go on from there; None to begin.
+        keep: Keep the unfinished file where the conversation fails, to go on later.
+    """
+
+    def __init__(
+        self, path: Path, header: Header, *, at: Header | None = None, keep: bool = False
+    ) -> None:
+        if not path.name:
+            raise OutputError("this is not the name of a file", where=str(path))
+        self._path = path
+        self._partial = path.with_name(path.name + ".partial")
+        self._keep = keep
+        self._records = 0
+        self._footer: Header = {}
+        if at is None:
+            self._begin(header)
+        else:
+            self._go_on(at)
+
+    def _begin(self, header: Header) -> None:
+        text = _json_bytes(header)
+        try:
+            # For its owner's eyes only: a transcript is as sensitive as the labels it gives away.
+            descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            self._stream: BinaryIO = os.fdopen(descriptor, "wb")
+            self._stream.write(MAGIC + _RECORD.pack(VERSION, len(text)) + text)
+        except OSError as problem:
+            raise self._unwritable(problem) from None
+        self._link = hashlib.sha256(text).digest()
+
+    def _go_on(self, at: Header) -> None:
+        self._records, self._link = int(at["records"]), bytes.fromhex(at["link"])
+        try:
+            self._stream = self._partial.open("r+b")
+            self._stream.seek(0, os.SEEK_END)
+            if self._stream.tell() < int(at["offset"]):
+                raise TranscriptError(
+                    "the unfinished transcript is shorter than it was", where=str(self._partial)
+                )
+            self._stream.truncate(int(at["offset"]))
+            self._stream.seek(0, os.SEEK_END)
+        except OSError as problem:
+            raise TranscriptError(
+                f"the unfinished transcript cannot be gone on with: {problem.strerror}",
+                where=str(self._partial),
+                hint="give --record as before, or begin anew on both sides with --fresh",
+            ) from None
+
+    def position(self) -> Header:
+        """From where the file can be gone on with, as JSON."""
+        self._stream.flush()
+        return {"records": self._records, "link": self._link.hex(), "offset": self._stream.tell()}
+
+    def __call__(self, sender: Role, frame: bytes) -> None:
+        """Writes one frame and links it to those before."""
+        record = _RECORD.pack(_SENDERS.index(sender), len(frame)) + frame
+        self._link = hashlib.sha256(self._link + record).digest()
+        self._records += 1
+        try:
+            self._stream.write(record)
+        except OSError as problem:
+            raise self._unwritable(problem) from None
+
+    def conclude(self, footer: Header) -> None:
+        """Says what the run gave; written when the file is closed."""
+        self._footer = footer
+
+    def __enter__(self) -> TranscriptFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._abandon()
+            return
+        try:
+            self._stream.write(_end(self._footer, self._records, self._link))
+            self._stream.flush()
+            os.fsync(self._stream.fileno())
+            self._stream.close()
+            self._partial.replace(self._path)
+        except OSError as problem:
+            raise self._unwritable(problem) from None
+        except BaseException:
+            self._discard()
+            raise
+
+    def _abandon(self) -> None:
+        if self._keep:
+            with contextlib.suppress(OSError):
+                self._stream.close()
+        else:
+            self._discard()
+
+    def _discard(self) -> None:
+        with contextlib.suppress(OSError, AttributeError):
+            self._stream.close()
+        with contextlib.suppress(OSError):
+            self._partial.unlink(missing_ok=True)
+
+    def _unwritable(self, problem: OSError) -> OutputError:
+        self._discard()
+        return OutputError(
+            f"the transcript cannot be written: {problem.strerror}",
+            where=str(self._path),
+            hint="name a file in a folder that exists, may be written and has room",
+        )
+
+
+def _json_bytes(values: Header) -> bytes:
+    return canonical_json(values).encode()
+
+
+def _end(footer: Header, records: int, link: bytes) -> bytes:
+    text = _json_bytes(footer)
+    last = hashlib.sha256(link + text).digest()
+    return _RECORD.pack(_END, len(text)) + text + _TAIL.pack(records, last)
+
+
+def _take(stream: BinaryIO, size: int) -> bytes:
+    data = stream.read(size)
+    if len(data) != size:
+        raise TranscriptError("the transcript is cut short")
+    return data
+
+
+def _read(stream: BinaryIO) -> Transcript:
+    magic = stream.read(len(MAGIC))
+    if magic.startswith(_FORMER_MAGIC):
+        raise TranscriptError(
+            f"this transcript was recorded under the product's former name, {FORMER_NAME}",
+            hint="record the run again",
+        )
+    if magic != MAGIC:
+        raise TranscriptError("this is not a transcript")
+    version, size = _RECORD.unpack(_take(stream, _RECORD.size))
+    if version != VERSION:
+        raise TranscriptError(f"a transcript of version {version}; this program reads {VERSION}")
+    text = _take_text(stream, size)
+    link = hashlib.sha256(text).digest()
+    records: list[tuple[Role, bytes]] = []
+    while (kind := _take(stream, 1)[0]) != _END:
+        (length,) = struct.unpack("<I", _take(stream, 4))
+        if kind >= len(_SENDERS) or length > MAX_FRAME:
+            raise TranscriptError(f"the transcript is altered at record {len(records)}")
+        frame = _take(stream, length)
+        link = hashlib.sha256(link + _RECORD.pack(kind, length) + frame).digest()
+        records.append((_SENDERS[kind], frame))
+    (size,) = struct.unpack("<I", _take(stream, 4))
+    footer = _take_text(stream, size)
+    count, last = _TAIL.unpack(_take(stream, _TAIL.size))
+    if count != len(records) or last != hashlib.sha256(link + footer).digest() or stream.read(1):
+        raise TranscriptError("the transcript is altered: its hash chain does not close")
+    return Transcript(_parse(text), tuple(records), _parse(footer))
+
+
+def _take_text(stream: BinaryIO, size: int) -> bytes:
+    if size > MAX_HEADER:
+        raise TranscriptError("the transcript is altered: its header or footer is too long")
+    return _take(stream, size)
+
+
+def _parse(text: bytes) -> Header:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise TranscriptError("the transcript's header or footer is not JSON") from None
+    if not isinstance(values, dict):
+        raise TranscriptError("the transcript's header or footer is not a JSON object")
+    return values

@@ -1,0 +1,168 @@
+"""Files that are written whole or not at all, and JSON in one spelling.
+
+Everything a run leaves on a disk goes through here: results and reports (``write_text``), what only
+its owner may read (``write_private``), and locks that one process can hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from taciturn.errors import OutputError
+
+_WAY_OUT = "name a file in a folder that exists, may be written and has room"
+
+
+def canonical_json(values: Mapping[str, Any]) -> str:
+    """One text for one object: sorted keys, no blanks, no infinities.
+
+    >>> canonical_json({"b": 1, "a": [None, True]})
+    '{"a":[null,true],"b":1}'
+    """
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def finite_json(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
+    """The same value with infinity as text, and null for what is not a number.
+
+    >>> finite_json({"a": float("inf"), "b": (float("nan"), 1.5)})
+    {'a': 'inf', 'b': [None, 1.5]}
+    """
+    if isinstance(value, Mapping):
+        return {key: finite_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
+
+
+def to_json(record: Mapping[str, Any]) -> str:
+    """One JSON object for people and scripts, indented.
+
+    >>> print(to_json({"a": float("-inf")}))
+    {
+      "a": "-inf"
+    }
+    """
+    return json.dumps(finite_json(record), indent=2, allow_nan=False)
+
+
+def require_writable(*paths: Path | None) -> None:
+    """Insists that files can be written, before any work is done for them.
+
+    What is there stays as it is, and nothing is left behind.
+
+    Args:
+        paths: The files to be written; None stands for one that is not asked for.
+
+    Raises:
+        OutputError: One of them cannot be written.
+    """
+    for path in paths:
+        if path is not None:
+            with unwritable(path):
+                _try_to_open(Path(os.path.realpath(path)))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    with unwritable(path):
+        path.write_text(text, encoding="utf-8")
+
+
+def write_private(path: Path, content: str | bytes, what: str = "file") -> None:
+    """Writes a file, whole or not at all, that only its owner may read.
+
+    Args:
+        path: Where.
+        content: What it holds.
+        what: What it is called where it cannot be written.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    octets = content.encode() if isinstance(content, str) else content
+    fresh = path.with_name(path.name + ".new")
+    with unwritable(path, what):
+        try:
+            # A left-over would keep its mode, and a link would lead elsewhere.
+            fresh.unlink(missing_ok=True)
+            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(octets)
+                stream.flush()
+                os.fsync(stream.fileno())
+            fresh.replace(path)
+            sync_folder(path.parent)
+        except OSError:
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)
+            raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder as lasting as its files."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def exclusive_lock(path: Path) -> Iterator[bool]:
+    """Holds a lock that one process can have at a time; says whether it was had.
+
+    Raises:
+        OSError: The lock's file cannot be made.
+    """
+    import fcntl  # Windows has none; what needs no lock runs there
+
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def unwritable(path: Path, what: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
+    """Turns the system's refusal to write into an error that names the file.
+
+    Raises:
+        OutputError: The system refused.
+    """
+    try:
+        yield
+    except OSError as problem:
+        raise OutputError(
+            f"the {what} cannot be written: {problem.strerror}", where=str(path), hint=hint
+        ) from None
+
+
+def _try_to_open(path: Path) -> None:
+    try:
+        # Only a file that this call makes is removed again.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        # Neither cut nor touched; a pipe without a reader, which is no obstacle yet, does not wait.
+        if not path.is_fifo():
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND))
+    else:
+        path.unlink()

@@ -1,0 +1,105 @@
+"""What a model's file says, as a record: coefficients by name, and where they come from.
+
+A coefficient stands on two scales. *Prepared*: for the column as the model sees it, centred and
+scaled; these can be compared with each other. *Original*: for one unit of the raw column, or for
+having a category at all; within a clip, where there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from taciturn.data.rules import NumericRule, Rule
+from taciturn.model.share import ModelShare
+
+OWN, SHARED, REVEALED = "own", "shared", "revealed"
+
+_SAYS = {
+    OWN: "the weights of this side's columns, in clear",
+    REVEALED: "the weights of this side's columns: they were shared in the training, and revealed",
+    SHARED: "a RANDOM SHARE of the weights of Alice's columns: its numbers mean nothing alone and "
+    "are not shown",
+}
+
+
+def card(model: ModelShare) -> dict[str, Any]:
+    """Everything worth knowing about a share; a random share's numbers are not in it."""
+    weights = _kind(model)
+    agreed = model.agreement
+    return {
+        "role": model.role,
+        "weights": weights,
+        "holds": _holds(model, weights),
+        "coefficients": None if weights == SHARED else coefficients(model),
+        "intercept": float(model.weights[-1]) if model.intercept else None,
+        "original_offset": None if weights == SHARED else _offset(model),
+        "metrics": model.metrics,
+        "mechanism": agreed.get("mechanism"),
+        "epsilon": agreed.get("epsilon"),
+        "ledger": model.ledger,
+        "rows": model.rows,
+        "agreement": agreed,
+        "session": model.session,
+        "agreement_digest": model.agreement_digest,
+        "data_digest": model.data_digest,
+        "preparation": model.preparation.describe(),
+        "notes": list(model.notes),
+        "taciturn": model.taciturn,
+    }
+
+
+def coefficients(model: ModelShare) -> list[dict[str, Any]]:
+    """The named coefficients without the intercept, the largest on the prepared scale first."""
+    found = [
+        {
+            "column": name,
+            "prepared": weight,
+            "original": weight / scale if scale else None,
+            "clipped": clip is not None,
+        }
+        for (name, _, scale, clip), weight in zip(
+            _columns(model), model.weights.tolist(), strict=False
+        )
+    ]
+    return sorted(found, key=lambda each: -abs(each["prepared"]))
+
+
+def _kind(model: ModelShare) -> str:
+    if not model.sealed or model.role == "bob":
+        return OWN
+    return REVEALED if len(model.weights) else SHARED
+
+
+def _holds(model: ModelShare, weights: str) -> str:
+    if model.sealed and model.role == "bob":
+        return f"{_SAYS[OWN]}; and {_SAYS[SHARED]}"
+    return _SAYS[weights]
+
+
+def _offset(model: ModelShare) -> float:
+    """This side's constant on the original scale: the intercept less what centring takes off."""
+    start = float(model.weights[-1]) if model.intercept else 0.0
+    weights: list[float] = model.weights.tolist()
+    taken = [
+        weight * center / scale
+        for (_, center, scale, _), weight in zip(_columns(model), weights, strict=False)
+        if scale
+    ]
+    return start - sum(taken)
+
+
+def _columns(model: ModelShare) -> Iterator[tuple[str, float, float, float | None]]:
+    """Each prepared column's name, centre, scale and clip."""
+    for rule in model.preparation.rules:
+        yield from _columns_of(rule)
+
+
+def _columns_of(rule: Rule) -> Iterator[tuple[str, float, float, float | None]]:
+    if isinstance(rule, NumericRule):
+        yield rule.column, rule.center, rule.scale, rule.clip
+        return
+    count = len(rule.outputs)
+    centers, scales = rule.centers or (0.0,) * count, rule.scales or (1.0,) * count
+    for name, center, scale in zip(rule.outputs, centers, scales, strict=True):
+        yield name, center, scale, rule.clip

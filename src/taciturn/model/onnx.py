@@ -1,0 +1,217 @@
+"""Models as ONNX: raw columns in, a score or a probability out, all of it in doubles.
+
+The preparation is part of the graph. One input per raw column, of shape (rows, 1): doubles for
+numbers, NaN where missing; text for categories, "" where missing. A number goes through IsNaN and
+Where (impute), Sub and Div (centre, scale) and Clip; a category through ai.onnx.ml's LabelEncoder
+to the row of a table that holds what each level becomes, with a last row for unknown and missing.
+Columns that say nothing (constant on the training rows) are no inputs.
+
+**Guarantee.** Scores are those of the model to the rounding of a sum of doubles.
+
+**Assumes.** Numbers are finite or NaN. Where the preparation refuses missing values the graph,
+which cannot refuse, gives NaN.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from taciturn.data.rules import CategoricalRule, NumericRule, Rule
+from taciturn.errors import ConfigError
+from taciturn.model.whole import Part, WholeModel, input_names
+from taciturn.version import __version__
+
+OPSET, ML_OPSET, IR_VERSION = 17, 2, 8
+
+
+def own_to_onnx(part: Part) -> bytes:
+    """One side's part of the score: ``score``, of shape (rows, 1).
+
+    Raises:
+        ConfigError: onnx is not installed, or the part has no column that says anything.
+    """
+    graph = _Graph()
+    graph.output(_part(graph, part, input_names((part,))[0]), "score")
+    return graph.serialised("taciturn_part", (part,))
+
+
+def whole_to_onnx(model: WholeModel) -> bytes:
+    """The whole model: ``score``, ``probability`` and ``label``, each of shape (rows, 1).
+
+    Raises:
+        ConfigError: onnx is not installed, or the model has no column that says anything.
+    """
+    graph, parts = _Graph(), (model.alice, model.bob)
+    found = [
+        _part(graph, part, names)
+        for part, names in zip(parts, input_names(parts), strict=True)
+        if _speaks(part)
+    ]
+    constant = sum(float(part.weights[-1]) for part in parts if _only_intercept(part))
+    score = found[0] if len(found) == 1 else graph.node("Add", found) if found else ""
+    if not score:
+        raise _nothing()
+    if constant:
+        score = graph.node("Add", [score, graph.constant(np.float64(constant))])
+    graph.output(score, "score")
+    graph.output(graph.node("Sigmoid", [score]), "probability")
+    above = graph.node("Greater", [score, graph.constant(np.float64(0.0))])
+    graph.output(graph.node("Cast", [above], to=graph.onnx.TensorProto.INT64), "label", whole=True)
+    return graph.serialised("taciturn_model", parts)
+
+
+def _part(graph: _Graph, part: Part, names: dict[str, str]) -> str:
+    """Adds one side's part; returns the name of its score."""
+    columns, weights, at = [], [], 0
+    for rule in part.model.preparation.rules:
+        count = len(rule.outputs)
+        if _rule_speaks(rule):
+            columns.append(graph.rule(rule, names[rule.column]))
+            weights.append(part.weights[at : at + count])
+        at += count
+    if not columns:
+        raise _nothing()
+    matrix = columns[0] if len(columns) == 1 else graph.node("Concat", columns, axis=1)
+    # No MatMul: onnxruntime fuses a division before it into one, with a factor of single precision.
+    products = graph.node("Mul", [matrix, graph.constant(np.concatenate(weights).reshape(1, -1))])
+    score = graph.node("ReduceSum", [products, graph.constant(np.array([1]))], keepdims=1)
+    if part.model.intercept:
+        score = graph.node("Add", [score, graph.constant(np.float64(part.weights[-1]))])
+    return score
+
+
+def _rule_speaks(rule: Rule) -> bool:
+    if isinstance(rule, NumericRule):
+        return rule.scale != 0
+    return bool(rule.outputs) and (not rule.scales or any(rule.scales))
+
+
+def _speaks(part: Part) -> bool:
+    return any(_rule_speaks(rule) for rule in part.model.preparation.rules)
+
+
+def _only_intercept(part: Part) -> bool:
+    return part.model.intercept and not _speaks(part)
+
+
+def _nothing() -> ConfigError:
+    return ConfigError(
+        "there is no column that says anything: a score would be a constant",
+        hint="export the other side's part, or both files together",
+    )
+
+
+class _Graph:
+    """A graph in the making: nodes are named by number."""
+
+    def __init__(self) -> None:
+        self.onnx: Any = _onnx()
+        self._nodes: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+        self._constants: list[Any] = []
+
+    def node(self, kind: str, inputs: Sequence[str], domain: str = "", **settings: object) -> str:
+        """Adds a node; returns the name of its output."""
+        name = f"_{len(self._nodes)}_{kind}"
+        make = self.onnx.helper.make_node
+        self._nodes.append(make(kind, list(inputs), [name], domain=domain, **settings))
+        return name
+
+    def constant(self, value: np.generic | np.ndarray[Any, Any]) -> str:
+        """Adds a constant; returns its name."""
+        name = f"_constant_{len(self._constants)}"
+        made = self.onnx.numpy_helper.from_array(np.asarray(value), name)
+        self._constants.append(made)
+        return name
+
+    def rule(self, rule: Rule, name: str) -> str:
+        """Adds a raw column and what becomes of it; returns the name of the prepared ones."""
+        if isinstance(rule, NumericRule):
+            return self._numeric(rule, self._input(name, "DOUBLE"))
+        return self._categorical(rule, self._input(name, "STRING"))
+
+    def output(self, name: str, called: str, *, whole: bool = False) -> None:
+        """Makes a value an output of the graph."""
+        self._nodes.append(self.onnx.helper.make_node("Identity", [name], [called]))
+        kind = self.onnx.TensorProto.INT64 if whole else self.onnx.TensorProto.DOUBLE
+        self._outputs.append(self.onnx.helper.make_tensor_value_info(called, kind, ["rows", 1]))
+
+    def serialised(self, name: str, parts: tuple[Part, ...]) -> bytes:
+        """The model's bytes, checked, with where it comes from as metadata."""
+        helper = self.onnx.helper
+        graph = helper.make_graph(
+            self._nodes, name, self._inputs, self._outputs, initializer=self._constants
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+        model = helper.make_model(
+            graph, opset_imports=opsets, producer_name="taciturn", producer_version=__version__
+        )
+        model.ir_version = IR_VERSION
+        helper.set_model_props(model, _metadata(parts))
+        self.onnx.checker.check_model(model)
+        found: bytes = model.SerializeToString()
+        return found
+
+    def _input(self, name: str, kind: str) -> str:
+        data = getattr(self.onnx.TensorProto, kind)
+        self._inputs.append(self.onnx.helper.make_tensor_value_info(name, data, ["rows", 1]))
+        return name
+
+    def _numeric(self, rule: NumericRule, value: str) -> str:
+        if rule.impute is not None:
+            missing = self.node("IsNaN", [value])
+            value = self.node("Where", [missing, self.constant(np.float64(rule.impute)), value])
+        value = self.node("Sub", [value, self.constant(np.float64(rule.center))])
+        value = self.node("Div", [value, self.constant(np.float64(rule.scale))])
+        if rule.clip is None:
+            return value
+        bounds = [self.constant(np.float64(sign * rule.clip)) for sign in (-1, 1)]
+        return self.node("Clip", [value, *bounds])
+
+    def _categorical(self, rule: CategoricalRule, value: str) -> str:
+        levels = pl.Series(rule.column, [*rule.levels, None], dtype=pl.String)
+        table = np.column_stack(list(rule.arrays(levels)))
+        place = self.node(
+            "LabelEncoder",
+            [value],
+            domain="ai.onnx.ml",
+            keys_strings=list(rule.levels),
+            values_int64s=list(range(len(rule.levels))),
+            default_int64=len(rule.levels),
+        )
+        taken = self.node("Gather", [self.constant(table), place], axis=0)
+        shape = self.constant(np.array([-1, table.shape[1]], dtype=np.int64))
+        return self.node("Reshape", [taken, shape])
+
+
+def _metadata(parts: tuple[Part, ...]) -> dict[str, str]:
+    first = parts[0].model
+    return {
+        "taciturn.session": first.session,
+        "taciturn.agreement_digest": first.agreement_digest,
+        "taciturn.mechanism": str(first.agreement.get("mechanism", "")),
+        "taciturn.parts": json.dumps([part.model.role for part in parts]),
+    }
+
+
+def _onnx() -> ModuleType:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError:
+        raise ConfigError(
+            "the package onnx is not installed",
+            where="--onnx",
+            hint="in a checkout of taciturn: pip install '.[onnx]'",
+        ) from None
+    found: ModuleType = onnx
+    return found

@@ -1,0 +1,224 @@
+"""A party's share of a trained model, in a file: weights, preparation, provenance.
+
+The file is JSON, versioned, and holds no labels and nothing of the other side but what both know.
+Weights are written so that reading gives the same bits. A share alone predicts nothing: scores need
+both sides.
+
+It holds a digest of all the rest, which shows a file that was cut or changed by accident. That is
+no signature: whoever changes a file on purpose makes it anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.data.prepare import Preparation
+from taciturn.data.tables import INTERCEPT
+from taciturn.errors import ColumnError, ConfigError, FileError
+from taciturn.files import canonical_json, finite_json, write_private
+from taciturn.version import FORMER_NAME, __version__
+
+FORMAT = "taciturn-model"
+VERSION = 2
+_FORMER_FORMAT = f"{FORMER_NAME}-model"
+_MOST_SHARE = 1 << 62
+_SCALES = ("modulus_bits", "feature_bits", "residue_bits", "decay")
+_TEXTS, _RECORDS = (
+    ("session", "data_digest", "taciturn"),
+    ("agreement", "metrics", "ledger", "scales"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShare:
+    """One side of a model.
+
+    Args:
+        role: Whose side it is.
+        columns: The prepared columns, in the order of the weights.
+        weights: One per column; where Alice's are shared she has none, and Bob has his own.
+        preparation: What turns this side's raw columns into the prepared ones.
+        agreement: What both sides had agreed on.
+        session: The name of the session that trained it, the same on both sides.
+        rows: How many rows it was trained on.
+        data_digest: Of this side's prepared training table.
+        metrics: How good the model is, where this side knows it.
+        ledger: What the labels paid, where this side knows it.
+        notes: What is worth knowing.
+        share: This side's share of Alice's weights, where they are shared.
+        scales: The public scales of the shares.
+        magnitude_bits: No value of the training table exceeded two to this; both sides know it.
+        taciturn: The version of the program that wrote it.
+    """
+
+    role: str
+    columns: tuple[str, ...]
+    weights: FloatArray = field(repr=False)
+    preparation: Preparation = field(repr=False)
+    agreement: dict[str, Any]
+    session: str
+    rows: int
+    data_digest: str
+    metrics: dict[str, Any] = field(default_factory=dict)
+    ledger: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    share: tuple[int, ...] = field(default=(), repr=False)
+    scales: dict[str, Any] = field(default_factory=dict)
+    magnitude_bits: int = 0
+    taciturn: str = __version__
+
+    @property
+    def sealed(self) -> bool:
+        """Whether Alice's weights are shared between the two sides."""
+        return bool(self.scales)
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last column is the intercept."""
+        return self.columns[-1:] == (INTERCEPT,)
+
+    @property
+    def agreement_digest(self) -> str:
+        """SHA-256 over what both sides had agreed on, in canonical form."""
+        return hashlib.sha256(canonical_json(finite_json(self.agreement)).encode()).hexdigest()
+
+    def save(self, path: Path) -> None:
+        """Writes the file, whole or not at all, for its owner's eyes only.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        values = finite_json(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                **asdict(self),
+                "weights": self.weights.tolist(),
+                "preparation": self.preparation.to_json(),
+            }
+        )
+        values["digest"] = hashlib.sha256(canonical_json(values).encode()).hexdigest()
+        write_private(path, json.dumps(values, indent=1, allow_nan=False) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> ModelShare:
+        """Reads a file.
+
+        Raises:
+            FileError: It is absent, cut, altered, of another kind or of a newer version.
+        """
+        found = _parsed(path)
+        try:
+            share = cls(
+                weights=np.array(found.pop("weights"), dtype=np.float64),
+                columns=tuple(found.pop("columns")),
+                preparation=Preparation.from_json(found.pop("preparation")),
+                notes=tuple(found.pop("notes")),
+                share=tuple(found.pop("share")),
+                **found,
+            )
+        except (KeyError, TypeError, ValueError, OverflowError, ConfigError, ColumnError):
+            raise FileError(
+                "the model file lacks a part, or has one too many", where=str(path)
+            ) from None
+        _require_sound(share, path)
+        return share
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    """The file's object without its format, version and digest, all of which fit."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise FileError(
+            f"the model cannot be read: {problem.strerror}",
+            where=str(path),
+            hint="taciturn party writes it at the end of a training",
+        ) from None
+    except (ValueError, RecursionError):
+        raise FileError(
+            "this is not a whole model file",
+            where=str(path),
+            hint="take a whole copy of it, or train again",
+        ) from None
+    if isinstance(found, dict) and found.get("format") == _FORMER_FORMAT:
+        raise FileError(
+            f"this model was written under the product's former name, {FORMER_NAME}",
+            where=str(path),
+            hint="train again, or use it with the version that wrote it",
+        )
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise FileError(
+            "this is not a model of taciturn",
+            where=str(path),
+            hint="name the file that taciturn party wrote ([output] model)",
+        )
+    version = found.get("version")
+    if type(version) is not int or version != VERSION:
+        raise FileError(
+            f"the model is of version {str(version)[:20]}; this program reads {VERSION}",
+            where=str(path),
+            hint="read it with the version of taciturn that wrote it",
+        )
+    _require_digest(found, path)
+    del found["format"], found["version"]
+    return found
+
+
+def _require_digest(found: dict[str, Any], path: Path) -> None:
+    """Takes the digest out of the object and compares it with the rest."""
+    said = found.pop("digest", None)
+    try:
+        fits = hashlib.sha256(canonical_json(found).encode()).hexdigest() == said
+    except (ValueError, RecursionError):
+        fits = False
+    if not fits:
+        raise FileError(
+            "the model file was changed after it was written: its digest does not fit",
+            where=str(path),
+            hint="take a whole copy of it, or train again",
+        )
+
+
+def _require_sound(share: ModelShare, path: Path) -> None:
+    """Insists that the parts are of their kinds and fit each other."""
+    expected = share.preparation.columns
+    texts = (*(getattr(share, name) for name in _TEXTS), *share.columns, *share.notes)
+    wrong = (
+        share.role not in ("alice", "bob")
+        or not all(isinstance(each, str) for each in texts)
+        or not all(isinstance(getattr(share, name), dict) for name in _RECORDS)
+        or not all(type(each) is int for each in (share.rows, share.magnitude_bits, *share.share))
+        or not all(abs(each) < _MOST_SHARE for each in share.share)
+        or not _scales_sound(share.scales)
+    )
+    if wrong:
+        raise FileError("a part of the model file is not of its kind", where=str(path))
+    if share.columns not in (expected, (*expected, INTERCEPT)):
+        raise FileError("the model's columns are not those of its preparation", where=str(path))
+    away = share.sealed and share.role == "alice" and not len(share.weights)
+    if share.weights.shape != (len(share.columns),) and not away:
+        raise FileError("the model's weights do not fit its columns", where=str(path))
+    if share.sealed and share.role == "alice" and len(share.share) != len(share.columns):
+        raise FileError("the model's share does not fit its columns", where=str(path))
+    if not np.isfinite(share.weights).all():
+        raise FileError("a weight of the model is not a finite number", where=str(path))
+
+
+def _scales_sound(scales: dict[str, Any]) -> bool:
+    """Whether they are absent, or what shares of weights need."""
+    if not scales:
+        return True
+    if set(scales) != set(_SCALES):
+        return False
+    *bits, decay = (scales[name] for name in _SCALES)
+    whole = all(type(each) is int and 0 <= each < 64 for each in bits)
+    return whole and isinstance(decay, float | int) and math.isfinite(decay)

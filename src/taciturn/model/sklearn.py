@@ -1,0 +1,79 @@
+"""A whole model as a scikit-learn pipeline: raw columns of both sides in, predictions out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+from taciturn.arrays import FloatArray
+from taciturn.data.frames import as_frame
+from taciturn.data.prepare import Preparation
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import input_names, whole_model
+
+
+class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Prepares raw columns as two model files say; there is nothing to fit.
+
+    Args:
+        plans: Each side's preparation.
+        names: For each side, what its raw columns are called in the frame that is given.
+    """
+
+    def __init__(
+        self, plans: tuple[Preparation, ...] = (), names: tuple[dict[str, str], ...] = ()
+    ) -> None:
+        self.plans = plans
+        self.names = names
+
+    def fit(self, X: object, y: object = None) -> StoredPreparation:
+        """Does nothing: the preparation was fitted in the training."""
+        return self
+
+    def transform(self, X: object) -> FloatArray:
+        """The prepared columns of a pandas or polars frame, Alice's before Bob's.
+
+        Raises:
+            DataError: A column is absent, or does not hold what its rule expects.
+        """
+        frame = as_frame(X)
+        parts = []
+        for plan, names in zip(self.plans, self.names, strict=True):
+            there = {new: old for old, new in names.items() if new in frame.columns}
+            renamed = frame.select(list(there)).rename(there)
+            parts.append(plan.apply(renamed) if plan.columns else np.empty((frame.height, 0)))
+        return np.hstack(parts)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def to_sklearn(one: ModelShare, two: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has no types
+    """A fitted pipeline from both shares of one model, in any order.
+
+    It takes a pandas or polars frame with the raw columns of both sides (``alice/name`` and
+    ``bob/name`` where both have one of that name) and predicts as scikit-learn does: ``predict``,
+    ``predict_proba``, ``decision_function``. Fitting it again fits the regression anew, and not the
+    preparation.
+
+    Raises:
+        ConfigError: The shares are of one side, or of two trainings.
+    """
+    whole = whole_model(one, two)
+    parts = (whole.alice, whole.bob)
+    plans = tuple(part.model.preparation for part in parts)
+    counts = [len(plan.columns) for plan in plans]
+    regression = LogisticRegression()
+    taken = [part.weights[:count] for part, count in zip(parts, counts, strict=True)]
+    regression.coef_ = np.concatenate(taken).reshape(1, -1)
+    constants = [float(part.weights[-1]) for part in parts if part.model.intercept]
+    regression.intercept_ = np.array([sum(constants)])
+    regression.classes_ = np.array([0, 1])
+    regression.n_features_in_ = sum(counts)
+    regression.n_iter_ = np.array([0], dtype=np.int32)
+    stored = StoredPreparation(plans, input_names(parts))
+    return Pipeline([("preparation", stored), ("regression", regression)])

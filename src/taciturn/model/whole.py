@@ -1,0 +1,110 @@
+"""Both shares of one model, put together: for whoever holds both files.
+
+Where Alice's weights were shared, putting the shares together gives them: whoever does so has what
+the training kept from both sides, and from then on Bob's labels are protected no better than by a
+revealed model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError
+from taciturn.model.share import ModelShare
+from taciturn.protocol.scales import Scales
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One side's columns with their weights in clear.
+
+    Args:
+        model: The side's share, for its preparation and where it comes from.
+        weights: One per prepared column, an intercept included.
+    """
+
+    model: ModelShare
+    weights: FloatArray
+
+    def scores(self, frame: pl.DataFrame) -> FloatArray:
+        """This side's part of the score of each row, from raw columns."""
+        plan = self.model.preparation
+        if plan.columns:
+            found: FloatArray = plan.apply(frame) @ self.weights[: len(plan.columns)]
+        else:
+            found = np.zeros(frame.height)
+        return found + self.weights[-1] if self.model.intercept else found
+
+
+@dataclass(frozen=True, slots=True)
+class WholeModel:
+    """A whole logistic regression, in two parts."""
+
+    alice: Part
+    bob: Part
+
+    def scores(self, alice: pl.DataFrame, bob: pl.DataFrame) -> FloatArray:
+        """The log-odds of each row, from the raw columns of both sides in one order."""
+        return self.alice.scores(alice) + self.bob.scores(bob)
+
+
+def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
+    """For each part, what each of its raw columns is called where all stand side by side.
+
+    A column keeps its name; where both sides have one of that name it is ``alice/name`` and
+    ``bob/name``.
+    """
+    names = [[rule.column for rule in part.model.preparation.rules] for part in parts]
+    seen = [name for each in names for name in each]
+    return tuple(
+        {name: name if seen.count(name) == 1 else f"{part.model.role}/{name}" for name in each}
+        for part, each in zip(parts, names, strict=True)
+    )
+
+
+def own_part(model: ModelShare) -> Part:
+    """A side's own part, where its file has weights.
+
+    Raises:
+        ConfigError: It has a random share of them only.
+    """
+    if not len(model.weights) and model.columns:
+        raise ConfigError(
+            "this file holds a random share of the weights: alone it says nothing about them",
+            hint="joint scores come from taciturn predict; a whole model needs both files",
+        )
+    return Part(model, model.weights)
+
+
+def whole_model(one: ModelShare, two: ModelShare) -> WholeModel:
+    """Puts two shares together, given in any order.
+
+    Raises:
+        ConfigError: They are of one side, or of two trainings.
+    """
+    sides = {one.role: one, two.role: two}
+    if len(sides) != 2:
+        raise ConfigError(
+            f"both files are {one.role}'s", hint="name one file of alice's and one of bob's"
+        )
+    alice, bob = sides["alice"], sides["bob"]
+    if (alice.session, alice.agreement) != (bob.session, bob.agreement):
+        raise ConfigError(
+            "the two files do not come from the same training: "
+            f"session {alice.session} and session {bob.session}",
+            hint="name the two files that one training wrote (taciturn model show says which)",
+        )
+    return WholeModel(Part(alice, _alices_weights(alice, bob)), Part(bob, bob.weights))
+
+
+def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
+    if not alice.sealed:
+        return alice.weights
+    if len(alice.share) != len(bob.share) or alice.scales != bob.scales:
+        raise ConfigError("the two shares do not fit each other", hint="name whole files")
+    hers, his = (np.array(each.share, dtype=np.int64) for each in (alice, bob))
+    return Scales.of_json(alice.scales).weights(hers, his)

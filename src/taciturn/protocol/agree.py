@@ -1,0 +1,121 @@
+"""From what a person asked for to what both parties share: defaults, and what is not used."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.registry import scheme
+from taciturn.errors import BudgetExceeded, ConfigError
+from taciturn.privacy.batch_response import design
+from taciturn.privacy.prices import price
+from taciturn.privacy.registry import Entry, entry, mechanism
+from taciturn.protocol.terms import Terms
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Protection, Settings
+
+# Settings of the protection beside the mechanism; a mechanism takes some of them.
+AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
+# L_RR is another way to say the size of the subset.
+PROTECTION = (*AGREED, "l_rr")
+
+
+def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = None) -> Terms:
+    """The terms of a training: the public part of resolved settings.
+
+    Args:
+        settings: What was asked for, with the dataset's defaults.
+        columns: Alice's columns.
+        rows: The training rows.
+        chosen: The scheme, where it is not to be the one of that name.
+
+    Raises:
+        ConfigError: The key size is not one the scheme offers, the mechanism is unknown, or it
+            lacks a setting or cannot be had with these.
+        BudgetExceeded: The budget does not pay for a single release.
+    """
+    used = entry(settings.mechanism, settings.over)
+    filled = {**_protection(settings, used, columns, rows)}
+    common = Agreement.model_fields.keys() & Settings.model_fields.keys()
+    shared = {name: getattr(settings, name) for name in common}
+    # Made once without its encryption, to ask the mechanism whether it has any.
+    draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
+    method = mechanism(draft)
+    _require_budget(settings, price(method.event).label)
+    if not method.encrypts:
+        return Terms(draft, scheme("clear"))
+    chosen = chosen or scheme(settings.scheme)
+    final = {"scheme": settings.scheme, "key_bits": _key_bits(settings, chosen)}
+    return Terms(draft.model_copy(update=final), chosen)
+
+
+def unused(settings: Settings) -> tuple[str, ...]:
+    """A note for each setting that was given and that the mechanism does not take.
+
+    >>> unused(Settings(mechanism="none", epsilon=1.0))
+    ('none does not use epsilon',)
+    """
+    takes = {*entry(settings.mechanism, settings.over).takes}
+    if "subset_size" in takes:
+        takes.add("l_rr")
+    given = [
+        name for name in PROTECTION if getattr(settings, name) is not None and name not in takes
+    ]
+    return tuple(f"{settings.mechanism} does not use {name.replace('_', '-')}" for name in given)
+
+
+def _protection(settings: Settings, used: Entry, columns: int, rows: int) -> dict[str, Any]:
+    filled: dict[str, Any] = dict.fromkeys(AGREED)
+    for name in used.takes:
+        given = getattr(settings, name)
+        filled[name] = used.defaults.get(name) if given is None else given
+    if "subset_size" in used.takes:
+        filled["subset_size"] = _subset_size(settings, filled["epsilon"], columns, rows)
+    return filled
+
+
+def _subset_size(settings: Settings, epsilon: float, columns: int, rows: int) -> int:
+    l_rr = settings.l_rr
+    if l_rr is None and settings.subset_size is None:
+        fallback = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS).l_rr
+        # The paper's L_RR fits the paper's batch size.
+        usual = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS).batch_size
+        l_rr = fallback if settings.batch_size == usual else None
+    return design(
+        settings.batch_size or 1,
+        epsilon,
+        columns,
+        rows,
+        subset_size=settings.subset_size,
+        l_rr=l_rr,
+    ).subset
+
+
+def _require_budget(settings: Settings, cost: float) -> None:
+    if settings.budget is None or cost <= settings.budget:
+        return
+    if math.isinf(cost):
+        variant = f" {settings.variant}" if settings.variant == "one-sided" else ""
+        raise BudgetExceeded(
+            f"one release of {settings.mechanism}{variant} has no finite price: no budget can be "
+            "kept with it",
+            where="--budget",
+            hint="use add, or mult with --variant printed or mean-one; or leave --budget out",
+        )
+    raise BudgetExceeded(
+        f"one release of {settings.mechanism} costs a label epsilon of {cost:g}, "
+        f"and the budget is {settings.budget:g}",
+        where="--budget",
+        hint="use a mechanism or an epsilon that costs less, or raise the budget",
+    )
+
+
+def _key_bits(settings: Settings, chosen: Scheme) -> int:
+    bits = chosen.key_bits[0] if settings.key_bits is None else settings.key_bits
+    if bits not in chosen.key_bits:
+        offered = " or ".join(str(each) for each in chosen.key_bits)
+        raise ConfigError(
+            f"{chosen.name} has no keys of {bits} bits", where="--key-bits", hint=f"use {offered}"
+        )
+    return bits

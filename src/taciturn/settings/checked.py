@@ -1,0 +1,78 @@
+"""Frozen models that refuse unknown keys and wrong values, and the kinds of value they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from taciturn.errors import ConfigError, nearest
+
+PositiveInt = Annotated[int, Field(ge=1)]
+# Adding zero turns -0.0 into 0.0: equal settings have equal texts.
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(lambda v: v + 0.0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _class_weight(value: object) -> object:
+    """The weights of label 0 and label 1, from a text, a list or a pair."""
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        zero, one = (float(each) + 0.0 for each in parts)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        zero, one = -1.0, -1.0
+    if not (0 <= zero <= 1 and 0 <= one <= 1 and zero + one > 0):
+        raise ValueError(
+            "it is two numbers from 0 to 1, of label 0 and of label 1, such as 0.2,1; "
+            "one of them is above 0"
+        )
+    return zero, one
+
+
+# What a row of label 0 and one of label 1 counts. Residues stay within [-1, 1].
+ClassWeight = Annotated[tuple[float, float], BeforeValidator(_class_weight)]
+
+
+class Checked(BaseModel):
+    """A frozen model that refuses unknown keys and wrong types with a ``ConfigError``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], *, where: str = "") -> Self:
+        """Checks ``values``; keys may be spelled with hyphens or underscores.
+
+        Raises:
+            ConfigError: A key is unknown, missing or has a value of the wrong kind or range.
+        """
+        known = {name.replace("_", "-"): name for name in cls.model_fields}
+        plain: dict[str, Any] = {}
+        for key, value in values.items():
+            spelled = key.replace("_", "-")
+            if spelled not in known:
+                raise ConfigError(
+                    f"unknown setting {key}", where=where, hint=nearest(spelled, known)
+                )
+            if known[spelled] in plain:
+                raise ConfigError(f"setting {spelled} is given twice", where=where)
+            plain[known[spelled]] = value
+        try:
+            return cls.model_validate(plain)
+        except ConfigError as problem:
+            raise ConfigError(problem.message, where=where) from None
+
+    def __init__(self, **values: object) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as problem:
+            raise _explain(problem) from None
+
+
+def _explain(problem: ValidationError) -> ConfigError:
+    first = problem.errors(include_url=False, include_context=False)[0]
+    name = str(first["loc"][0]).replace("_", "-") if first["loc"] else ""
+    reason = first["msg"].removeprefix("Value error, ")
+    given = "" if first["type"] in ("missing", "value_error") else f", not {first['input']!r}"
+    subject = f"setting {name}: " if name else ""
+    return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}")

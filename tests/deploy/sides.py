@@ -1,0 +1,161 @@
+"""Two parties' files in a folder, and both parties run in threads over a wire in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.datasets import load_breast_cancer
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.programs import alice_program, bob_program
+from taciturn.deploy.train import Party, Watch
+from taciturn.engine.channel import Endpoint
+from taciturn.engine.driver import Observer, ignore
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Transcript
+from taciturn.model.share import ModelShare
+from taciturn.rng import KeyedEntropy
+from tests.deploy.wires import Wire
+
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    "add": {"mechanism": "add", "epsilon": 2.0},
+    "mult": {"mechanism": "mult", "epsilon": 2.0, "variant": "mean-one"},
+    "sealed": {"mechanism": "sealed"},
+    "label-rr": {"mechanism": "label-rr", "epsilon": 2.0},
+    "hybrid": {"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16},
+}
+
+
+def toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def section(name: str, values: dict[str, Any]) -> str:
+    lines = [f"{key} = {toml(value)}" for key, value in values.items()]
+    return "\n".join([f"[{name}]", *lines, ""])
+
+
+def write_tables(folder: Path, *, rows: int = 120, alice: int = 6, bob: int = 3) -> None:
+    """The first rows and columns of breast-cancer, each side's in an order of its own."""
+    data = load_breast_cancer()
+    ids = [f"p{number:04d}" for number in range(rows)]
+    names = [name.replace(" ", "_") for name in data.feature_names]
+    hers = pl.DataFrame({"id": ids, **dict(zip(names[:alice], data.data[:rows].T, strict=False))})
+    his = {
+        "id": ids,
+        **dict(zip(names[alice : alice + bob], data.data[:rows, alice:].T, strict=False)),
+    }
+    hers.write_csv(folder / "alice.csv")
+    pl.DataFrame({**his, "sick": data.target[:rows]}).reverse().write_csv(folder / "bob.csv")
+
+
+def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
+    """A party's file; ``changes`` lie over its sections."""
+    peer = "bob" if role == "alice" else "alice"
+    way = {"listen": "127.0.0.1:0"} if role == "bob" else {"connect": "127.0.0.1:1"}
+    sections: dict[str, dict[str, Any]] = {
+        "agreement": {"mechanism": "none", "epochs": 2, "batch-size": 8, "learning-rate": 0.1},
+        "data": {"file": f"{role}.csv", "id": "id", **({"label": "sick"} if role == "bob" else {})},
+        "link": {
+            **way,
+            "peer": peer,
+            "ca": "certs/ca.pem",
+            "certificate": f"certs/{role}.pem",
+            "key": f"certs/{role}.key",
+            "connect-seconds": 20.0,
+            "answer-seconds": 20.0,
+        },
+        "state": {"folder": f"{role}-state", "every-iterations": 5, "sync": False},
+        "output": {
+            "model": f"{role}.model.json",
+            "log": f"{role}.log",
+            "metrics": f"{role}.metrics.json",
+        },
+    }
+    for name, values in changes.items():
+        sections[name] = {**sections.get(name, {}), **values}
+    text = f'role = "{role}"\n' + "\n".join(section(*each) for each in sections.items())
+    path = folder / f"{role}.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@dataclass
+class Ends:
+    """How the two sides ended: a record, or what was raised."""
+
+    alice: Any
+    bob: Any
+
+    @property
+    def records(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        for end in (self.alice, self.bob):
+            if isinstance(end, BaseException):
+                raise end
+        return self.alice, self.bob
+
+
+def run_both(
+    folder: Path,
+    wire: Wire | None = None,
+    *,
+    act: Callable[[Party], Any] = lambda party: party.run(),
+    watch: dict[str, Watch] | None = None,
+) -> Ends:
+    """Both parties of a folder, each in a thread."""
+    wire = wire or Wire()
+    found: dict[str, Any] = {}
+
+    def side(role: str, endpoint: Endpoint) -> None:
+        try:
+            config = PartyConfig.read(folder / f"{role}.toml")
+            found[role] = act(Party(config, endpoint, (watch or {}).get(role, Watch())))
+        except BaseException as problem:
+            found[role] = problem
+
+    threads = [
+        threading.Thread(target=side, args=(role, wire.endpoint(serves=role == "bob")))
+        for role in ("alice", "bob")
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    return Ends(found["alice"], found["bob"])
+
+
+def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return ModelShare.load(folder / f"{role}.model.json").weights
+
+
+def in_one_process(
+    folder: Path, observe: Observer = ignore
+) -> tuple[list[float], list[float], dict[str, Any]]:
+    """The same training, both programs in one thread, fed the coins that the parties recorded."""
+    sides = {}
+    for role in ("alice", "bob"):
+        config = PartyConfig.read(folder / f"{role}.toml")
+        party = Party(config, Wire().endpoint(serves=True), Watch())
+        header = Transcript.load(folder / f"{role}.transcript").header
+        sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
+    (alice, hers), (bob, his) = sides["alice"], sides["bob"]
+    labels, ledger = bob._paid_labels(None, his)
+    assert labels is not None
+    assert ledger is not None
+    found = run_pair(
+        alice_program(alice.tables, alice.terms, hers),
+        bob_program(bob.tables, labels, bob.terms, ledger, his),
+        observe=observe,
+    )
+    weights = found[0].weights.tolist(), found[1].weights.tolist()
+    return *weights, dict(ledger.statement().to_dict())

@@ -1,0 +1,431 @@
+"""One side of an alignment against another: over a wire in memory, and as real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import Normalisation
+from taciturn.deploy import align as room
+from taciturn.deploy.align import AligningParty
+from taciturn.deploy.aligned import AlignedRows
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.journal import Meta, Past
+from taciturn.deploy.link import ALIGNMENT, Link
+from taciturn.deploy.playback import run_party
+from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.way import way_to_peer
+from taciturn.engine.driver import Observer, ignore
+from taciturn.errors import (
+    AgreementError,
+    ConnectionLost,
+    OutputError,
+    PeerRefused,
+    PeerStopped,
+    RemoteProtocolError,
+    RowIdError,
+    RowOrderError,
+    TaciturnError,
+)
+from taciturn.protocol.align import TURN_IDS
+from taciturn.protocol.events import Aligning, Event
+from taciturn.protocol.messages import (
+    AlignmentHello,
+    BlindedIds,
+    GroupElements,
+    PublicBytes,
+    TwiceBlinded,
+)
+from taciturn.protocol.steps import Program, receive, send
+from tests.deploy.hosts import Hosts, furnish, needs_namespaces, two_hosts
+from tests.deploy.sides import Ends, write_config
+from tests.deploy.wires import Wire
+from tests.test_two_machines import free_port
+
+ROLES = ("alice", "bob")
+
+
+def people(folder: Path, alice: list[str], bob: list[str], **changes: Any) -> Path:
+    """Two tables with these ids, and a file for each side."""
+    pl.DataFrame({"id": alice, "age": range(len(alice))}).write_csv(folder / "alice.csv")
+    labels = [number % 2 for number in range(len(bob))]
+    pl.DataFrame({"id": bob, "wage": range(len(bob)), "sick": labels}).write_csv(folder / "bob.csv")
+    for role in ROLES:
+        write_config(folder, role, **changes)
+    return folder
+
+
+def both(
+    folder: Path,
+    wire: Wire | None = None,
+    normalise: tuple[str, str] = ("none", "none"),
+    out: dict[str, Path] | None = None,
+    watch: dict[str, Watch] | None = None,
+) -> Ends:
+    """Both sides, each in a thread."""
+    wire = wire or Wire()
+    found: dict[str, Any] = {}
+
+    def side(role: str, how: str) -> None:
+        try:
+            party = AligningParty(
+                PartyConfig.read(folder / f"{role}.toml"),
+                wire.endpoint(serves=role == "bob"),
+                (watch or {}).get(role, Watch()),
+                Normalisation.of(how),
+                (out or {}).get(role),
+            )
+            found[role] = party.run()
+        except BaseException as problem:
+            found[role] = problem
+
+    threads = [
+        threading.Thread(target=side, args=pair) for pair in zip(ROLES, normalise, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    return Ends(found["alice"], found["bob"])
+
+
+def lists(folder: Path) -> list[AlignedRows]:
+    return [AlignedRows.read(folder / f"{role}.aligned.csv", "id") for role in ROLES]
+
+
+def test_both_sides_write_the_same_list(tmp_path):
+    people(tmp_path, ["cy", "ann", "bea", "eve"], ["eve", "dan", "bea", "cy", "fay"])
+    alice, bob = both(tmp_path).records
+    hers, his = lists(tmp_path)
+    assert hers.own == his.own == RowIds.of(["bea", "cy", "eve"])
+    assert (alice["ids"], alice["peer_ids"], alice["common"]) == (4, 5, 3)
+    assert (bob["ids"], bob["peer_ids"], bob["common"]) == (5, 4, 3)
+    assert alice["peer_confirmed"]
+    assert bob["peer_confirmed"]
+    assert alice["bytes_sent"] == bob["bytes_received"]
+    assert not alice["configured"]
+
+
+def test_spellings_that_normalise_alike_train_together(tmp_path):
+    """The aligned rows of two tables that spell ids differently, from alignment to a dry run."""
+    ids = [f"Person-{number}" for number in range(60)]
+    people(tmp_path, [each.upper() for each in ids], [each.lower() for each in ids[10:]][::-1])
+    both(tmp_path, normalise=("case", "case")).records  # noqa: B018
+    hers, his = lists(tmp_path)
+    assert hers.common == his.common
+    assert hers.own.series[0].isupper()
+    assert his.own == his.common
+    for role in ROLES:
+        write_config(tmp_path, role, data={"aligned": f"{role}.aligned.csv"})
+    sides = [
+        Party(PartyConfig.read(tmp_path / f"{role}.toml"), Wire().endpoint(serves=True), Watch())
+        for role in ROLES
+    ]
+    assert sides[0].tables.train.ids.digest() == sides[1].tables.train.ids.digest()
+
+
+def test_the_list_goes_where_it_was_asked_to(tmp_path):
+    people(tmp_path, ["a", "b"], ["b", "c"])
+    write_config(tmp_path, "alice", data={"aligned": "common/rows.csv"})
+    (tmp_path / "common").mkdir()
+    alice, bob = both(tmp_path).records
+    assert (alice["configured"], bob["configured"]) == (True, False)
+    assert AlignedRows.read(tmp_path / "common/rows.csv", "id").own == RowIds.of(["b"])
+    alice, bob = both(tmp_path, out={"alice": tmp_path / "other.parquet"}).records
+    assert not alice["configured"]
+    assert AlignedRows.read(tmp_path / "other.parquet", "id").own == RowIds.of(["b"])
+
+
+def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):
+    people(tmp_path, ["a", "b"], ["A", "B"])
+    ends = both(tmp_path)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, RowOrderError)
+        assert "no id in common: 2 here, 2 there" in end.message
+        assert "--normalise" in end.hint
+    assert not (tmp_path / "alice.aligned.csv").exists()
+
+
+def test_another_normalisation_is_named_on_both_sides(tmp_path):
+    people(tmp_path, ["a", "b"], ["a", "b"])
+    ends = both(tmp_path, normalise=("trim", "trim,case"))
+    found = [end for end in (ends.alice, ends.bob) if isinstance(end, AgreementError)]
+    assert found
+    assert all("case: " in end.message for end in found)
+    assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
+
+
+def test_a_repeated_id_is_refused_before_the_peer_is_met(tmp_path):
+    people(tmp_path, ["a", "b", "a"], ["a"])
+    config = PartyConfig.read(tmp_path / "alice.toml")
+    with pytest.raises(RowIdError, match="repeat an earlier one"):
+        AligningParty(config, Wire().endpoint(serves=True), Watch(), Normalisation())
+
+
+def test_an_alignment_does_not_meet_a_training(tmp_path):
+    ids = [f"p{number}" for number in range(40)]
+    people(tmp_path, ids, ids)
+    wire, found = Wire(), {}
+
+    def train() -> None:
+        try:
+            party = Party(
+                PartyConfig.read(tmp_path / "bob.toml"), wire.endpoint(serves=True), Watch()
+            )
+            party.run()
+        except TaciturnError as problem:
+            found["bob"] = problem
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    alice = AligningParty(
+        PartyConfig.read(tmp_path / "alice.toml"),
+        wire.endpoint(serves=False),
+        Watch(),
+        Normalisation(),
+    )
+    with pytest.raises((AgreementError, PeerStopped), match="here for"):
+        alice.run()
+    thread.join(30)
+    assert "here for" in found["bob"].message
+
+
+@pytest.mark.parametrize("frame", [5, 6, 7, 8])
+def test_a_broken_link_ends_both_sides_and_they_can_begin_anew(tmp_path, frame):
+    people(tmp_path, ["a", "b", "c"], ["b", "c", "d"])
+    ends = both(tmp_path, Wire(lambda number: number == frame))
+    assert all(isinstance(end, ConnectionLost) for end in (ends.alice, ends.bob)), ends
+    assert "run both sides again" in ends.alice.hint
+    assert not (tmp_path / "alice.aligned.csv").exists()
+    both(tmp_path).records  # noqa: B018
+    assert len(lists(tmp_path)[0].own) == 2
+
+
+def test_an_interrupted_side_says_so(tmp_path):
+    people(tmp_path, ["a", "b", "c"], ["b", "c", "d"])
+
+    def stop(event: Event) -> None:
+        raise KeyboardInterrupt
+
+    ends = both(tmp_path, watch={"bob": Watch(observe=stop)})
+    assert isinstance(ends.bob, KeyboardInterrupt)
+    assert isinstance(ends.alice, PeerStopped)
+    assert "the peer gave up: it was interrupted" in ends.alice.message
+
+
+def hostile(rows: int) -> Program[None]:
+    """A Bob who greets well and then sends what are no elements."""
+    terms = Normalisation().canonical()
+    yield from send(AlignmentHello(1, "bob", terms, rows, PublicBytes(bytes(32))))
+    yield from receive(AlignmentHello)
+    yield from send(BlindedIds(0, GroupElements(b"\xff" * 32 * rows)))
+    yield from receive(BlindedIds)
+    yield from receive(TwiceBlinded)
+
+
+def test_a_peer_that_sends_rubbish_is_told_why(tmp_path):
+    people(tmp_path, ["a", "b", "c"], ["b"])
+    wire, past, found = Wire(), Past(Meta({}, b"", b"b" * 16)), {}
+
+    def bob() -> None:
+        link = Link(wire.endpoint(serves=True), None, past, purpose=ALIGNMENT, rejoins=False)
+        try:
+            run_party("bob", hostile(3), link, past)
+        except TaciturnError as problem:
+            found["bob"] = problem
+
+    thread = threading.Thread(target=bob)
+    thread.start()
+    config = PartyConfig.read(tmp_path / "alice.toml")
+    alice = AligningParty(config, wire.endpoint(serves=False), Watch(), Normalisation())
+    with pytest.raises(RemoteProtocolError, match="element 1 is not a canonical encoding"):
+        alice.run()
+    thread.join(30)
+    assert isinstance(found["bob"], PeerStopped)
+    assert "element 1 is not a canonical encoding" in found["bob"].message
+
+
+def test_a_list_that_cannot_be_written_is_no_secret_and_no_traceback(tmp_path):
+    people(tmp_path, ["a", "b"], ["a", "b"])
+    ends = both(tmp_path, out={"alice": tmp_path / "no" / "rows.csv"})
+    assert isinstance(ends.alice, OutputError)
+
+
+def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "NOTE_SECONDS", 0.0)
+    monkeypatch.setattr("taciturn.protocol.align.TURN_IDS", 8)
+    ids = [f"p{number}" for number in range(40)]
+    people(tmp_path, ids, ids)
+    seen: list[Event] = []
+    said: list[str] = []
+    both(tmp_path, watch={"alice": Watch(said.append, seen.append)}).records  # noqa: B018
+    steps = [event for event in seen if isinstance(event, Aligning)]
+    assert [event.done for event in steps] == [16, 32, 48, 64, 80]
+    assert any("seconds left" in line for line in said)
+    log = (tmp_path / "alice.log").read_text()
+    assert '"event": "aligned", "rows": 40' in log
+    # Rows are counted, not named.
+    assert "p39" not in log + "".join(said)
+
+
+# --- real processes ------------------------------------------------------------------------------
+
+
+class Side:
+    """One party's process."""
+
+    def __init__(self, folder: Path, role: str, *options: str, hosts: Hosts | None = None) -> None:
+        self.role = role
+        prefix = hosts.prefix(role) if hosts else []
+        self.process = subprocess.Popen(
+            [*prefix, sys.executable, "-m", "taciturn", "align", f"{role}.toml", *options],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self, timeout: float = 90.0) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=timeout)
+        assert "Traceback" not in err
+        assert "bug in taciturn" not in err
+        return self.process.returncode, out, err
+
+
+@contextmanager
+def running(
+    folder: Path, *options: str, roles: Sequence[str] = ROLES, hosts: Hosts | None = None
+) -> Iterator[list[Side]]:
+    sides = [Side(folder, role, *options, hosts=hosts) for role in roles]
+    try:
+        yield sides
+    finally:
+        for side in sides:
+            if side.process.poll() is None:
+                side.process.kill()
+                side.process.wait()
+            for stream in (side.process.stdout, side.process.stderr):
+                if stream is not None:
+                    stream.close()
+
+
+def local(folder: Path, alice: list[str], bob: list[str], **link: Any) -> Path:
+    """Tables, certificates and settings for two processes on this machine."""
+    people(folder, alice, bob)
+    make_certificates(folder / "certs", ["alice", "bob"])
+    port = free_port()
+    for role, way in (("alice", "connect"), ("bob", "listen")):
+        path = write_config(folder, role, link=link)
+        lines = [
+            f'{way} = "127.0.0.1:{port}"' if line.startswith(f"{way} = ") else line
+            for line in path.read_text().splitlines()
+        ]
+        path.write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def some(first: int, last: int) -> list[str]:
+    return [f"person-{number}" for number in range(first, last)]
+
+
+@needs_namespaces
+def test_two_hosts_align(tmp_path):
+    """Over mutual TLS between two network namespaces; the tables overlap in part."""
+    furnish(tmp_path, serves="alice")
+    frames = {role: pl.read_csv(tmp_path / f"{role}.csv") for role in ROLES}
+    frames["alice"].filter(pl.col("id") > "p0019").write_csv(tmp_path / "alice.csv")
+    frames["bob"].filter(pl.col("id") < "p0100").write_csv(tmp_path / "bob.csv")
+    with two_hosts() as hosts, running(tmp_path, "--json", hosts=hosts) as sides:
+        ends = [side.end() for side in sides]
+    assert [code for code, _, _ in ends] == [0, 0], ends
+    assert [json.loads(out)["common"] for _, out, _ in ends] == [80, 80]
+    hers, his = lists(tmp_path)
+    assert hers.own == his.own == RowIds.of([f"p{number:04d}" for number in range(20, 100)])
+
+
+def alice_here(folder: Path, observe: Observer = ignore) -> dict[str, Any]:
+    """Alice in this process, over real TLS."""
+    config = PartyConfig.read(folder / "alice.toml")
+    with way_to_peer(config, lambda what: None) as endpoint:
+        watch = Watch(observe=observe)
+        return AligningParty(config, endpoint, watch, Normalisation()).run()
+
+
+def test_a_killed_peer_ends_the_other_side_at_once(tmp_path):
+    """Bob is killed after the first of two turns: SIGKILL tells nobody, the broken link does."""
+    ids = some(0, TURN_IDS + 1)
+    local(tmp_path, ids, ids)
+    with running(tmp_path, roles=("bob",)) as (bob,):
+
+        def kill(event: Event) -> None:
+            if isinstance(event, Aligning):
+                bob.process.send_signal(signal.SIGKILL)
+
+        with pytest.raises(ConnectionLost, match="the link to the peer broke"):
+            alice_here(tmp_path, kill)
+    assert not (tmp_path / "alice.aligned.csv").exists()
+
+
+def test_a_peer_of_another_authority_is_refused(tmp_path):
+    """The side that dials is told at once; the one that serves waits for the right caller."""
+    local(tmp_path, ["a"], ["a"], **{"connect-seconds": 60.0})
+    make_certificates(tmp_path / "others", ["alice", "bob"])
+    path = tmp_path / "alice.toml"
+    path.write_text(path.read_text().replace('"certs/', '"others/'))
+    bob = PartyConfig.read(tmp_path / "bob.toml")
+    with way_to_peer(bob, lambda what: None), pytest.raises(PeerRefused):
+        alice_here(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [10_000, 100_000, 1_000_000])
+def test_many_ids_on_each_side(tmp_path, count):
+    """Two processes on this machine: time, peak memory and bytes for each side are printed."""
+    local(
+        tmp_path, some(0, count), some(count // 4, count + count // 4), **{"answer-seconds": 600.0}
+    )
+    with running(tmp_path, "--json") as sides:
+        results: dict[str, Any] = {}
+
+        def waited(side: Side) -> None:
+            assert side.process.stdout is not None
+            out = side.process.stdout.read()
+            _, status, used = os.wait4(side.process.pid, 0)
+            side.process.returncode = os.waitstatus_to_exitcode(status)
+            results[side.role] = (side.process.returncode, out, used)
+
+        threads = [threading.Thread(target=waited, args=(side,)) for side in sides]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(3000)
+    for role in ROLES:
+        code, out, used = results[role]
+        assert code == 0
+        record = json.loads(out)
+        assert record["common"] == 3 * count // 4
+        print(
+            f"\n{role}: {record['seconds']:.0f} s, {record['waiting_seconds']:.0f} s waiting, "
+            f"{used.ru_utime + used.ru_stime:.0f} s of computing, "
+            f"peak {used.ru_maxrss / 1024:.0f} MiB, "
+            f"{record['bytes_sent'] / count:.1f} bytes sent an id, "
+            f"{record['bytes_received'] / count:.1f} received"
+        )
+        # The table itself, its ids and what is kept of both sides: a few hundred bytes an id.
+        assert used.ru_maxrss < 2 << 20
+    one, two = lists(tmp_path)
+    assert one.own == two.own == RowIds.of(sorted(some(count // 4, count)))

@@ -1,0 +1,121 @@
+"""The list of aligned rows: it comes back as it was written, and a training goes by it."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from taciturn.data.ids import RowIds
+from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.tables import PartyTables, load_tables
+from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError
+from tests.deploy.sides import write_config
+from tests.deploy.test_tables import ROWS, bobs
+
+SPELLED = ["NA", "null", "?", "007", "1e3", 'a "b"', "a,b", "a b", "é", "😀", "x" * 3000, "-"]
+
+
+def listed(*own: str, common: tuple[str, ...] = ()) -> AlignedRows:
+    return AlignedRows(RowIds.of(list(own)), RowIds.of(list(common or own)))
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+@pytest.mark.parametrize("column", ["id", "common_id"])
+def test_a_list_comes_back_as_it_was_written(tmp_path, name, column):
+    path = tmp_path / name
+    listed(*SPELLED).write(path, column)
+    found = AlignedRows.read(path, column)
+    assert found.own.series.to_list() == found.common.series.to_list() == SPELLED
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    listed("Ann", "CY", common=("ann", "cy")).write(path, column)
+    found = AlignedRows.read(path, column)
+    assert found.own == RowIds.of(["Ann", "CY"])
+    assert found.common == RowIds.of(["ann", "cy"])
+
+
+def test_ids_with_blanks_at_their_ends_need_parquet(tmp_path):
+    ids = RowIds.of(["a", " b"])
+    with pytest.raises(RowIdError, match="1 of 2 ids have blanks at their ends") as raised:
+        require_room(tmp_path / "rows.csv", ids)
+    assert "parquet" in raised.value.hint
+    require_room(tmp_path / "rows.parquet", ids)
+    AlignedRows(ids, ids).write(tmp_path / "rows.parquet", "id")
+    assert AlignedRows.read(tmp_path / "rows.parquet", "id").own == ids
+
+
+@pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.csv.gz"])
+def test_a_list_of_another_kind_is_refused(tmp_path, name):
+    with pytest.raises(ConfigError, match="cannot be a"):
+        require_kind(tmp_path / name, "--out")
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("id\na\nb\na\n", RowIdError, "1 of 3 row ids repeat an earlier one"),
+        ("person\na\n", ColumnError, "no column 'id'"),
+        ("id\n", FileError, "a header and no rows"),
+        ("", FileError, "empty"),
+        ("id\n \n", RowIdError, "missing|empty"),
+    ],
+)
+def test_a_list_that_is_not_fit_is_refused_with_its_place(tmp_path, text, error, words):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    with pytest.raises(error, match=words) as raised:
+        AlignedRows.read(path, "id")
+    assert str(path) in raised.value.where
+
+
+def load(folder: Path, frame: pl.DataFrame, role: str = "bob", **data: Any) -> PartyTables:
+    frame.write_csv(folder / f"{role}.csv")
+    return load_tables(PartyConfig.read(write_config(folder, role, data=data)))
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_a_training_has_exactly_the_listed_rows(tmp_path, role):
+    frame = bobs() if role == "bob" else bobs().drop("sick")
+    chosen = [f"p{number:03d}" for number in range(0, ROWS, 2)]
+    listed(*reversed(chosen)).write(tmp_path / "rows.csv", "id")
+    found = load(tmp_path, frame, role, aligned="rows.csv")
+    alone = load(tmp_path, frame.filter(pl.col("id").is_in(chosen)), role)
+    assert found.train.digest() == alone.train.digest()
+    assert found.held_out is not None
+    assert alone.held_out is not None
+    assert found.held_out.digest() == alone.held_out.digest()
+    assert found.train.rows + found.held_out.rows == len(chosen)
+    if found.labels is not None and alone.labels is not None:
+        assert found.labels.digest() == alone.labels.digest()
+
+
+def test_rows_have_the_common_names_of_the_list(tmp_path):
+    """So two sides that spell ids differently still hold out the same rows."""
+    own = [f"P{number:03d}" for number in range(ROWS)]
+    lower = tuple(each.lower() for each in own)
+    listed(*own, common=lower).write(tmp_path / "rows.csv", "id")
+    found = load(tmp_path, bobs(id=own), aligned="rows.csv")
+    plain = load(tmp_path, bobs())
+    assert found.train.ids == plain.train.ids
+    assert found.labels is not None
+    assert plain.labels is not None
+    assert np.array_equal(found.labels.values, plain.labels.values)
+
+
+def test_a_listed_row_that_the_table_lacks_is_named(tmp_path):
+    listed("p001", "zoe", "adam").write(tmp_path / "rows.csv", "id")
+    with pytest.raises(RowIdError, match="the table lacks 2 of 3 aligned rows") as raised:
+        load(tmp_path, bobs(), aligned="rows.csv")
+    assert "'zoe'" in raised.value.where
+    assert "taciturn align" in raised.value.hint
+
+
+def test_a_list_that_is_not_there_says_what_makes_one(tmp_path):
+    with pytest.raises(FileError, match="no such list of aligned rows") as raised:
+        load(tmp_path, bobs(), aligned="rows.csv")
+    assert "run taciturn align" in raised.value.hint

@@ -1,0 +1,214 @@
+"""What docs/two_machines.md says of faults: how each side ends, and what it is told."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import stat
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.telling import tellable
+from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.vault import Vault
+from taciturn.errors import (
+    ConnectionLost,
+    OutputError,
+    PeerAbsent,
+    PeerSilent,
+    PeerStopped,
+    StateError,
+    TaciturnError,
+)
+from taciturn.model.share import ModelShare
+from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.deploy.test_party import pulled_at, record
+from tests.deploy.wires import Wire
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_tables(tmp_path)
+    for role in ("alice", "bob"):
+        write_config(tmp_path, role, agreement=MECHANISMS["add"])
+    return tmp_path
+
+
+def stopped_midway(folder: Path, event: int = 30) -> None:
+    run_both(folder, watch=pulled_at("bob", event))
+
+
+def state(folder: Path, role: str) -> Path:
+    return folder / f"{role}-state"
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_a_lost_state_folder_is_noticed_by_both(folder, role):
+    stopped_midway(folder)
+    shutil.rmtree(state(folder, role))
+    ends = run_both(folder)
+    codes = {getattr(end, "exit_code", 0) for end in (ends.alice, ends.bob)}
+    assert codes <= {71, 34}
+    assert 71 in codes
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_fresh_on_both_sides_mends_a_lost_state_folder(folder, role):
+    stopped_midway(folder)
+    shutil.rmtree(state(folder, role))
+    run_both(folder, act=lambda party: party.run(fresh=True)).records  # noqa: B018
+    shares = [ModelShare.load(folder / f"{each}.model.json") for each in ("alice", "bob")]
+    assert shares[0].session == shares[1].session
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_an_old_copy_of_the_state_is_refused(folder, role):
+    stopped_midway(folder, 12)
+    shutil.copytree(state(folder, role), folder / "old")
+    stopped_midway(folder, 30)
+    shutil.rmtree(state(folder, role))
+    shutil.move(folder / "old", state(folder, role))
+    ends = run_both(folder)
+    found = [end for end in (ends.alice, ends.bob) if isinstance(end, StateError)]
+    assert found
+    assert any("old copy" in end.message for end in found)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, StateError | PeerStopped)
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_what_may_change_between_two_starts_may(folder, role):
+    stopped_midway(folder)
+    changes: dict[str, dict[str, Any]] = {
+        "output": {"model": "elsewhere.json", "log": f"{role}.second.log"},
+        "link": {"answer-seconds": 33.0},
+        "state": {"every-iterations": 9},
+    }
+    write_config(folder, role, agreement=MECHANISMS["add"], **changes)
+    run_both(folder).records  # noqa: B018
+    assert (folder / "elsewhere.json").exists()
+
+
+def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folder, monkeypatch):
+    append, calls = Vault.append, []
+
+    def full(self: Vault, record: bytes) -> None:
+        calls.append(record)
+        if len(calls) > 60:
+            raise OutputError("the party's state cannot be written: No space left on device")
+        append(self, record)
+
+    monkeypatch.setattr(Vault, "append", full)
+    ends = run_both(folder)
+    assert sorted(end.exit_code for end in (ends.alice, ends.bob)) in ([34, 74], [74, 74])
+    monkeypatch.setattr(Vault, "append", append)
+    run_both(folder).records  # noqa: B018 - goes on once there is room
+
+
+def test_a_real_full_disk_is_one_of_those(tmp_path):
+    """The kernel's own words for it become an OutputError."""
+    from taciturn.deploy.vault import unwritable
+
+    with pytest.raises(OutputError, match="No space left") as caught, unwritable(tmp_path):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert "nothing that was not stored has been sent" in caught.value.hint
+
+
+def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
+    config = PartyConfig.read(
+        write_config(
+            folder,
+            "bob",
+            agreement=MECHANISMS["add"],
+            link={"connect-seconds": 0.1, "answer-seconds": 0.1},
+        )
+    )
+    with pytest.raises(PeerAbsent) as absent:
+        Party(config, Wire().endpoint(serves=True), Watch()).run()
+    assert absent.value.exit_code == 43
+    wire = Wire()
+    nonce, nobody = b"a" * 16, bytes(16)
+    opening = struct.pack("<BBB16s16sQ", 1, 1, 1, nonce, nobody, 0)
+    wire.endpoint(serves=False).connect(1).send(opening)
+    with pytest.raises(PeerSilent) as silent:
+        Party(config, wire.endpoint(serves=True), Watch()).run()
+    assert silent.value.exit_code == 41
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (OutputError("the disk of secret-machine is full"), "it had a problem of its own"),
+        (StateError("the key in some place is wrong"), "its record of the session does not fit"),
+        (KeyboardInterrupt(), "it was interrupted"),
+        (ZeroDivisionError("label 1"), "it was interrupted"),
+        (ConnectionLost("at an inner address"), "it had a problem of its own"),
+    ],
+)
+def test_the_peer_is_told_the_kind_and_nothing_more(problem, told):
+    code, reason = tellable(problem)
+    assert reason.startswith(told)
+    assert code == (problem.exit_code if isinstance(problem, TaciturnError) else 1)
+    for word in str(getattr(problem, "message", problem)).split():
+        assert len(word) < 5 or word not in reason.split() or word in told.split()
+
+
+def test_what_is_written_is_for_its_owner(folder):
+    run_both(folder, act=record(folder)).records  # noqa: B018
+    for name in ("bob.model.json", "bob.metrics.json", "bob.state.key", "bob.transcript"):
+        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
+    assert stat.S_IMODE((folder / "bob-state").stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "bob-state" / "journal").stat().st_mode) == 0o600
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_text("utf-8")
+
+
+def test_the_page_names_every_figure_and_every_event(folder):
+    import json
+
+    for role in ("alice", "bob"):
+        write_config(folder, role, agreement={**MECHANISMS["add"], "evaluate": "epoch"})
+    stopped_midway(folder)
+    run_both(folder).records  # noqa: B018
+    run_both(folder).records  # noqa: B018
+    for role in ("alice", "bob"):
+        figures = json.loads((folder / f"{role}.metrics.json").read_text())
+        for key in figures:
+            assert f"`{key}`" in PAGE, key
+        for line in (folder / f"{role}.log").read_text().splitlines():
+            found = json.loads(line)
+            assert f"`{found.pop('event')}`" in PAGE, line
+            for key in found.keys() - {"time", "role"}:
+                assert f"`{key}`" in PAGE, key
+    source = "".join(
+        (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
+        for name in ("deploy/train.py", "deploy/telling.py", "deploy/predict.py", "deploy/log.py")
+    )
+    for event in re.findall(r"self\._log\(\s*\"(.+?)\"", source):
+        assert f"`{event}`" in PAGE, event
+
+
+def test_the_page_has_the_versions_of_today():
+    from taciturn.deploy import link, vault
+    from taciturn.deploy.transport.chunks import VERSION as WIRE
+    from taciturn.engine import transcript
+    from taciturn.model import share
+    from taciturn.protocol.handshake import PROTOCOL_VERSION
+
+    for what, version in (
+        ("wire", WIRE),
+        ("session", link.VERSION),
+        ("protocol", PROTOCOL_VERSION),
+        ("journal", vault.VERSION),
+        ("model file", share.VERSION),
+        ("transcript", transcript.VERSION),
+    ):
+        (row,) = [line for line in PAGE.splitlines() if re.match(rf"\| {what}[^|]*\| \d+ \|", line)]
+        assert f"| {version} |" in row

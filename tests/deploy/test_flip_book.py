@@ -1,0 +1,141 @@
+"""The flip book: one answer per row, kept, added to, and never given twice."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import numpy as np
+import pytest
+
+from taciturn.data.tables import LabelTable
+from taciturn.deploy.flip_book import FlipBook
+from taciturn.errors import FileError, OutputError, PrivacyError
+from taciturn.privacy.events import LabelResponse
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.rng import KeyedEntropy
+
+ROWS = 400
+
+
+def method(epsilon: float = 1.0) -> FlippedLabels:
+    return FlippedLabels(LabelResponse(epsilon), Unprotected())
+
+
+def coins(seed: int) -> KeyedEntropy:
+    return KeyedEntropy.from_seed(seed)
+
+
+@pytest.fixture
+def labels() -> LabelTable:
+    return LabelTable.of(np.arange(ROWS) % 2, ids=[f"row {place}" for place in range(ROWS)])
+
+
+@pytest.fixture
+def book(tmp_path) -> FlipBook:
+    return FlipBook(tmp_path / "flips.json", method())
+
+
+def test_the_first_answer_is_the_mechanisms_and_later_coins_do_not_change_it(book, labels):
+    first = book.release(labels, coins(1))
+    assert first == method().respond(labels, coins(1))
+    assert first != labels
+    again = FlipBook(book.path, method()).release(labels, coins(2))
+    assert again == first
+    assert method().respond(labels, coins(2)) != first
+    assert book.rows() == ROWS
+
+
+def test_rows_are_added_and_known_ones_keep_their_answer_in_any_order(book, labels):
+    part = labels.take(np.arange(100))
+    first = book.release(part, coins(1))
+    before = book.path.read_bytes()
+    order = np.arange(ROWS)[::-1]
+    whole = book.release(labels.take(order), coins(2))
+    assert whole.take(np.arange(ROWS - 100, ROWS)).take(np.arange(100)[::-1]) == first
+    assert book.rows() == ROWS
+    assert book.path.read_bytes() != before
+    # Asking for fewer writes nothing.
+    written = book.path.stat().st_mtime_ns
+    assert book.release(part, coins(3)) == first
+    assert book.path.stat().st_mtime_ns == written
+
+
+def test_a_corrected_label_keeps_its_first_answer(book, labels):
+    first = book.release(labels, coins(1))
+    corrected = LabelTable(labels.ids, 1 - labels.values)
+    assert book.release(corrected, coins(2)) == first
+
+
+def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
+    released = book.release(labels, coins(1))
+    assert stat.S_IMODE(book.path.stat().st_mode) == 0o600
+    found = json.loads(book.path.read_text())
+    assert sorted(found) == ["digest", "epsilon", "format", "ids", "labels", "version"]
+    assert found["labels"] == "".join(map(str, released.values.tolist()))
+    names = sorted(path.name for path in book.path.parent.iterdir())
+    assert names == ["flips.json", "flips.json.lock"]
+
+
+def test_another_epsilon_is_refused_and_the_sum_is_named(book, labels):
+    book.release(labels, coins(1))
+    with pytest.raises(PrivacyError, match="epsilon 1; releasing them again with 2") as raised:
+        FlipBook(book.path, method(2.0)).release(labels, coins(2))
+    assert "add the epsilons up" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text[:-9],
+        lambda text: text.replace(b'"epsilon":1.0', b'"epsilon":0.5'),
+        lambda text: text.replace(b'"row 7"', b'"row 8"'),
+        lambda text: text.replace(b"taciturn flip book", b"another thing"),
+        lambda text: b"[]",
+        lambda text: b"{}",
+        lambda text: b"\xff",
+    ],
+)
+def test_an_altered_book_is_refused_and_left_as_it_is(book, labels, spoil):
+    book.release(labels, coins(1))
+    spoilt = spoil(book.path.read_bytes())
+    book.path.write_bytes(spoilt)
+    with pytest.raises(FileError, match="altered"):
+        book.release(labels, coins(2))
+    assert book.path.read_bytes() == spoilt
+    assert len(list(book.path.parent.iterdir())) == 2
+
+
+def test_another_version_is_refused_by_its_number(book, labels):
+    book.release(labels, coins(1))
+    text = book.path.read_bytes().replace(b'"version":1', b'"version":2')
+    book.path.write_bytes(text)
+    with pytest.raises(FileError, match="version 2"):
+        book.rows()
+
+
+def test_two_programs_at_once_do_not_both_answer(book, labels):
+    with book._alone(), pytest.raises(OutputError, match="another program"):
+        book.release(labels, coins(1))
+    book.release(labels, coins(1))
+
+
+def test_a_book_that_was_cut_off_while_it_was_written_is_written_anew(book, labels):
+    book.path.with_name("flips.json.new").write_bytes(b"half a boo")
+    assert book.release(labels, coins(1)) == book.release(labels, coins(2))
+
+
+def test_nothing_is_handed_out_that_could_not_be_written(tmp_path, labels):
+    with pytest.raises(OutputError, match="cannot be written"):
+        FlipBook(tmp_path / "absent" / "flips.json", method()).release(labels, coins(1))
+
+
+def test_a_training_is_charged_once_whichever_answers_it_uses(book, labels):
+    for seed in (1, 2):
+        ledger = Ledger(ROWS, "test")
+        released = released_labels(labels, method(), ledger, coins(seed), book.release)
+        assert ledger.statement().label_epsilon_total == 1.0
+        assert released == book.release(labels, coins(99))

@@ -1,0 +1,391 @@
+"""Two parties over a wire in memory: they train as one process would, whatever stops them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.train import Party, Watch
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import (
+    AgreementError,
+    PeerStopped,
+    StateError,
+    TaciturnError,
+)
+from taciturn.model.share import ModelShare
+from taciturn.numerics.logistic import log_loss
+from taciturn.protocol.events import Boundary, Event, Progress
+from tests.deploy.sides import (
+    MECHANISMS,
+    in_one_process,
+    run_both,
+    weights,
+    write_config,
+    write_tables,
+)
+from tests.deploy.wires import Wire
+
+# Of an epoch: 120 rows less those that are held out, by eights.
+BATCHES = 11
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_tables(tmp_path)
+    return tmp_path
+
+
+def set_up(folder: Path, **agreement: Any) -> None:
+    for role in ("alice", "bob"):
+        write_config(folder, role, agreement=agreement)
+
+
+def bob_alone(folder: Path) -> Party:
+    config = PartyConfig.read(folder / "bob.toml")
+    return Party(config, Wire().endpoint(serves=True), Watch())
+
+
+def record(folder: Path) -> Callable[[Party], Any]:
+    return lambda party: party.run(record=folder / f"{party.config.role}.transcript")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_weights_are_those_of_one_process_fed_the_same_coins(folder, name):
+    set_up(folder, **MECHANISMS[name])
+    alice, bob = run_both(folder, act=record(folder)).records
+    assert alice["peer_confirmed"]
+    assert bob["peer_confirmed"]
+    hers, his, ledger = in_one_process(folder)
+    assert weights(folder, "alice").tolist() == hers
+    assert weights(folder, "bob").tolist() == his
+    assert bob["ledger"] == ledger
+    assert alice["ledger"] == {}
+    assert alice["metrics"] == {}
+    # Twenty-four rows and fresh noise: only without noise must the model be good.
+    assert bob["metrics"]["held_out"]["auc"] > (0.5 if name == "none" else -1)
+    shares = [ModelShare.load(folder / f"{role}.model.json") for role in ("alice", "bob")]
+    assert shares[0].session == shares[1].session
+
+
+@pytest.mark.parametrize("name", ["none", "sealed"])
+def test_class_weights_are_agreed_on_and_used(folder, name):
+    agreed = {**MECHANISMS[name], "class-weight": [1.0, 0.125]}
+    set_up(folder, **agreed)
+    run_both(folder, act=record(folder)).records  # noqa: B018 - raises where a side failed
+    assert weights(folder, "bob").tolist() == in_one_process(folder)[1]
+    # Next to nothing speaks for label 1, so that the intercept, Bob's last weight, falls.
+    assert weights(folder, "bob")[-1] < -0.1
+    write_config(folder, "alice", agreement={**agreed, "class-weight": [1.0, 0.25]})
+    ends = run_both(folder, act=lambda party: party.run(fresh=True))
+    assert any("class_weight" in str(end) for end in (ends.alice, ends.bob))
+
+
+def test_both_transcripts_hold_the_same_frames(folder):
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder, act=record(folder)).records  # noqa: B018 - raises where a side failed
+    one, two = (Transcript.load(folder / f"{role}.transcript") for role in ("alice", "bob"))
+    assert sorted(one.records) == sorted(two.records)
+    assert list(one.header["coins"]) == ["alice"]
+    assert list(two.header["coins"]) == ["bob"]
+
+
+@pytest.mark.parametrize("every", [7, 11, 26])
+def test_a_wire_that_keeps_breaking_changes_nothing(folder, every, monkeypatch):
+    """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
+    monkeypatch.setattr("taciturn.deploy.train.LINGER_SECONDS", 3.0)
+    set_up(folder, **MECHANISMS["mult"])
+    wire = Wire(lambda number: number % every == 0)
+    run_both(folder, wire, act=record(folder)).records  # noqa: B018
+    assert wire.links > 2
+    assert weights(folder, "alice").tolist() == in_one_process(folder)[0]
+
+
+class Pulled(BaseException):
+    """The plug is pulled: nothing on this side catches it."""
+
+
+def pulled_at(role: str, count: int) -> dict[str, Watch]:
+    """Stops a side inside its count-th event."""
+    seen = {"events": 0}
+
+    def observe(event: Event) -> None:
+        seen["events"] += 1
+        if seen["events"] == count:
+            raise Pulled
+
+    return {role: Watch(observe=observe)}
+
+
+@pytest.mark.parametrize("name", ["none", "add", "hybrid"])
+@pytest.mark.parametrize("role", ["alice", "bob"])
+@pytest.mark.parametrize("event", [1, 3, 14, 23, 40])
+def test_a_side_that_is_stopped_goes_on_to_the_same_weights(folder, name, role, event):
+    set_up(folder, **MECHANISMS[name])
+    ends = run_both(folder, act=record(folder), watch=pulled_at(role, event))
+    stopped, other = (ends.alice, ends.bob) if role == "alice" else (ends.bob, ends.alice)
+    assert isinstance(stopped, Pulled)
+    assert isinstance(other, PeerStopped)
+    assert "interrupted" in other.message
+    _, bob = run_both(folder, act=record(folder)).records
+    hers, his, ledger = in_one_process(folder)
+    assert weights(folder, "alice").tolist() == hers
+    assert weights(folder, "bob").tolist() == his
+    assert bob["ledger"] == ledger
+
+
+def test_checkpoints_bound_what_is_played_back(folder):
+    """With one every five iterations no more than five are run again after a stop."""
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder, watch=pulled_at("bob", 45))
+    done: list[int] = []
+
+    def observe(event: Event) -> None:
+        if isinstance(event, Progress):
+            done.append(event.done)
+
+    run_both(folder, watch={"bob": Watch(observe=observe)}).records  # noqa: B018
+    assert done[0] > 22 - 5
+    assert done[-1] == 2 * BATCHES
+
+
+def test_a_finished_party_only_confirms_when_it_is_run_again(folder):
+    set_up(folder, **MECHANISMS["add"])
+    first = run_both(folder).records
+    written = (folder / "bob.model.json").read_bytes()
+    again = run_both(folder).records
+    assert again[1]["metrics"] == first[1]["metrics"]
+    assert (folder / "bob.model.json").read_bytes() == written
+
+
+def test_fresh_begins_anew_with_other_coins(folder):
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder).records  # noqa: B018
+    before = weights(folder, "alice").tolist()
+    run_both(folder, act=lambda party: party.run(fresh=True)).records  # noqa: B018
+    assert weights(folder, "alice").tolist() != before
+
+
+def test_flipped_labels_outlive_a_training(folder):
+    """A second training asks the book: nothing is drawn, and nothing is spent again."""
+    set_up(folder, **MECHANISMS["label-rr"])
+    _, first = run_both(folder).records
+    book = (folder / "bob.flips.json").read_bytes()
+    _, second = run_both(folder, act=lambda party: party.run(fresh=True)).records
+    assert (folder / "bob.flips.json").read_bytes() == book
+    assert first["ledger"] == second["ledger"]
+    assert first["ledger"]["label_epsilon_total"] == 2.0
+
+
+@pytest.mark.parametrize("who", ["alice", "bob"])
+def test_fresh_on_one_side_alone_is_refused_on_both(folder, who):
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder, watch=pulled_at("bob", 30))
+    ends = run_both(folder, act=lambda party: party.run(fresh=party.config.role == who))
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, StateError | PeerStopped)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"agreement": {"mechanism": "add", "epsilon": 2.0, "epochs": 3}}, "terms"),
+        ({"data": {"clip": 2.0}}, "table"),
+        ({"privacy": {"budget": 50.0}}, "limits"),
+    ],
+)
+def test_what_changed_since_the_session_began_is_named(folder, change, named):
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder, watch=pulled_at("bob", 30))
+    write_config(folder, "bob", **{"agreement": MECHANISMS["add"], **change})
+    with pytest.raises(StateError, match=named):
+        bob_alone(folder).run()
+
+
+def test_one_state_folder_serves_one_process(folder):
+    set_up(folder, **MECHANISMS["add"])
+    config = PartyConfig.read(folder / "bob.toml")
+    started, release = threading.Event(), threading.Event()
+
+    def hold(event: Event) -> None:
+        started.set()
+        release.wait(20)
+
+    def second() -> None:
+        started.wait(20)
+        party = Party(config, Wire().endpoint(serves=True), Watch())
+        try:
+            with pytest.raises(StateError, match="another process is at work"):
+                party.run()
+        finally:
+            release.set()
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    run_both(folder, watch={"bob": Watch(observe=hold)}).records  # noqa: B018
+    thread.join(30)
+
+
+# --- two sides that do not fit -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("act", [lambda party: party.run(), lambda party: party.dry_run()])
+def test_settings_that_differ_are_named_key_by_key_on_both_sides(folder, act):
+    write_config(folder, "alice", agreement={**MECHANISMS["add"], "epochs": 3})
+    write_config(folder, "bob", agreement={**MECHANISMS["add"], "learning-rate": 0.5})
+    ends = run_both(folder, act=act)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+        assert "epochs: " in end.message
+        assert "learning_rate: " in end.message
+
+
+def test_rows_that_differ_are_said_before_any_work(folder):
+    set_up(folder)
+    lines = (folder / "bob.csv").read_text().splitlines()
+    (folder / "bob.csv").write_text("\n".join(lines[:-7]) + "\n")
+    ends = run_both(folder)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+        assert "align" in end.hint
+
+
+def test_a_dry_run_says_what_would_happen_and_leaves_nothing(folder):
+    set_up(folder, **MECHANISMS["none"])
+    alice, bob = run_both(folder, act=lambda party: party.dry_run()).records
+    assert alice["estimate"]["iterations"] == 2 * BATCHES
+    assert bob["estimate"] is None
+    assert (alice["peer_columns"], bob["peer_columns"]) == (4, 6)
+    assert not (folder / "bob-state").exists()
+    assert not (folder / "bob.model.json").exists()
+
+
+def test_a_budget_ends_the_training_on_both_sides(folder):
+    write_config(folder, "alice", agreement=MECHANISMS["add"])
+    write_config(folder, "bob", agreement=MECHANISMS["add"], privacy={"budget": 1.0})
+    alice, bob = run_both(folder).records
+    assert bob["stopped"] == "the privacy budget is spent"
+    assert alice["stopped"] == "the peer ended the training"
+    assert bob["ledger"]["label_epsilon_total"] == 1.0
+
+
+def test_early_stopping_is_bobs_and_the_ledger_says_what_it_costs(folder):
+    set_up(folder, **MECHANISMS["add"], evaluate="epoch", patience=1, epochs=30)
+    _, bob = run_both(folder).records
+    assert bob["stopped"] == "the held-out loss has stopped falling"
+    assert bob["ledger"]["label_epsilon_total"] == "inf"
+    assert len(bob["metrics"]["curve"]) < 30
+
+
+def test_the_curve_over_epochs_is_whole_after_a_stop(folder):
+    set_up(folder, **MECHANISMS["add"], evaluate="epoch")
+    run_both(folder, watch=pulled_at("bob", 48))
+    _, bob = run_both(folder).records
+    assert [point["iteration"] for point in bob["metrics"]["curve"]] == [BATCHES, 2 * BATCHES]
+    for point in bob["metrics"]["curve"]:
+        assert {"train_loss", "held_out_loss", "held_out_auc"} < point.keys()
+
+
+# --- what is written -----------------------------------------------------------------------------
+
+
+def test_logs_and_figures_hold_no_secret(folder):
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder, act=record(folder)).records  # noqa: B018
+    coins = [
+        Transcript.load(folder / f"{role}.transcript").header["coins"][role]
+        for role in ("alice", "bob")
+    ]
+    shown = "".join(
+        (folder / name).read_text()
+        for name in ("alice.log", "bob.log", "alice.metrics.json", "bob.metrics.json")
+    )
+    assert "session begun" in shown
+    for secret in (*coins, "p0001", str(weights(folder, "alice")[0])):
+        assert secret not in shown
+    for role in ("alice", "bob"):
+        figures = json.loads((folder / f"{role}.metrics.json").read_text())
+        assert figures["iterations"] == figures["iterations_total"] == 2 * BATCHES
+    assert figures["loss_recent"] > 0
+    assert figures["bytes_sent"] > 0
+    assert figures["waiting_seconds"] >= 0
+    assert "loss_recent" not in json.loads((folder / "alice.metrics.json").read_text())
+
+
+@pytest.mark.parametrize("event", [20, 45])
+def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
+    set_up(folder, **MECHANISMS["add"])
+    run_both(folder, act=record(folder), watch=pulled_at("bob", event))
+    _, bob = run_both(folder, act=record(folder)).records
+    assert bob["metrics"]["curve"][0].keys() == {"iteration", "train_loss"}
+    party = bob_alone(folder)
+    assert party.tables.labels is not None
+    labels = party.tables.labels.values
+    losses: list[float] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, Progress):
+            losses.append(log_loss(event.scores, labels[event.rows]))
+
+    in_one_process(folder, note)
+    told = [point["train_loss"] for point in bob["metrics"]["curve"]]
+    assert told == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
+
+
+def test_what_lies_in_the_state_folder_is_not_readable(folder):
+    set_up(folder, **MECHANISMS["none"])
+    run_both(folder, watch=pulled_at("bob", 30))
+    journal = (folder / "bob-state" / "journal").read_bytes()
+    assert b"weights" not in journal
+    assert b"TACT" not in journal
+    assert (folder / "bob.state.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_lost_or_wrong_state_key_is_named(folder):
+    set_up(folder, **MECHANISMS["none"])
+    run_both(folder, watch=pulled_at("bob", 30))
+    (folder / "bob.state.key").write_text("00" * 32)
+    with pytest.raises(StateError, match="key"):
+        bob_alone(folder).run()
+    (folder / "bob.state.key").write_text("no hex")
+    with pytest.raises(StateError, match="64 hexadecimal digits"):
+        bob_alone(folder).run()
+
+
+def test_bob_may_have_no_columns_of_his_own(folder):
+    lines = (folder / "bob.csv").read_text().splitlines()
+    kept = [f"{line.split(',')[0]},{line.split(',')[-1]}" for line in lines]
+    (folder / "bob.csv").write_text("\n".join(kept) + "\n")
+    write_config(folder, "alice", agreement=MECHANISMS["none"])
+    write_config(folder, "bob", agreement=MECHANISMS["none"], data={"intercept": False})
+    _, bob = run_both(folder, act=record(folder)).records
+    assert bob["columns"] == 0
+    assert weights(folder, "alice").tolist() == in_one_process(folder)[0]
+
+
+def test_a_diverging_training_ends_in_words_on_both_sides(folder):
+    set_up(folder, **{**MECHANISMS["add"], "learning-rate": 1.7e308})
+    ends = run_both(folder)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, TaciturnError)
+    assert any("diverged" in end.message for end in (ends.alice, ends.bob))
+
+
+def test_boundaries_hold_what_each_side_needs(folder):
+    set_up(folder, **MECHANISMS["add"])
+    seen: list[Boundary] = []
+
+    def observe(event: Event) -> None:
+        if isinstance(event, Boundary):
+            seen.append(event)
+
+    run_both(folder, watch={"alice": Watch(observe=observe)}).records  # noqa: B018
+    assert [each.state.iteration for each in seen] == list(range(2 * BATCHES))
+    assert np.array_equal(seen[0].state.weights, np.zeros(6))

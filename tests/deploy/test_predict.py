@@ -1,0 +1,561 @@
+"""New rows scored by two sides: the scores are the model's, and only Bob has them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from taciturn.data.prepare import NumericRule
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.new_rows import new_rows
+from taciturn.deploy.predict import Answer, Predictor, Question, meaning_of, predict
+from taciturn.deploy.train import Watch
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.errors import (
+    AgreementError,
+    ColumnError,
+    FileError,
+    MissingValueError,
+    PeerAbsent,
+    PeerStopped,
+    RemoteProtocolError,
+    RowIdError,
+    TaciturnError,
+)
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from taciturn.protocol.handshake import told
+from taciturn.protocol.messages import Hello
+from taciturn.protocol.steps import Send
+from taciturn.rng import KeyedEntropy
+from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
+from tests.deploy.wires import Wire
+from tests.test_two_machines import free_port
+
+ROLES = ("alice", "bob")
+# label-rr is tried over shared weights too.
+TRAININGS: dict[str, dict[str, Any]] = {
+    **MECHANISMS,
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "over": "sealed"},
+    "sealed, revealed": {"mechanism": "sealed", "reveal": True},
+    "sealed, fresh keys, L2": {"mechanism": "sealed", "fresh-keys": True, "l2": 0.01},
+}
+
+
+def trained(folder: Path, **agreement: Any) -> Path:
+    """A folder with both shares of a small model, and new rows that were not trained on."""
+    write_tables(folder)
+    write_new(folder)
+    for role in ROLES:
+        write_config(folder, role, agreement={"epochs": 1, **agreement})
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    return folder
+
+
+def write_new(folder: Path, rows: int = 30) -> None:
+    """Rows beyond those of the training, each side's in an order of its own; one value is gone."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    write_tables(scratch, rows=120 + rows)
+    for role in ROLES:
+        frame = pl.read_csv(scratch / f"{role}.csv").filter(pl.col("id") >= "p0120")
+        if role == "bob":
+            frame = frame.drop("sick")
+        name = frame.columns[1]
+        frame = frame.with_columns(
+            pl.when(pl.col("id") == "p0125").then(None).otherwise(pl.col(name)).alias(name)
+        )
+        frame.write_csv(folder / f"new-{role}.csv")
+    shutil.rmtree(scratch)
+
+
+@pytest.fixture(scope="module")
+def plain_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("plain"), **MECHANISMS["none"])
+
+
+@pytest.fixture(scope="module")
+def sealed_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("sealed"), **MECHANISMS["sealed"])
+
+
+@pytest.fixture
+def plain(plain_model: Path, tmp_path: Path) -> Path:
+    """A folder of one's own with a model that was trained once."""
+    return Path(shutil.copytree(plain_model, tmp_path / "plain"))
+
+
+@pytest.fixture
+def sealed(sealed_model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sealed_model, tmp_path / "sealed"))
+
+
+def shares(folder: Path) -> list[ModelShare]:
+    return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
+
+
+def question(folder: Path, role: str, only: tuple[str, ...] = ()) -> Question:
+    config = PartyConfig.read(folder / f"{role}.toml")
+    return Question.read(config, folder / f"{role}.model.json", folder / f"new-{role}.csv", only)
+
+
+def answers(ends: Ends) -> tuple[Answer, Answer]:
+    for end in (ends.alice, ends.bob):
+        if isinstance(end, BaseException):
+            raise end
+    return ends.alice, ends.bob
+
+
+def in_threads(
+    folder: Path,
+    questions: dict[str, Question],
+    wire: Wire | None = None,
+    watch: dict[str, Watch] | None = None,
+) -> Ends:
+    """Both sides over a wire in memory."""
+    wire, found = wire or Wire(), dict[str, Any]()
+
+    def side(role: str) -> None:
+        config = PartyConfig.read(folder / f"{role}.toml")
+        endpoint = wire.endpoint(serves=role == "bob")
+        try:
+            eyes = (watch or {}).get(role, Watch())
+            found[role] = Predictor(config, endpoint, eyes).run(questions[role])
+        except BaseException as problem:
+            found[role] = problem
+
+    threads = [threading.Thread(target=side, args=(role,)) for role in ROLES]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
+    return Ends(found["alice"], found["bob"])
+
+
+def expected(folder: Path) -> tuple[dict[str, float], float]:
+    """The whole model's score of each new row, and how far rounding may take one from it."""
+    alice, bob = shares(folder)
+    whole = whole_model(alice, bob)
+    hers = pl.read_csv(folder / "new-alice.csv").sort("id")
+    his = pl.read_csv(folder / "new-bob.csv").sort("id")
+    scores = whole.scores(hers, his)
+    grid = 2.0 ** -alice.scales["feature_bits"] if alice.sealed else 0.0
+    slack = 0.5 * grid * float(np.abs(whole.alice.weights).sum()) + 1e-9
+    return dict(zip(hers["id"].to_list(), scores.tolist(), strict=True)), slack
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
+    folder = trained(tmp_path, **TRAININGS[name])
+    hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    assert hers.scores is None
+    assert hers.lines() == []
+    assert "no score" in hers.facts["learnt"]
+    assert not {"scores", "meaning"} & set(hers.facts)
+    # In the order of Bob's file.
+    assert list(his.ids) == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
+    wanted, slack = expected(folder)
+    for line in his.lines():
+        assert abs(line["score"] - wanted[line["id"]]) <= slack
+        assert abs(line["probability"] - 1 / (1 + np.exp(-line["score"]))) < 1e-12
+        assert line["class"] == (line["probability"] > 0.5)
+    assert len(wanted) == len(his.lines()) == 30
+    assert his.facts["suspected_wraps"] == 0
+    assert ("TRUE label" in his.facts["meaning"]) == name.startswith("label-rr")
+    assert ("noisy" in his.facts["meaning"]) == (name in ("add", "mult"))
+
+
+def test_one_row_is_picked_from_a_file_on_both_sides(plain):
+    folder = plain
+    chosen = ("p0140",)
+    _, his = answers(in_threads(folder, {role: question(folder, role, chosen) for role in ROLES}))
+    (line,) = his.lines()
+    assert line["id"] == "p0140"
+    assert line["score"] == pytest.approx(expected(folder)[0]["p0140"], abs=1e-9)
+
+
+def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
+    """Bob hears the size of the training's values, which he knows, whatever the rows are."""
+    heard = set()
+    for name in ("p0121", "p0140", "p0149"):
+        asked = question(sealed, "alice", (name,))
+        assert 2.0**asked.model.magnitude_bits >= asked.rows.table.largest
+        program = asked.program(KeyedEntropy.from_seed(1))
+        first = program.send(None)
+        assert isinstance(first, Send)
+        assert isinstance(first.message, Hello)
+        program.send(None)
+        second = program.send(answered(first.message, asked))
+        assert isinstance(second, Send)
+        assert isinstance(second.message, Hello)
+        heard.add(second.message.magnitude_bits)
+    assert heard == {ModelShare.load(sealed / "alice.model.json").magnitude_bits}
+
+
+# --- sides that do not fit -----------------------------------------------------------------------
+
+
+def refused(ends: Ends, match: str) -> None:
+    """Both sides end with an error of their own that says the same."""
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError), end
+        assert re.search(match, end.message)
+
+
+def test_other_rows_are_named_with_their_number_and_the_way_out(plain):
+    folder = plain
+    asked = {"alice": question(folder, "alice"), "bob": question(folder, "bob", ("p0140",))}
+    ends = in_threads(folder, asked)
+    refused(ends, "rows to score are not the same on both sides")
+    assert "this side has 30 rows, the peer 1" in ends.alice.message
+    assert "taciturn align" in ends.bob.hint
+    one = {"alice": question(folder, "alice", ("p0141",)), "bob": asked["bob"]}
+    refused(in_threads(folder, one), "both have 1 rows, and not the same ids")
+
+
+def test_shares_of_two_trainings_are_named(sealed):
+    folder = sealed
+    asked = {role: question(folder, role) for role in ROLES}
+    other = replace(asked["bob"].model, session="0" * 32)
+    asked["bob"] = replace(asked["bob"], model=other)
+    ends = in_threads(folder, asked)
+    refused(ends, "do not come from the same training: session:")
+    assert "taciturn model show" in ends.alice.hint
+    agreement = {**asked["alice"].model.agreement, "l2": 0.5}
+    changed = replace(asked["alice"].model, agreement=agreement, session="0" * 32)
+    refused(
+        in_threads(folder, {**asked, "alice": replace(asked["alice"], model=changed)}),
+        "do not come from the same training: agreement:",
+    )
+
+
+def test_a_training_and_a_prediction_do_not_meet(plain):
+    folder = plain
+    wire, found = Wire(), dict[str, Any]()
+    asked = question(folder, "bob")
+
+    def bob() -> None:
+        config = PartyConfig.read(folder / "bob.toml")
+        try:
+            Predictor(config, wire.endpoint(serves=True), Watch()).run(asked)
+        except TaciturnError as problem:
+            found["bob"] = problem
+
+    from taciturn.deploy.train import Party
+
+    thread = threading.Thread(target=bob)
+    thread.start()
+    with pytest.raises(AgreementError, match="for a prediction, this side for a dry run"):
+        Party(
+            PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Watch()
+        ).dry_run()
+    thread.join(timeout=60)
+    assert "for a dry run, this side for a prediction" in found["bob"].message
+
+
+def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
+    """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
+    monkeypatch.setattr("taciturn.deploy.predict.FINISH_SECONDS", 1.0)
+    asked = {role: question(sealed, role) for role in ROLES}
+    wire = Wire(lambda number: number % 5 == 0)
+    _, his = answers(in_threads(sealed, asked, wire))
+    assert wire.links > 1
+    wanted, slack = expected(sealed)
+    assert all(abs(line["score"] - wanted[line["id"]]) <= slack for line in his.lines())
+
+
+def test_a_peer_that_does_not_come(plain):
+    write_config(plain, "bob", link={"connect-seconds": 0.2})
+    config = PartyConfig.read(plain / "bob.toml")
+    with pytest.raises(PeerAbsent):
+        Predictor(config, Wire().endpoint(serves=True), Watch()).run(question(plain, "bob"))
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
+    class Pulled(BaseException):
+        """Nothing on this side catches it."""
+
+    def pull(event: object) -> None:
+        raise Pulled
+
+    ends = in_threads(
+        sealed,
+        {each: question(sealed, each) for each in ROLES},
+        watch={role: Watch(observe=pull)},
+    )
+    stopped, other = (ends.alice, ends.bob) if role == "alice" else (ends.bob, ends.alice)
+    assert isinstance(stopped, Pulled)
+    # Alice's last word may have reached Bob before; and she may be done before he is stopped.
+    assert isinstance(other, Answer | PeerStopped)
+    if isinstance(other, PeerStopped):
+        assert "interrupted" in other.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"version": 99}, "the peer speaks protocol 99"),
+        ({"role": "alice"}, "both sides are alice"),
+        ({"role": "carol"}, "neither alice nor bob"),
+        ({"terms": "{"}, "do not come from the same training"),
+        ({"columns": -1}, "said to have -1 columns"),
+    ],
+    ids=str,
+)
+def test_a_greeting_that_does_not_fit_is_named(plain, changes, match):
+    asked = question(plain, "alice")
+    program = asked.program(KeyedEntropy.from_seed(1))
+    first = program.send(None)
+    assert isinstance(first, Send)
+    assert isinstance(first.message, Hello)
+    program.send(None)
+    with pytest.raises(RemoteProtocolError, match=match):
+        program.send(answered(first.message, asked, **changes))
+
+
+def answered(heard: Hello, asked: Question, **changes: Any) -> Hello:
+    """What Bob says to her greeting, about the same rows."""
+    ids = asked.rows.table.ids.digest()
+    return told(replace(heard, **{"role": "bob", "ids_digest": ids, **changes}))
+
+
+# --- rows and models that are not fit for use ----------------------------------------------------
+
+TOWNS = pl.DataFrame(
+    {
+        "id": ["a", "b", "c", "d"],
+        "age": [31.0, 44.0, None, 20.0],
+        "town": ["A", "B", "A", None],
+        "grade": ["1", "x", "2", "1"],
+    }
+)
+
+
+def town_share(**changes: Any) -> ModelShare:
+    from taciturn.data.own import DEFAULTS
+    from taciturn.data.prepare import fit
+
+    plan = fit(TOWNS.drop("id"), DEFAULTS)
+    found = ModelShare(
+        role="alice",
+        columns=plan.columns,
+        weights=np.ones(len(plan.columns)),
+        preparation=plan,
+        agreement={},
+        session="",
+        rows=4,
+        data_digest="",
+    )
+    return replace(found, **changes)
+
+
+def rows_of(path: Path, text: str, share: ModelShare | None = None, **options: Any) -> Any:
+    path.write_text(text)
+    return new_rows(path, "id", share or town_share(), **options)
+
+
+def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
+    """Missing numbers, unknown and missing levels, and levels that look like numbers."""
+    text = "id,grade,town,age,more\n9,1,Z,,7\n1,2,B,44,7\n5,,,31,7\n"
+    found = rows_of(tmp_path / "new.csv", text)
+    share = town_share()
+    assert found.table.ids.series.to_list() == ["1", "5", "9"]
+    assert found.places.tolist() == [2, 0, 1]
+    by_name = dict(zip(share.columns, found.table.values.T.tolist(), strict=True))
+    assert by_name["town=B"] == [1.0, 0.0, 0.0]
+    assert by_name["grade=2"] == [1.0, 0.0, 0.0]
+    rule = share.preparation.rules[0]
+    assert by_name["age"][2] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
+    alone = rows_of(tmp_path / "one.csv", "id,age,town,grade\n7,,,\n")
+    assert alone.table.rows == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "match"),
+    [
+        ("id,age,town\na,1,A\n", ColumnError, "lack 1 of the 3 columns .* 'grade'"),
+        ("id,agee,city\na,1,A\n", ColumnError, "lack 3 of the 3 columns .* 'age', 'town', 'grade'"),
+        ("who,age,town,grade\na,1,A,1\n", ColumnError, "no id column 'id'"),
+        ("id,age,town,grade\na,old,A,1\n", ColumnError, "1 of 1 values are not numbers"),
+        ("id,age,town,grade\na,1,A,1\na,2,A,1\n", RowIdError, "repeat"),
+        ("id,age,town,grade\n", FileError, "no rows"),
+    ],
+)
+def test_rows_that_are_not_fit_are_named_with_their_file(tmp_path, text, kind, match):
+    with pytest.raises(kind, match=match) as caught:
+        rows_of(tmp_path / "new.csv", text)
+    assert "new.csv" in caught.value.where
+
+
+def test_an_id_that_is_not_there_and_a_gap_that_nothing_fills(tmp_path):
+    text = "id,age,town,grade\na,,A,1\n"
+    with pytest.raises(RowIdError, match="no row of id 'z' among 1"):
+        rows_of(tmp_path / "new.csv", text, only=("z",))
+    plan = town_share().preparation
+    strict = replace(plan, rules=(NumericRule("age"), *plan.rules[1:]))
+    with pytest.raises(MissingValueError, match="'age'"):
+        rows_of(tmp_path / "new.csv", text, town_share(preparation=strict))
+
+
+def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
+    folder = plain
+    config = PartyConfig.read(folder / "bob.toml")
+    with pytest.raises(FileError, match="alice's share of a model, and the settings are bob's"):
+        Question.read(config, folder / "alice.model.json", folder / "new-bob.csv")
+
+
+def test_what_a_probability_means_is_said_for_every_mechanism(tmp_path):
+    from taciturn.settings.agreement import Agreement
+
+    agreed = Agreement.of(
+        {
+            "mechanism": "mult",
+            "scheme": "clear",
+            "key_bits": 0,
+            "epochs": 1,
+            "batch_size": 8,
+            "learning_rate": 0.1,
+            "schedule": "constant",
+            "decay": 0.0,
+            "l1": 0.0,
+            "l2": 0.0,
+            "feature_bits": 16,
+            "residue_bits": 20,
+        }
+    )
+    for name in ("none", "add", "mult", "hybrid", "sealed", "label-rr"):
+        assert "label 1" in meaning_of(agreed.model_copy(update={"mechanism": name}))
+
+
+# --- real processes, gRPC and mutual TLS ---------------------------------------------------------
+
+
+@dataclass
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        return " ".join(self.err.split())
+
+
+def furnished(folder: Path) -> Path:
+    """A trained folder whose sides can meet over a real port."""
+    make_certificates(folder / "certs", list(ROLES))
+    port = free_port()
+    for role in ROLES:
+        path = folder / f"{role}.toml"
+        text = path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}")
+        path.write_text(text.replace("127.0.0.1:1", f"127.0.0.1:{port}"))
+    return folder
+
+
+def start(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:
+    words = ["predict", f"{role}.toml", "--rows", f"new-{role}.csv", *options]
+    return subprocess.Popen(
+        [sys.executable, "-m", "taciturn", *words],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> Ended:
+    out, err = process.communicate(timeout=120)
+    assert "Traceback" not in err
+    return Ended(process.returncode, out, err)
+
+
+@pytest.mark.parametrize("name", ["plain", "sealed"])
+def test_two_processes_score_what_the_whole_model_scores(request, name):
+    folder = furnished(request.getfixturevalue(name))
+    running = [start(folder, "alice", "--json"), start(folder, "bob", "--out", "scores.csv")]
+    alice, bob = (ended(process) for process in running)
+    assert (alice.code, bob.code) == (0, 0), alice.err + bob.err
+    wanted, slack = expected(folder)
+    with (folder / "scores.csv").open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    assert [line["id"] for line in lines] == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
+    for line in lines:
+        assert abs(float(line["score"]) - wanted[line["id"]]) <= slack
+        assert int(line["class"]) == (float(line["score"]) > 0)
+    assert (folder / "scores.csv").stat().st_mode & 0o077 == 0
+    record = json.loads(alice.out)
+    assert record["learnt"].startswith("no score")
+    assert "scores" not in record
+    assert "The probability is that of a label 1" in " ".join(bob.out.split())
+    assert max(len(each) for each in bob.out.splitlines()) <= 100
+    for line in lines:
+        assert line["score"] not in alice.out + alice.err + (folder / "alice.log").read_text()
+
+
+def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
+    """Both sides in threads, with certificates and a port."""
+    furnished(folder)
+    found: dict[str, Any] = {}
+    reads = {"alice": alices, "bob": lambda: question(folder, "bob")}
+
+    def side(role: str) -> None:
+        try:
+            found[role] = predict(PartyConfig.read(folder / f"{role}.toml"), reads[role], Watch())
+        except TaciturnError as problem:
+            found[role] = problem
+
+    threads = [threading.Thread(target=side, args=(role,)) for role in ("bob", "alice")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    return Ends(found["alice"], found["bob"])
+
+
+def test_other_rows_end_both_over_a_real_link(plain):
+    ends = over_a_real_link(plain, lambda: question(plain, "alice", ("p0140",)))
+    refused(ends, "rows to score are not the same")
+    assert "this side has 1 rows, the peer 30" in ends.alice.message
+    assert "this side has 30 rows, the peer 1" in ends.bob.message
+
+
+def test_another_model_ends_both_over_a_real_link(plain):
+    def read() -> Question:
+        asked = question(plain, "alice")
+        return replace(asked, model=replace(asked.model, session="1" * 32))
+
+    refused(over_a_real_link(plain, read), "do not come from the same training: session:")
+
+
+def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain):
+    """Alice here, Bob in a process of his own."""
+    config = PartyConfig.read(furnished(plain) / "alice.toml")
+    bob = start(plain, "bob", "--json")
+    assert bob.stderr is not None
+    assert "listening on port" in bob.stderr.readline()
+
+    def read() -> Question:
+        return Question.read(config, plain / "alice.model.json", plain / "bob.csv")
+
+    with pytest.raises(ColumnError, match="lack 6 of the 6 columns"):
+        predict(config, read, Watch())
+    end = ended(bob)
+    assert end.code == 34
+    assert end.out == ""
+    assert "the peer gave up: it had a problem of its own (ColumnError)" in end.said
+    assert "run both sides again" in end.said

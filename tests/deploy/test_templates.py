@@ -1,0 +1,90 @@
+"""What taciturn init writes can be read back, whatever it was asked for."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.templates import Trial, template, write_templates
+from taciturn.errors import OutputError
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.protocol.messages import Role
+
+ROLES: tuple[Role, Role] = ("alice", "bob")
+
+
+@pytest.mark.parametrize("serves", ROLES)
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_file_parses_and_the_two_agree(tmp_path, mechanism, serves):
+    trial = Trial(mechanism, serves, "bob.example:7443", "some salt")
+    alice, bob = (PartyConfig.read(path) for path in write_templates(tmp_path, trial))
+    assert alice.agreed == bob.agreed
+    assert alice.agreed["mechanism"] == mechanism
+    assert alice.agreed["split_salt"] == "some salt"
+    assert (alice.role, bob.role) == ROLES
+    for config in (alice, bob):
+        assert config.link.peer == ("bob" if config.role == "alice" else "alice")
+        if config.role == serves:
+            assert config.link.listen == "0.0.0.0:7443"
+        else:
+            assert config.link.connect == "bob.example:7443"
+        config.settings()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("role", ROLES)
+def test_what_stands_behind_a_comment_sign_parses_too(tmp_path, mechanism, role):
+    """Each commented-out setting is one that a person may switch on as it stands."""
+    text = template(role, Trial(mechanism))
+    lines = text.splitlines()
+    offered = [n for n, line in enumerate(lines) if line.startswith("# ") and " = " in line]
+    assert len(offered) >= 5
+    for number in offered:
+        changed = [*lines[:number], lines[number][2:], *lines[number + 1 :]]
+        if "patience" in lines[number]:
+            changed = [line.replace('"end" ', '"epoch" ') for line in changed]
+        path = tmp_path / "party.toml"
+        path.write_text("\n".join(changed))
+        PartyConfig.read(path)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_files_are_neat(role):
+    for line in template(
+        role, Trial("mult", address="a-rather-long-name.example:7443")
+    ).splitlines():
+        assert len(line) <= 100
+        assert line == line.rstrip()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_mechanism_that_does_not_protect_is_called_so(mechanism):
+    text = template("bob", Trial(mechanism))
+    assert ("NO protection" in text) == (mechanism in ("none", "hybrid"))
+
+
+def test_only_bob_has_labels_and_limits():
+    hers, his = (tomllib.loads(template(role, Trial("add"))) for role in ROLES)
+    assert "label" not in hers["data"]
+    assert "privacy" not in hers
+    assert his["data"]["label"] == "label"
+    assert his["privacy"] == {"delta": 1e-6}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_nothing_is_overwritten(tmp_path, role):
+    path = tmp_path / f"{role}.toml"
+    path.write_text("precious")
+    with pytest.raises(OutputError, match="already") as caught:
+        write_templates(tmp_path, Trial("add"))
+    assert caught.value.where == str(path)
+    assert path.read_text() == "precious"
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be made"):
+        write_templates(tmp_path / "file" / "folder", Trial("add"))

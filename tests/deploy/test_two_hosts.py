@@ -1,0 +1,125 @@
+"""Real processes on two hosts: they train as one process would, through kills and pulled cables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taciturn.rng import KeyedEntropy
+from tests.deploy.hosts import (
+    Hosts,
+    Side,
+    both_finish,
+    furnish,
+    needs_namespaces,
+    two_hosts,
+)
+from tests.deploy.sides import MECHANISMS, in_one_process, weights
+
+pytestmark = needs_namespaces
+
+
+@pytest.fixture
+def hosts() -> Iterator[Hosts]:
+    with two_hosts() as made:
+        yield made
+
+
+def sides(hosts: Hosts, folder: Path) -> tuple[Side, Side]:
+    return Side(hosts, folder, "alice"), Side(hosts, folder, "bob")
+
+
+def require_the_same(folder: Path, bob: Side) -> None:
+    hers, his, ledger = in_one_process(folder)
+    assert weights(folder, "alice").tolist() == hers
+    assert weights(folder, "bob").tolist() == his
+    assert bob.record["ledger"] == ledger
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_two_hosts_train_to_the_weights_of_one_process(hosts, tmp_path, name):
+    """Alice serves in half of the cases: either side may open the port."""
+    serves = "alice" if name in ("add", "hybrid") else "bob"
+    furnish(tmp_path, serves=serves, **MECHANISMS[name])
+    alice, bob = sides(hosts, tmp_path)
+    bob.start()
+    alice.start()
+    both_finish(alice, bob)
+    assert alice.record["peer_confirmed"]
+    assert bob.record["peer_confirmed"]
+    require_the_same(tmp_path, bob)
+
+
+FAULTS = ("kill alice", "kill bob", "kill both", "pull the cable")
+
+
+def break_things(
+    hosts: Hosts, folder: Path, faults: int, seed: int, within: tuple[float, float]
+) -> list[str]:
+    """Faults at random times until there were enough; then lets both finish.
+
+    A killed side is started again at once. Returns what was done while the training ran.
+    """
+    coins = KeyedEntropy.from_seed(seed)
+    alice, bob = sides(hosts, folder)
+    alice.start()
+    bob.start()
+    done: list[str] = []
+    while len(done) < faults:
+        time.sleep(within[0] + (within[1] - within[0]) * float(coins.uniform((1,))[0]))
+        if alice.code is not None and bob.code is not None:
+            break
+        fault = FAULTS[coins.below(len(FAULTS))]
+        done.append(fault)
+        if fault == "pull the cable":
+            hosts.cable("down")
+            time.sleep(3.0)  # longer than a link may be dead
+            hosts.cable("up")
+            continue
+        killed = [side for side in (alice, bob) if side.role in fault or "both" in fault]
+        for side in killed:
+            if side.code is None:
+                side.kill()
+        for side in killed:
+            side.start()
+    for side in (alice, bob):
+        if side.code not in (None, 0):
+            side.start()
+    both_finish(alice, bob, timeout=600)
+    require_the_same(folder, bob)
+    return done
+
+
+def test_a_few_faults_change_nothing(hosts, tmp_path):
+    furnish(tmp_path, rows=400, **{**MECHANISMS["none"], "epochs": 6})
+    done = break_things(hosts, tmp_path, 3, seed=1, within=(2.0, 4.0))
+    assert done
+
+
+HUNDRED: list[tuple[str, int]] = [
+    ("none", 20),
+    ("add", 20),
+    ("mult", 20),
+    ("hybrid", 20),
+    ("sealed", 20),
+]
+
+
+@pytest.mark.slow
+def test_a_hundred_faults_change_nothing(hosts, tmp_path):
+    """Over five trainings: SIGKILL of either side or both, and pulled cables."""
+    total = 0
+    for name, faults in HUNDRED:
+        folder = tmp_path / name
+        folder.mkdir()
+        settings: dict[str, Any] = {**MECHANISMS[name], "epochs": 300}
+        if name in ("none", "hybrid", "sealed"):
+            settings["epochs"] = 25
+        furnish(folder, rows=500, **settings)
+        done = break_things(hosts, folder, faults, seed=total, within=(1.0, 4.0))
+        total += len(done)
+    assert total == 100

@@ -1,0 +1,65 @@
+"""Certificates for a trial."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from taciturn.__main__ import run
+from taciturn.deploy.transport.certs import check_name, make_certificates
+from taciturn.deploy.transport.tls import load_credentials
+from taciturn.errors import ConfigError, OutputError
+
+
+def test_what_is_made_is_fit_for_use(tmp_path):
+    made = make_certificates(tmp_path / "new" / "certs", ["alice", "bob.example"], days=30)
+    for name, certificate, key in made.parties:
+        found = load_credentials(certificate, key, made.authority)
+        assert found.name == name
+        assert found.warnings == ()
+        assert abs(found.expires - datetime.now(UTC) - timedelta(days=30)) < timedelta(minutes=5)
+
+
+def test_keys_are_for_their_owner_alone(tmp_path):
+    made = make_certificates(tmp_path, ["alice", "bob"])
+    for key in [made.authority_key, *(key for _, _, key in made.parties)]:
+        assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_overwritten_and_nothing_half_made_stays(tmp_path):
+    (tmp_path / "bob.key").write_text("precious")
+    with pytest.raises(OutputError, match="not overwritten") as caught:
+        make_certificates(tmp_path, ["alice", "bob"])
+    assert caught.value.where == str(tmp_path / "bob.key")
+    assert [each.name for each in tmp_path.iterdir()] == ["bob.key"]
+    assert (tmp_path / "bob.key").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["", "Alice", "a b", "*.x", "-a", "a..b", "../x", "a" * 64, "1.2"])
+def test_names_that_cannot_be(name):
+    with pytest.raises(ConfigError, match="cannot be a party's name"):
+        check_name(name)
+
+
+@pytest.mark.parametrize("names", [[], ["alice"], ["alice", "alice"], ["alice", "ca"]])
+def test_a_trial_needs_two_names(tmp_path, names):
+    with pytest.raises(ConfigError, match="two or more different names"):
+        make_certificates(tmp_path, names)
+
+
+def test_the_command_says_what_goes_to_whom(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("certs --out c --name alice --name bob --days 10".split()) == 0
+    said = capsys.readouterr().out
+    assert "to alice: c/ca.pem, c/alice.pem, c/alice.key" in said
+    assert "to nobody: c/ca.key" in said
+
+
+def test_the_command_prints_one_json_object(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["certs", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [party["name"] for party in found["parties"]] == ["alice", "bob"]
+    assert found["authority"] == "certs/ca.pem"

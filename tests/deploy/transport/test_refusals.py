@@ -1,0 +1,430 @@
+"""Who is not let in, and how that looks on both sides."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import time
+
+import grpc
+import pytest
+
+from taciturn.deploy.transport.corelog import explain
+from taciturn.deploy.transport.dial import DialEndpoint
+from taciturn.deploy.transport.grpc_channel import METHOD
+from taciturn.deploy.transport.limits import Limits
+from taciturn.deploy.transport.serve import ServeEndpoint
+from taciturn.deploy.transport.tls import Credentials
+from taciturn.errors import PeerAbsent, PeerRefused, TransportError
+from tests.deploy.transport.parties import (
+    HOST,
+    QUICK,
+    Authority,
+    dialling,
+    in_thread,
+    serving,
+    tls_client,
+)
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+
+
+@pytest.fixture(scope="module")
+def told():
+    return []
+
+
+@pytest.fixture(scope="module")
+def server(authority, told):
+    made = serving(authority, on_refused=told.append)
+    yield made
+    made.close()
+
+
+def still_serves(authority: Authority, server: ServeEndpoint) -> None:
+    client = dialling(authority, server.port)
+    try:
+        bob = client.connect(10)
+        bob.send(b"good")
+        assert server.connect(10).receive(10) == b"good"
+    finally:
+        client.close()
+
+
+def test_the_right_name_of_the_same_authority_is_needed(authority, server, told):
+    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
+    before = time.monotonic()
+    with pytest.raises(PeerRefused, match="alice refuses us"):
+        client.connect(20)
+    assert time.monotonic() - before < 3
+    client.close()
+    assert "its certificate names 'eve', not 'bob'" in told[-1]
+    with pytest.raises(PeerAbsent, match="a caller was refused"):
+        server.connect(0.1)
+    still_serves(authority, server)
+
+
+def test_a_refused_caller_is_told_nothing(authority, server):
+    own = authority.load("eve")
+    credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
+    options = [("grpc.ssl_target_name_override", "alice")]
+    for method in (METHOD, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"):
+        with grpc.secure_channel(f"{HOST}:{server.port}", credentials, options) as wire:
+            call = wire.stream_stream(method)(iter([b"x"]), timeout=5)
+            with pytest.raises(grpc.RpcError):
+                next(call)
+            assert call.code() is grpc.StatusCode.PERMISSION_DENIED
+            assert call.details() == "refused"
+            assert not call.trailing_metadata()
+
+
+@pytest.mark.parametrize("file", ["expired", "early"])
+def test_a_certificate_out_of_its_time(authority, server, file):
+    refused(authority, server, authority.unchecked(file))
+
+
+def test_a_certificate_of_another_authority(authority, stranger, server):
+    refused(authority, server, stranger.unchecked("bob", ca=authority.folder / "ca.pem"))
+
+
+def refused(authority: Authority, server: ServeEndpoint, credentials: Credentials) -> None:
+    client = DialEndpoint(f"{HOST}:{server.port}", credentials, peer="alice", limits=QUICK)
+    before = time.monotonic()
+    with pytest.raises(PeerRefused, match="does not seem to accept our certificate"):
+        client.connect(20)
+    assert time.monotonic() - before < 5
+    client.close()
+    still_serves(authority, server)
+
+
+def test_a_server_of_another_authority_is_named_at_once(authority, stranger, server):
+    own = authority.unchecked("bob", ca=stranger.folder / "ca.pem")
+    client = DialEndpoint(f"{HOST}:{server.port}", own, peer="alice")
+    with pytest.raises(PeerRefused, match="not signed by our authority"):
+        client.connect(20)
+    client.close()
+
+
+def test_a_server_of_another_name_is_named_at_once(authority, server):
+    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("bob"), peer="carol")
+    with pytest.raises(PeerRefused, match="names somebody else"):
+        client.connect(20)
+    client.close()
+
+
+@pytest.mark.parametrize("file", ["expired", "early"])
+def test_a_server_out_of_its_time_is_named_at_once(authority, file):
+    server = ServeEndpoint(f"{HOST}:0", authority.unchecked(file), peer="alice", limits=QUICK)
+    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
+    with pytest.raises(PeerRefused, match="the server's certificate"):
+        client.connect(20)
+    client.close()
+    server.close()
+
+
+def test_no_certificate_at_all(authority, server):
+    with tls_client(authority, server.port, version=ssl.TLSVersion.TLSv1_3, file=None) as caller:
+        # In TLS 1.3 the client is done before the server has looked.
+        assert hears_nothing(caller)
+    still_serves(authority, server)
+
+
+def hears_nothing(caller: ssl.SSLSocket) -> bool:
+    try:
+        caller.sendall(PREFACE)
+        return caller.recv(100) == b""
+    except (ssl.SSLError, ConnectionError):
+        return True
+
+
+def test_tls_1_2_is_refused_and_1_3_is_not(authority, server):
+    with tls_client(authority, server.port, version=ssl.TLSVersion.TLSv1_3) as caller:
+        assert caller.version() == "TLSv1.3"
+        caller.sendall(PREFACE)
+        assert caller.recv(100), "the server answers with its settings"
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        tls_client(authority, server.port, version=ssl.TLSVersion.TLSv1_2)
+    still_serves(authority, server)
+
+
+def test_without_tls_there_is_no_service(server):
+    with grpc.insecure_channel(f"{HOST}:{server.port}") as wire:
+        call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=3)
+        with pytest.raises(grpc.RpcError):
+            next(call)
+        assert call.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def test_a_peer_that_calls_too_often_is_slowed_down(authority):
+    told: list[str] = []
+    server = serving(authority, Limits(attempts=2.0, drain=0.5), on_refused=told.append)
+    clients = [dialling(authority, server.port) for _ in range(6)]
+    try:
+        for client in clients:
+            client.connect(10)
+        assert any("calls too often" in reason for reason in told)
+    finally:
+        for client in clients:
+            client.close()
+        server.close()
+
+
+def tls_server(authority: Authority, version: ssl.TLSVersion, protocol: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority.folder / "alice.pem", authority.folder / "alice.key")
+    context.maximum_version = version
+    context.set_alpn_protocols([protocol])
+    return context
+
+
+@pytest.mark.parametrize(
+    ("version", "protocol", "answer", "error", "words"),
+    [
+        (None, "", b"", PeerAbsent, "has not answered within"),
+        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerRefused, "does not speak TLS"),
+        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerRefused, "does not complete a TLS 1.3"),
+        (ssl.TLSVersion.TLSv1_3, "http/1.1", b"x", PeerRefused, "TLS, but not gRPC"),
+        (ssl.TLSVersion.TLSv1_3, "h2", b"x" * 99, PeerRefused, "TLS, but not gRPC"),
+    ],
+)
+def test_whoever_else_answers_is_named(authority, version, protocol, answer, error, words):
+    def reply() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = listener.accept()
+                with caller, contextlib.suppress(OSError):
+                    if version is None:
+                        caller.recv(4096)
+                        caller.sendall(answer)
+                        continue
+                    context = tls_server(authority, version, protocol)
+                    with context.wrap_socket(caller, server_side=True) as secure:
+                        secure.recv(100)
+                        secure.sendall(answer)
+                        secure.recv(100)
+
+    with socket.create_server((HOST, 0)) as listener:
+        in_thread(reply)
+        client = dialling(authority, listener.getsockname()[1])
+        with pytest.raises(error, match=words):
+            client.connect(1.0)
+        client.close()
+
+
+def test_a_server_that_is_full_is_tried_again(authority):
+    server = serving(authority, Limits(connections=3, handshake=1.0, drain=0.5))
+    idle = [socket.create_connection((HOST, server.port)) for _ in range(3)]
+    client = dialling(authority, server.port)
+    try:
+        assert client.connect(15).alive
+    finally:
+        client.close()
+        server.close()
+        for each in idle:
+            each.close()
+
+
+def test_a_port_that_is_taken_is_named(authority, server):
+    with pytest.raises(TransportError, match="cannot be listened on"):
+        ServeEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
+
+
+def test_an_endpoint_that_is_closed_says_so(authority):
+    server = serving(authority)
+    client = dialling(authority, server.port)
+    for endpoint in (server, client):
+        endpoint.close()
+        endpoint.close()
+        with pytest.raises(TransportError, match="closed"):
+            endpoint.connect(1)
+
+
+def test_closing_ends_an_attempt_that_waits(authority):
+    with socket.create_server((HOST, 0)) as silent:
+        client = dialling(authority, silent.getsockname()[1])
+        caught: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                client.connect(math.inf)
+            except TransportError as problem:
+                caught.append(problem)
+
+        thread = in_thread(wait)
+        time.sleep(0.3)
+        client.close()
+        thread.join(3)
+        assert not thread.is_alive()
+        assert "closed" in str(caught[0])
+
+
+def test_an_observer_that_fails_changes_nothing(authority):
+    def fail(reason: str) -> None:
+        raise ValueError("a secret")
+
+    server = serving(authority, on_refused=fail)
+    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
+    with pytest.raises(PeerRefused, match="refuses us"):
+        client.connect(10)
+    client.close()
+    server.close()
+
+
+REASONS = """
+import sys
+from pathlib import Path
+from taciturn.deploy.transport.corelog import handshake_reasons
+from taciturn.deploy.transport.serve import ServeEndpoint
+from taciturn.deploy.transport.tls import load_credentials
+
+folder = Path(sys.argv[1])
+say = lambda reason: print(reason, flush=True)
+own = load_credentials(folder / "alice.pem", folder / "alice.key", folder / "ca.pem")
+with handshake_reasons(say):
+    server = ServeEndpoint("127.0.0.1:0", own, peer="bob", on_refused=say)
+    print(server.port, flush=True)
+    print("python's own", file=sys.stderr)
+    import os
+    os.write(2, b"of a library\\n")
+    sys.stdin.readline()
+    server.close()
+print("after", file=sys.stderr)
+"""
+
+
+def test_the_serving_side_learns_the_reason_of_each_refusal(authority, stranger):
+    process = subprocess.Popen(
+        [sys.executable, "-c", REASONS, str(authority.folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={key: value for key, value in os.environ.items() if not key.startswith("GRPC_")},
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+    said = []
+    for credentials in (
+        authority.unchecked("expired"),
+        authority.unchecked("early"),
+        stranger.unchecked("bob", ca=authority.folder / "ca.pem"),
+        authority.unchecked("eve"),
+    ):
+        knock(port, credentials)
+        said.append(process.stdout.readline().strip())
+    with tls_client(authority, port, version=ssl.TLSVersion.TLSv1_3, file=None) as caller:
+        hears_nothing(caller)
+    said.append(process.stdout.readline().strip())
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        tls_client(authority, port, version=ssl.TLSVersion.TLSv1_2)
+    said.append(process.stdout.readline().strip())
+    out, err = process.communicate("stop\n", timeout=20)
+    assert process.returncode == 0
+    said[3] = said[3].split(": ", 1)[1]
+    assert said == [
+        "its certificate has expired",
+        "its certificate is not valid yet",
+        "its certificate is of another authority",
+        "its certificate names 'eve', not 'bob'",
+        "it shows no certificate",
+        "it does not use TLS 1.3",
+    ]
+    assert out == ""
+    assert err.splitlines() == ["python's own", "of a library", "after"]
+
+
+def knock(port: int, credentials: Credentials) -> None:
+    own = grpc.ssl_channel_credentials(
+        credentials.authority, credentials.key, credentials.certificate
+    )
+    options = [("grpc.ssl_target_name_override", "alice")]
+    with grpc.secure_channel(f"{HOST}:{port}", own, options) as wire:
+        call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=5)
+        with pytest.raises(grpc.RpcError):
+            next(call)
+
+
+def test_an_unknown_failure_still_has_words():
+    line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SOMETHING_NEW"
+    assert explain(line) == "its TLS handshake failed"
+
+
+EARLIER = """
+import sys, threading
+import grpc
+from pathlib import Path
+from taciturn.deploy.transport.serve import ServeEndpoint
+from taciturn.deploy.transport.tls import load_credentials
+
+folder = Path(sys.argv[1])
+own = load_credentials(folder / "alice.pem", folder / "alice.key", folder / "ca.pem")
+server = ServeEndpoint("127.0.0.1:0", own, peer="bob", on_refused=lambda r: print(r, flush=True))
+print(server.port, flush=True)
+sys.stdin.readline()
+server.close()
+"""
+
+
+@pytest.mark.slow
+def test_where_grpc_was_imported_before_us_the_stream_is_refused(authority):
+    """The list of suites comes too late then. A TLS 1.2 caller gets no further than a refusal."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", EARLIER, str(authority.folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={key: value for key, value in os.environ.items() if not key.startswith("GRPC_")},
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+    with tls_client(authority, port, version=ssl.TLSVersion.TLSv1_2) as caller:
+        assert caller.version() == "TLSv1.2"
+        caller.sendall(PREFACE + headers(METHOD, port))
+        assert process.stdout.readline().strip().endswith("it does not use TLS 1.3")
+    process.communicate("stop\n", timeout=20)
+    assert process.returncode == 0
+
+
+def headers(path: str, port: int) -> bytes:
+    """A HEADERS frame that opens stream 1, with literals only."""
+    fields = {
+        ":method": "POST",
+        ":scheme": "https",
+        ":path": path,
+        ":authority": f"{HOST}:{port}",
+        "te": "trailers",
+        "content-type": "application/grpc",
+    }
+    block = b"".join(
+        b"\x00" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+        for name, value in fields.items()
+    )
+    return len(block).to_bytes(3, "big") + b"\x01\x04" + (1).to_bytes(4, "big") + block
+
+
+CHATTER = """
+import os, sys
+from taciturn.deploy.transport.corelog import handshake_reasons
+
+line = b"I1116 06:00:57.650605   17260 chttp2_transport.cc:1403] ipv4:127.0.0.1: Got goaway [2]"
+with handshake_reasons(print, for_good=True):
+    os.write(2, line + b"\\n")
+    os.write(2, line.replace(b"I1116", b"E1116") + b"\\n")
+os.write(2, line + b"\\n")
+print("python's own", file=sys.stderr, flush=True)
+"""
+
+
+def test_grpcs_own_chatter_does_not_reach_the_operator_not_even_after_the_end():
+    """An error of the library's passes while the command lasts; Python's words always do."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHATTER], capture_output=True, text=True, check=True, timeout=60
+    )
+    first, second = done.stderr.splitlines()
+    assert first.startswith("E1116")
+    assert second == "python's own"

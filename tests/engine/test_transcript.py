@@ -1,0 +1,366 @@
+"""The transcript file: whole or refused, and never half under its name."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from taciturn.engine.transcript import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
+from taciturn.errors import OutputError, TranscriptError
+from taciturn.protocol.messages import Role
+
+HEADER = {"agreement": {"epochs": 1}, "kind": "test", "ö": "é"}
+FOOTER = {"accuracy": 0.5, "names": ["a", "b"]}
+RECORDS: tuple[tuple[Role, bytes], ...] = (
+    ("alice", b"TACT\x01\x01hello"),
+    ("bob", b""),
+    ("bob", b"\xff" * 9),
+    ("alice", b"\x00\x01"),
+)
+
+_DEV_FULL = Path("/dev/full")
+needs_a_full_disk = pytest.mark.skipif(
+    not _DEV_FULL.exists(), reason="there is no /dev/full on this system"
+)
+
+
+def write(path: Path) -> Path:
+    with TranscriptFile(path, HEADER) as file:
+        for sender, frame in RECORDS:
+            file(sender, frame)
+        file.conclude(FOOTER)
+    return path
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    return write(tmp_path / "run.transcript")
+
+
+def content(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def load_bytes(path: Path, data: bytes) -> Transcript:
+    path.write_bytes(data)
+    return Transcript.load(path)
+
+
+def chained(header: bytes, records: list[bytes], footer: bytes) -> bytes:
+    """A file with a closing chain, written after the docstring and not after the code."""
+    link = hashlib.sha256(header).digest()
+    for record in records:
+        link = hashlib.sha256(link + record).digest()
+    link = hashlib.sha256(link + footer).digest()
+    return b"".join(
+        [
+            b"TACITURN-TRANSCRIPT\n\x01",
+            struct.pack("<I", len(header)),
+            header,
+            *records,
+            b"\xff",
+            struct.pack("<I", len(footer)),
+            footer,
+            struct.pack("<Q", len(records)),
+            link,
+        ]
+    )
+
+
+def test_what_was_written_is_read_back(recorded):
+    found = Transcript.load(recorded)
+    assert found.header == HEADER
+    assert found.records == RECORDS
+    assert found.footer == FOOTER
+    assert list(found.frames("alice")) == [RECORDS[0][1], RECORDS[3][1]]
+    assert list(found.frames("bob")) == [RECORDS[1][1], RECORDS[2][1]]
+    assert content(recorded.parent) == ["run.transcript"]
+
+
+def test_the_file_is_laid_out_as_the_docstring_says(recorded):
+    records = [
+        bytes([{"alice": 0, "bob": 1}[sender]]) + struct.pack("<I", len(frame)) + frame
+        for sender, frame in RECORDS
+    ]
+    texts = (
+        json.dumps(values, sort_keys=True, separators=(",", ":")).encode()
+        for values in (HEADER, FOOTER)
+    )
+    assert recorded.read_bytes() == chained(next(texts), records, next(texts))
+
+
+def test_a_conversation_of_no_frames_is_a_transcript(tmp_path):
+    with TranscriptFile(tmp_path / "t", {}):
+        pass
+    assert Transcript.load(tmp_path / "t") == Transcript({}, (), {})
+
+
+def test_an_older_file_of_that_name_is_replaced(recorded):
+    recorded.write_bytes(b"older")
+    write(recorded)
+    assert Transcript.load(recorded).records == RECORDS
+
+
+def test_the_recorder_in_memory_holds_the_same():
+    recorder = Recorder()
+    for record in RECORDS:
+        recorder(*record)
+    assert recorder.finish(HEADER) == Transcript(HEADER, RECORDS)
+
+
+def test_a_transcript_does_not_show_its_coins():
+    assert "secret" not in repr(Transcript({"coins": "secret"}, (("bob", b"secret"),)))
+
+
+# --- refused if cut or altered -------------------------------------------------------------------
+
+
+def test_every_single_bit_flip_is_refused(recorded, tmp_path):
+    """Every byte counts: the chain covers the texts and records, the reader checks the rest."""
+    data, other = recorded.read_bytes(), tmp_path / "altered"
+    for place in range(len(data)):
+        for bit in range(8):
+            changed = bytearray(data)
+            changed[place] ^= 1 << bit
+            with pytest.raises(TranscriptError):
+                load_bytes(other, bytes(changed))
+
+
+def test_every_truncation_is_refused(recorded, tmp_path):
+    data = recorded.read_bytes()
+    for length in range(len(data)):
+        with pytest.raises(TranscriptError):
+            load_bytes(tmp_path / "cut", data[:length])
+
+
+@pytest.mark.parametrize("extra", [b"\x00", b"\n", b"\xff", b"\x00" * 1000])
+def test_appended_bytes_are_refused(recorded, extra):
+    with pytest.raises(TranscriptError, match="chain does not close"):
+        load_bytes(recorded, recorded.read_bytes() + extra)
+
+
+def test_two_transcripts_in_one_file_are_refused(recorded):
+    with pytest.raises(TranscriptError, match="chain does not close"):
+        load_bytes(recorded, 2 * recorded.read_bytes())
+
+
+def test_records_in_another_order_or_left_out_are_refused(tmp_path):
+    one, two = b"\x00\x01\x00\x00\x00a", b"\x01\x01\x00\x00\x00b"
+    data = chained(b"{}", [one, two], b"{}")
+    assert len(load_bytes(tmp_path / "t", data).records) == 2
+    for altered in (
+        data.replace(one + two, two + one),
+        data.replace(one + two, one),
+        data.replace(one + two, one + one + two),
+        data.replace(one + two, b"\x00\x07\x00\x00\x00" + b"a" + two),
+    ):
+        assert altered != data
+        with pytest.raises(TranscriptError):
+            load_bytes(tmp_path / "t", altered)
+
+
+def test_a_header_from_another_run_is_refused(recorded):
+    data = recorded.read_bytes()
+    changed = data.replace(b'"epochs":1', b'"epochs":2')
+    assert changed != data
+    with pytest.raises(TranscriptError, match="altered"):
+        load_bytes(recorded, changed)
+
+
+@pytest.mark.parametrize("data", [b"", b"TACITURN", b"PK\x03\x04" + bytes(100), b"\n" + MAGIC])
+def test_another_kind_of_file_is_refused_by_name(tmp_path, data):
+    with pytest.raises(TranscriptError, match="not a transcript"):
+        load_bytes(tmp_path / "other", data)
+
+
+@pytest.mark.parametrize("version", [0, 2, 255])
+def test_another_version_is_refused_by_name(recorded, version):
+    data = bytearray(recorded.read_bytes())
+    data[len(MAGIC)] = version
+    with pytest.raises(TranscriptError, match=f"version {version}; this program reads 1"):
+        load_bytes(recorded, bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("header", "footer"),
+    [(b"[]", b"{}"), (b"{}", b"1"), (b"{", b"{}"), (b"{}", b""), (b"\xff", b"{}")],
+)
+def test_a_header_or_footer_that_is_no_json_object_is_refused(tmp_path, header, footer):
+    with pytest.raises(TranscriptError, match=r"not JSON|not a JSON object"):
+        load_bytes(tmp_path / "t", chained(header, [], footer))
+
+
+def test_a_deeply_nested_header_is_refused(tmp_path):
+    with pytest.raises(TranscriptError):
+        load_bytes(tmp_path / "t", chained(b"[" * 200_000, [], b"{}"))
+
+
+@pytest.mark.parametrize("size", [MAX_HEADER + 1, 2**32 - 1])
+def test_a_header_of_absurd_length_is_refused_before_it_is_read(tmp_path, size):
+    with pytest.raises(TranscriptError, match="too long"):
+        load_bytes(tmp_path / "t", MAGIC + b"\x01" + struct.pack("<I", size) + b"{}")
+
+
+def test_a_record_of_absurd_length_is_refused_before_it_is_read(tmp_path):
+    data = chained(b"{}", [b"\x00" + struct.pack("<I", 2**32 - 1)], b"{}")
+    with pytest.raises(TranscriptError, match="altered at record 0"):
+        load_bytes(tmp_path / "t", data)
+
+
+@pytest.mark.parametrize("kind", [2, 3, 254])
+def test_a_record_of_an_unknown_sender_is_refused(tmp_path, kind):
+    data = chained(b"{}", [bytes([kind]) + bytes(4)], b"{}")
+    with pytest.raises(TranscriptError, match="altered at record 0"):
+        load_bytes(tmp_path / "t", data)
+
+
+def test_an_absent_file_is_named_with_its_place(tmp_path):
+    with pytest.raises(TranscriptError, match="cannot be read: No such file") as raised:
+        Transcript.load(tmp_path / "nowhere")
+    assert raised.value.where == str(tmp_path / "nowhere")
+
+
+def test_a_folder_is_no_transcript(tmp_path):
+    with pytest.raises(TranscriptError, match="cannot be read"):
+        Transcript.load(tmp_path)
+
+
+def test_a_refusal_names_the_file_and_the_way_out(recorded):
+    with pytest.raises(TranscriptError) as raised:
+        load_bytes(recorded, b"no")
+    assert raised.value.where == str(recorded)
+    assert "record the run again" in raised.value.hint
+
+
+# --- writing that fails ---------------------------------------------------------------------------
+
+
+def write_and_fail(path: Path, problem: BaseException) -> None:
+    with TranscriptFile(path, HEADER) as file:
+        file("alice", b"frame")
+        raise problem
+
+
+def test_an_error_in_the_conversation_leaves_no_file(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail(tmp_path / "t", ZeroDivisionError())
+    assert content(tmp_path) == []
+
+
+def test_an_error_in_the_conversation_leaves_the_older_file_as_it_was(recorded):
+    before = recorded.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        write_and_fail(recorded, KeyboardInterrupt())
+    assert recorded.read_bytes() == before
+    assert content(recorded.parent) == [recorded.name]
+
+
+def test_while_the_conversation_goes_on_the_name_is_not_taken(tmp_path):
+    with TranscriptFile(tmp_path / "t", HEADER) as file:
+        file("alice", b"frame")
+        assert content(tmp_path) == ["t.partial"]
+    assert content(tmp_path) == ["t"]
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    path = tmp_path / "absent" / "t"
+    with pytest.raises(OutputError, match="cannot be written: No such file") as raised:
+        TranscriptFile(path, HEADER)
+    assert raised.value.where == str(path)
+    assert content(tmp_path) == []
+
+
+def test_a_file_where_a_folder_should_be_is_named(tmp_path):
+    (tmp_path / "file").write_text("here")
+    with pytest.raises(OutputError, match="cannot be written: Not a directory"):
+        TranscriptFile(tmp_path / "file" / "t", HEADER)
+    assert content(tmp_path) == ["file"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to every folder")
+def test_a_read_only_folder_is_named(tmp_path):
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(OutputError, match="cannot be written: Permission denied"):
+        TranscriptFile(folder / "t", HEADER)
+    assert content(folder) == []
+
+
+def test_a_folder_of_the_wanted_name_is_left_alone(tmp_path):
+    (tmp_path / "t").mkdir()
+    with pytest.raises(OutputError, match="cannot be written"), TranscriptFile(tmp_path / "t", {}):
+        pass
+    assert content(tmp_path) == ["t"]
+
+
+@pytest.mark.parametrize("path", ["/", ".", ""])
+def test_a_path_without_a_name_is_refused(path):
+    with pytest.raises(OutputError):
+        TranscriptFile(Path(path), HEADER)
+
+
+def test_a_footer_that_is_no_json_leaves_no_file(tmp_path):
+    def record() -> None:
+        with TranscriptFile(tmp_path / "t", {}) as file:
+            file.conclude({"x": object()})
+
+    with pytest.raises(TypeError):
+        record()
+    gc.collect()  # A stream left open would warn here, and not in a later test.
+    assert content(tmp_path) == []
+
+
+@needs_a_full_disk
+@pytest.mark.parametrize(
+    ("header", "frame"),
+    [({"x": "y" * 100_000}, b""), ({}, b"z" * 100_000), ({}, b"z")],
+    ids=["at-the-header", "at-a-frame", "at-the-end"],
+)
+def test_a_full_disk_is_named_and_leaves_no_file(tmp_path, header, frame):
+    """The partial file is a link to /dev/full: every byte that leaves the buffer finds no room."""
+    (tmp_path / "t.partial").symlink_to(_DEV_FULL)
+
+    def record() -> None:
+        with TranscriptFile(tmp_path / "t", header) as file:
+            file("alice", frame)
+
+    with pytest.raises(OutputError, match="cannot be written: No space left"):
+        record()
+    assert content(tmp_path) == []
+    assert _DEV_FULL.exists()
+
+
+_LIMITED = """
+import resource, sys
+from pathlib import Path
+from taciturn.errors import OutputError
+from taciturn.engine.transcript import TranscriptFile
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+try:
+    with TranscriptFile(Path(sys.argv[1]), {}) as file:
+        for _ in range(100):
+            file("alice", bytes(1000))
+except OutputError as problem:
+    sys.exit(str(problem.exit_code))
+"""
+
+
+def test_a_file_that_outgrows_its_limit_is_named_and_removed(tmp_path):
+    pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", _LIMITED, str(tmp_path / "t")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stderr.strip() == str(OutputError.exit_code)
+    assert content(tmp_path) == []

@@ -1,0 +1,108 @@
+"""Models with both sides' shares, and frames of raw columns to try them on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import FloatArray
+from taciturn.data.own import DEFAULTS
+from taciturn.data.prepare import Preparation, PrepareSettings, fit
+from taciturn.data.raw import RawData
+from taciturn.data.tables import INTERCEPT
+from taciturn.model.share import ModelShare
+from taciturn.rng import KeyedEntropy
+
+
+def share_of(
+    plan: Preparation, role: str, *, intercept: bool = False, seed: int = 1, **changes: Any
+) -> ModelShare:
+    """A share with weights that were drawn, not trained: what is tested does not care."""
+    columns = (*plan.columns, INTERCEPT) if intercept else plan.columns
+    weights = KeyedEntropy.from_seed(seed).fork(role).uniform((len(columns),)) * 2 - 1
+    found = ModelShare(
+        role=role,
+        columns=columns,
+        weights=weights,
+        preparation=plan,
+        agreement={"mechanism": "none", "epsilon": None},
+        session="ab" * 16,
+        rows=100,
+        data_digest="cd" * 32,
+    )
+    return replace(found, **changes)
+
+
+def halves(raw: RawData) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The raw columns, cut in two."""
+    names = raw.frame.columns
+    middle = len(names) // 2
+    return raw.frame.select(names[:middle]), raw.frame.select(names[middle:])
+
+
+def people(rows: int = 200) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Numbers, gaps, categories, a constant; both sides have a column ``age``."""
+    coins = KeyedEntropy.from_seed(3)
+    age = coins.uniform((rows,)) * 60 + 20
+    towns = np.array(["Aachen", "Bonn", "Köln", "Ulm"])[coins.fork("t").integers(4, rows)]
+    grades = np.array(["1", "2", "x"])[coins.fork("g").integers(3, rows)]
+    gaps = coins.fork("gaps").uniform((rows,)) < 0.2
+    hers = pl.DataFrame(
+        {
+            "age": [None if gap else value for gap, value in zip(gaps, age, strict=True)],
+            "town": [None if gap else town for gap, town in zip(gaps[::-1], towns, strict=True)],
+            "constant": np.ones(rows),
+        }
+    )
+    his = pl.DataFrame({"age": age - 1, "grade": grades, "debt": coins.fork("d").uniform((rows,))})
+    return hers, his
+
+
+WAYS = (
+    DEFAULTS,
+    PrepareSettings(impute="mean", clip=1.0, scale_categories=True, drop_first=False),
+    PrepareSettings(scale="none"),
+)
+
+
+def pair_of(
+    hers: pl.DataFrame, his: pl.DataFrame, settings: PrepareSettings, **changes: Any
+) -> tuple[ModelShare, ModelShare]:
+    """Both shares of a model of these columns."""
+    return (
+        share_of(fit(hers, settings), "alice", **changes),
+        share_of(fit(his, settings), "bob", intercept=True, **changes),
+    )
+
+
+def strange(frame: pl.DataFrame, *, gaps: bool = True) -> pl.DataFrame:
+    """Rows with what the training never saw: unknown levels, far values, gaps where allowed."""
+    found = frame.clone()
+    for name in found.columns:
+        values: list[Any] = found[name].to_list()
+        if found[name].dtype == pl.String:
+            values[:3] = [None, "nowhere", "bonn"]
+        else:
+            values[:3] = [None if gaps else 0, 10**6, -(10**6)]
+        found = found.with_columns(pl.Series(name, values, dtype=found[name].dtype))
+    return found
+
+
+def feeds(
+    frame: pl.DataFrame, names: dict[str, str], wanted: set[str]
+) -> dict[str, np.ndarray[Any, Any]]:
+    """A frame as an ONNX session takes it: text with "" where missing, doubles with NaN."""
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    for column, name in names.items():
+        if name not in wanted:
+            continue
+        series = frame[column]
+        if series.dtype == pl.String:
+            found[name] = np.array(series.fill_null("").to_list(), dtype=object).reshape(-1, 1)
+        else:
+            plain: FloatArray = series.cast(pl.Float64).to_numpy()
+            found[name] = plain.reshape(-1, 1)
+    return found

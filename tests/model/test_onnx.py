@@ -1,0 +1,201 @@
+"""ONNX models score as ours do: raw columns in, gaps and unknown categories included."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taciturn.__main__ import run
+from taciturn.data.datasets import load
+from taciturn.data.prepare import CategoricalRule, NumericRule, Preparation, fit
+from taciturn.errors import ConfigError
+from taciturn.model.onnx import own_to_onnx, whole_to_onnx
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import Part, input_names, own_part, whole_model
+from taciturn.numerics.logistic import sigmoid
+from tests.model.models import WAYS, feeds, halves, pair_of, people, share_of, strange
+
+CLOSE = 1e-6
+
+
+def session(content: bytes) -> Any:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def inputs(ready: Any) -> set[str]:
+    return {each.name for each in ready.get_inputs()}
+
+
+def compare(hers: pl.DataFrame, his: pl.DataFrame, pair: tuple[ModelShare, ModelShare]) -> float:
+    """The largest difference of any score or probability, of the whole and of each part."""
+    whole = whole_model(*pair)
+    parts = (whole.alice, whole.bob)
+    names = input_names(parts)
+    ready = session(whole_to_onnx(whole))
+    wanted = inputs(ready)
+    given_columns = {**feeds(hers, names[0], wanted), **feeds(his, names[1], wanted)}
+    score, probability, label = ready.run(["score", "probability", "label"], given_columns)
+    exact = whole.scores(hers, his).reshape(-1, 1)
+    assert score.dtype == probability.dtype == np.float64
+    assert np.array_equal(label, (score > 0).astype(np.int64))
+    apart = [np.abs(score - exact).max(), np.abs(probability - sigmoid(exact)).max()]
+    for part, frame in zip(parts, (hers, his), strict=True):
+        alone = session(own_to_onnx(part))
+        plain = {rule.column: rule.column for rule in part.model.preparation.rules}
+        (found,) = alone.run(["score"], feeds(frame, plain, inputs(alone)))
+        apart.append(np.abs(found[:, 0] - part.scores(frame)).max())
+    return float(max(apart))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.impute} {way.scale} {way.clip}")
+def test_people_with_gaps_categories_and_a_column_on_both_sides(way):
+    hers, his = people()
+    assert compare(strange(hers), strange(his), pair_of(hers, his, way)) < CLOSE
+
+
+def test_breast_cancer():
+    """Its own preparation imputes nothing; with imputing, gaps too."""
+    raw = load("breast-cancer")
+    hers, his = halves(raw)
+    odd, even = strange(hers, gaps=False), strange(his, gaps=False)
+    assert compare(odd, even, pair_of(hers, his, raw.settings)) < CLOSE
+    imputing = replace(raw.settings, impute="median")
+    assert compare(strange(hers), strange(his), pair_of(hers, his, imputing)) < CLOSE
+
+
+def test_sklearn_digits():
+    raw = load("sklearn-digits")
+    hers, his = halves(raw)
+    assert compare(hers, his, pair_of(hers, his, raw.settings)) < CLOSE
+
+
+def test_census_income(census):
+    hers, his = (half.head(3000) for half in halves(census))
+    gaps = census.settings.impute != "none"
+    odd, even = strange(hers, gaps=gaps), strange(his, gaps=gaps)
+    assert compare(odd, even, pair_of(hers, his, census.settings)) < CLOSE
+
+
+def test_give_me_some_credit(credit):
+    hers, his = (half.head(3000) for half in halves(credit))
+    gaps = credit.settings.impute != "none"
+    odd, even = strange(hers, gaps=gaps), strange(his, gaps=gaps)
+    assert compare(odd, even, pair_of(hers, his, credit.settings)) < CLOSE
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    values=st.lists(st.none() | st.floats(-1e12, 1e12), min_size=1, max_size=12),
+    center=st.floats(-1e3, 1e3),
+    scale=st.floats(1e-3, 1e3),
+    clip=st.none() | st.floats(0.1, 100.0),
+    impute=st.floats(-1e3, 1e3),
+)
+def test_any_numeric_rule(values, center, scale, clip, impute):
+    plan = Preparation((NumericRule("x", impute, center, scale, clip),))
+    part = own_part(share_of(plan, "alice"))
+    frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Float64)})
+    ready = session(own_to_onnx(part))
+    (found,) = ready.run(["score"], feeds(frame, {"x": "x"}, {"x"}))
+    exact = part.scores(frame)
+    assert np.allclose(found[:, 0], exact, rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    levels=st.lists(st.text(min_size=1, max_size=4), min_size=2, max_size=6, unique=True),
+    data=st.data(),
+)
+def test_any_levels(levels, data):
+    plan = Preparation((CategoricalRule("c", tuple(levels), dropped=levels[0]),))
+    part = own_part(share_of(plan, "alice"))
+    values = data.draw(
+        st.lists(st.sampled_from(levels) | st.none() | st.text(max_size=3), min_size=1, max_size=9)
+    )
+    frame = pl.DataFrame({"c": pl.Series(values, dtype=pl.String)})
+    ready = session(own_to_onnx(part))
+    (found,) = ready.run(["score"], feeds(frame, {"c": "c"}, {"c"}))
+    assert np.allclose(found[:, 0], part.scores(frame), atol=1e-12)
+
+
+def test_only_standard_operators_and_where_it_comes_from():
+    hers, his = people()
+    model = onnx.load_from_string(whole_to_onnx(whole_model(*pair_of(hers, his, WAYS[1]))))
+    assert {each.domain for each in model.opset_import} == {"", "ai.onnx.ml"}
+    assert {node.domain for node in model.graph.node} <= {"", "ai.onnx.ml"}
+    facts = {each.key: each.value for each in model.metadata_props}
+    assert facts["taciturn.session"] == "ab" * 16
+    assert json.loads(facts["taciturn.parts"]) == ["alice", "bob"]
+    names = {each.name for each in model.graph.input}
+    assert names == {"alice/age", "bob/age", "town", "grade", "debt"}
+
+
+def test_a_gap_that_the_preparation_refuses_gives_no_number():
+    part = own_part(share_of(Preparation((NumericRule("x"),)), "alice"))
+    (found,) = session(own_to_onnx(part)).run(["score"], {"x": np.array([[np.nan]])})
+    assert np.isnan(found).all()
+
+
+def test_bob_with_an_intercept_alone_is_in_the_whole_and_nothing_by_himself():
+    hers, _ = people()
+    alice = share_of(fit(hers, WAYS[0]), "alice")
+    bob = share_of(Preparation(()), "bob", intercept=True)
+    whole = whole_model(alice, bob)
+    ready = session(whole_to_onnx(whole))
+    plain = {rule.column: rule.column for rule in alice.preparation.rules}
+    (found,) = ready.run(["score"], feeds(hers, plain, inputs(ready)))
+    nothing = pl.DataFrame({"id": range(hers.height)})
+    assert np.allclose(found[:, 0], whole.scores(hers, nothing), atol=1e-12)
+    with pytest.raises(ConfigError, match="no column that says anything"):
+        own_to_onnx(Part(bob, bob.weights))
+
+
+def test_the_package_missing_is_named_with_the_way_out(tmp_path, monkeypatch, capsys):
+    """In an installation without the extra the import fails; here it is made to."""
+    really = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == "onnx":
+            raise ImportError(name)
+        return really(name, *rest)
+
+    hers, his = people()
+    path = tmp_path / "bob.model.json"
+    pair_of(hers, his, WAYS[0])[1].save(path)
+    monkeypatch.setattr(builtins, "__import__", without)
+    assert run(["model", "export", str(path), "--onnx", str(tmp_path / "out.onnx")]) == 10
+    said = capsys.readouterr().err
+    assert "the package onnx is not installed" in said
+    assert "pip install '.[onnx]'" in said
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_the_command_writes_a_part_and_the_whole(tmp_path, capsys):
+    hers, his = people()
+    alice, bob = pair_of(hers, his, WAYS[0])
+    files: list[Path] = []
+    for share in (alice, bob):
+        files.append(tmp_path / f"{share.role}.model.json")
+        share.save(files[-1])
+    out = tmp_path / "whole.onnx"
+    assert run(["model", "export", *map(str, files), "--onnx", str(out), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["outputs"] == ["score", "probability", "label"]
+    assert record["bytes"] == out.stat().st_size
+    assert out.stat().st_mode & 0o077 == 0
+    assert out.read_bytes() == whole_to_onnx(whole_model(bob, alice))
+    assert run(["model", "export", str(files[0]), "--onnx", str(tmp_path / "part.onnx")]) == 0
+    assert "wrote" in capsys.readouterr().out

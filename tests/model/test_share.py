@@ -1,0 +1,291 @@
+"""A model's file: the same to the last bit, whole or not at all, for its owner alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taciturn.data.own import DEFAULTS
+from taciturn.data.prepare import NumericRule, Preparation, fit
+from taciturn.errors import FileError, OutputError
+from taciturn.files import canonical_json, write_private
+from taciturn.model.share import ModelShare
+from taciturn.version import __version__
+
+FRAME = pl.DataFrame({"age": [31.0, 44.0, 58.0, 20.0], "town": ["A", "B", "A", "C"]})
+
+
+def share(**changes: Any) -> ModelShare:
+    plan = fit(FRAME, DEFAULTS)
+    found = ModelShare(
+        role="alice",
+        columns=plan.columns,
+        weights=np.linspace(-1, 1, len(plan.columns)) / 3,
+        preparation=plan,
+        agreement={"mechanism": "add", "epsilon": 1.0},
+        session="ab" * 16,
+        rows=4,
+        data_digest="cd" * 32,
+        metrics={"train": {"auc": 0.5}},
+        ledger={"label_epsilon_total": float("inf")},
+        notes=("a note",),
+    )
+    return replace(found, **changes)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.json"
+
+
+def test_what_is_written_is_read_back(path):
+    before = share()
+    before.save(path)
+    after = ModelShare.load(path)
+    assert after.weights.tobytes() == before.weights.tobytes()
+    assert after.columns == before.columns
+    assert after.preparation == before.preparation
+    assert after.notes == before.notes
+    assert (after.role, after.session, after.rows) == ("alice", "ab" * 16, 4)
+    assert after.agreement == before.agreement
+    assert after.ledger == {"label_epsilon_total": "inf"}
+    assert np.array_equal(after.preparation.apply(FRAME), before.preparation.apply(FRAME))
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), max_size=8))
+def test_weights_come_back_to_the_last_bit(tmp_path_factory, weights):
+    path = tmp_path_factory.mktemp("model") / "model.json"
+    plan = Preparation(tuple(NumericRule(f"c{number}") for number in range(len(weights))))
+    before = np.array(weights, dtype=np.float64)
+    share(columns=plan.columns, preparation=plan, weights=before).save(path)
+    assert ModelShare.load(path).weights.tobytes() == before.tobytes()
+
+
+def test_a_side_without_columns_has_a_model_too(path):
+    share(columns=(), preparation=Preparation(()), weights=np.empty(0)).save(path)
+    assert ModelShare.load(path).weights.shape == (0,)
+
+
+def test_only_the_owner_may_read_it_whatever_was_there_before(path):
+    path.write_text("old")
+    path.chmod(0o644)
+    share().save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_write_that_fails_leaves_the_old_file_whole(path, monkeypatch):
+    share().save(path)
+    before = path.read_bytes()
+
+    def fails(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OutputError, match="No space left"):
+        share(session="another").save(path)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_an_unwritable_folder_is_named(tmp_path):
+    for wrong in (tmp_path / "no" / "where.json", tmp_path):
+        with pytest.raises(OutputError, match="cannot be written") as caught:
+            share().save(wrong)
+        assert caught.value.where == str(wrong)
+
+
+def test_a_file_that_was_readable_by_others_before_a_stop_is_not_written_into(tmp_path):
+    """A left-over of an earlier attempt keeps neither its text nor its mode."""
+    left = tmp_path / "model.json.new"
+    left.write_text("x" * 10_000)
+    left.chmod(0o666)
+    write_private(tmp_path / "model.json", "short\n")
+    assert (tmp_path / "model.json").read_text() == "short\n"
+    assert stat.S_IMODE((tmp_path / "model.json").stat().st_mode) == 0o600
+
+
+# --- files that are not fit for use --------------------------------------------------------------
+
+
+def refused(path: Path, match: str) -> None:
+    with pytest.raises(FileError, match=match) as caught:
+        ModelShare.load(path)
+    assert caught.value.where == str(path)
+
+
+def altered(path: Path, **changes: Any) -> Path:
+    """A file in which something is changed on purpose: its digest is made anew."""
+    share().save(path)
+    values = {**json.loads(path.read_text()), **changes}
+    kept = {key: value for key, value in values.items() if value is not ...}
+    if "digest" not in changes:
+        del kept["digest"]
+        kept["digest"] = hashlib.sha256(canonical_json(kept).encode()).hexdigest()
+    path.write_text(json.dumps(kept))
+    return path
+
+
+def test_an_absent_file_and_a_folder(path, tmp_path):
+    refused(path, "No such file")
+    refused(tmp_path, "cannot be read")
+
+
+@pytest.mark.parametrize("keep", [0, 1, 40, -2])
+def test_a_cut_file(path, keep):
+    share().save(path)
+    path.write_text(path.read_text()[:keep])
+    refused(path, "not a whole model file")
+
+
+def test_bytes_that_are_no_text(path):
+    path.write_bytes(b"\xff\xfe\x00")
+    refused(path, "not a whole model file")
+
+
+def test_something_else(path):
+    for text in ("[]", "3", "{}", '{"format": "another"}'):
+        path.write_text(text)
+        refused(path, "not a model of taciturn")
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, "2", None, True, 2.0])
+def test_another_version(path, version):
+    refused(altered(path, version=version), "of version")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"weights": ...},
+        {"session": ...},
+        {"preparation": ...},
+        {"surplus": 1},
+        {"weights": "many"},
+        {"columns": 7},
+        {"preparation": {"version": 99}},
+    ],
+    ids=str,
+)
+def test_a_part_that_is_missing_wrong_or_too_many(path, changes):
+    refused(altered(path, **changes), "lacks a part")
+
+
+@pytest.mark.parametrize("weights", [[], [0.5], [0.1] * 9, [[0.1], [0.2], [0.3], [0.4]]])
+def test_weights_of_another_length(path, weights):
+    refused(altered(path, weights=weights), "do not fit its columns")
+
+
+def test_where_it_comes_from_is_in_it(path):
+    share(magnitude_bits=5).save(path)
+    found = ModelShare.load(path)
+    assert found.taciturn == __version__
+    assert found.magnitude_bits == 5
+    assert found.agreement_digest == share().agreement_digest
+    assert found.agreement_digest != share(agreement={"mechanism": "none"}).agreement_digest
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"weights": [0.5, 0.5, 0.5]},
+        {"session": "ee" * 16},
+        {"ledger": {"label_epsilon_total": 0.1}},
+        {"digest": "0" * 64},
+        {"digest": 7},
+    ],
+    ids=str,
+)
+def test_a_file_that_was_changed_and_not_digested_anew(path, changes):
+    share().save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    refused(path, "its digest does not fit")
+
+
+SCALES = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"role": "carol"}, "not of its kind"),
+        ({"rows": "four"}, "not of its kind"),
+        ({"rows": True}, "not of its kind"),
+        ({"session": 5}, "not of its kind"),
+        ({"ledger": []}, "not of its kind"),
+        ({"notes": [1]}, "not of its kind"),
+        ({"share": [0.5]}, "not of its kind"),
+        ({"share": [1 << 80]}, "not of its kind"),
+        ({"scales": {"modulus_bits": 50}}, "not of its kind"),
+        ({"scales": {**SCALES, "feature_bits": 900}}, "not of its kind"),
+        ({"scales": {**SCALES, "decay": "much"}}, "not of its kind"),
+        ({"columns": ["age", "town=B", "town=Z"]}, "not those of its preparation"),
+        ({"scales": SCALES, "share": [1]}, "share does not fit"),
+        ({"weights": [0.5, 0.5, "inf"]}, "not a finite number"),
+    ],
+    ids=str,
+)
+def test_parts_that_are_not_what_they_must_be(path, changes, match):
+    refused(altered(path, **changes), match)
+
+
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_whatever_is_done_to_the_bytes_is_refused_by_name(tmp_path_factory, data):
+    """Cut, flipped, filled: a FileError, or the model as it was (blanks may be lost)."""
+    path = tmp_path_factory.getbasetemp() / "fuzzed.json"
+    share().save(path)
+    octets = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(octets) - 1))
+    kind = data.draw(st.sampled_from(["cut", "byte", "insert", "repeat"]))
+    if kind == "cut":
+        del octets[at:]
+    elif kind == "byte":
+        octets[at] = data.draw(st.integers(0, 255))
+    elif kind == "insert":
+        octets[at:at] = data.draw(st.binary(min_size=1, max_size=8))
+    else:
+        octets += octets[at:]
+    path.write_bytes(octets)
+    try:
+        found = ModelShare.load(path)
+    except FileError:
+        return
+    assert found.weights.tobytes() == share().weights.tobytes()
+    assert (found.session, found.columns) == (share().session, share().columns)
+
+
+PARTS = [each.name for each in fields(ModelShare)] + ["version", "format"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(name=st.sampled_from(PARTS), value=JSON)
+def test_whatever_stands_in_a_part_is_read_or_refused_by_name(tmp_path_factory, name, value):
+    """Also where somebody makes the digest anew."""
+    path = tmp_path_factory.getbasetemp() / "part.json"
+    try:
+        altered(path, **{name: value})
+    except ValueError:
+        return  # not a number: no file can hold it
+    try:
+        found = ModelShare.load(path)
+    except FileError:
+        return
+    assert found.weights.shape == (3,)

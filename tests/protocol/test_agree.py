@@ -1,0 +1,324 @@
+"""From settings to terms: each mechanism's defaults, what it does not use, what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import taciturn
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.errors import BudgetExceeded, ConfigError
+from taciturn.privacy.batch_response import design
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.protocol.agree import AGREED, agree, unused
+from taciturn.settings.schema import DATASET_DEFAULTS, Settings
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
+
+COLUMNS, ROWS = 30, 455
+EPSILONS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "add": {"epsilon": 1.0},
+    "mult": {"epsilon": 1.0},
+    "hybrid": {},
+    "label-rr": {"epsilon": 1.0},
+    "sealed": {},
+}
+
+
+def settings(**values: Any) -> Settings:
+    return Settings.of({"dataset": "breast-cancer", "mechanism": "none", **values}).resolved()
+
+
+def agreed(**values: Any) -> dict[str, Any]:
+    return agree(settings(**values), COLUMNS, ROWS).agreement.model_dump()
+
+
+def protection(**values: Any) -> dict[str, Any]:
+    """What of the protection is settled."""
+    found = agreed(**values)
+    return {name: found[name] for name in AGREED if found[name] is not None}
+
+
+# --- defaults ------------------------------------------------------------------------------------
+
+
+def test_every_mechanism_is_tried_here():
+    assert set(EPSILONS) == set(MECHANISMS)
+
+
+def test_none_settles_nothing():
+    assert protection(mechanism="none") == {}
+
+
+def test_add_has_discrete_noise_and_released_updates():
+    assert protection(mechanism="add", epsilon=0.5) == {
+        "epsilon": 0.5,
+        "noise": "discrete",
+        "bob_update": "released",
+    }
+
+
+def test_mult_is_the_printed_one_with_its_bounds():
+    assert protection(mechanism="mult", epsilon=0.5) == {
+        "epsilon": 0.5,
+        "noise": "discrete",
+        "variant": "printed",
+        "b1": 0.1,
+        "b2": 10.0,
+        "bob_update": "released",
+    }
+
+
+def test_hybrid_has_epsilon_one_and_the_papers_l_rr():
+    assert protection(mechanism="hybrid") == {"epsilon": 1.0, "subset_size": 111}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"noise": "continuous"},
+        {"bob_update": "true"},
+        {"variant": "mean-one"},
+        {"b1": 0.5},
+        {"b2": 3.0},
+    ],
+    ids=str,
+)
+def test_what_is_given_stands(given):
+    usual = protection(mechanism="mult", epsilon=2.0)
+    assert protection(mechanism="mult", epsilon=2.0, **given) == {**usual, **given}
+
+
+def test_label_rr_runs_over_none_and_over_no_mechanism_that_is_not_there():
+    assert protection(mechanism="label-rr", epsilon=0.5) == {"epsilon": 0.5, "over": "none"}
+    if "sealed" not in MECHANISMS:
+        with pytest.raises(ConfigError, match="cannot run over sealed") as raised:
+            agreed(mechanism="label-rr", epsilon=0.5, over="sealed")
+        assert raised.value.where == "--over"
+    assert unused(settings(mechanism="add", epsilon=1.0, over="none")) == ("add does not use over",)
+    assert unused(settings(mechanism="label-rr", epsilon=1.0, noise="discrete")) == (
+        "label-rr does not use noise",
+    )
+
+
+@pytest.mark.parametrize("name", ["add", "mult", "label-rr"])
+def test_an_epsilon_is_needed_where_there_is_no_default(name):
+    with pytest.raises(ConfigError, match=f"{name} needs epsilon") as raised:
+        agreed(mechanism=name)
+    assert raised.value.where == "--epsilon"
+    assert "--epsilon 1" in raised.value.hint
+
+
+# --- the subset of hybrid ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("breast-cancer", 30),
+        ("sklearn-digits", 64),
+        ("census-income", 81),
+        ("give-me-some-credit", 10),
+    ],
+)
+def test_the_papers_l_rr_is_used_with_the_papers_batch_size(name, columns):
+    """[Tan22, Table III]: the subset is the smallest that gives it on average."""
+    rows = 1437
+    usual = DATASET_DEFAULTS[name]
+    assert usual.l_rr is not None
+    terms = agree(settings(dataset=name, mechanism="hybrid"), columns, rows)
+    expected = design(usual.batch_size, 1.0, columns, rows, l_rr=usual.l_rr)
+    assert terms.agreement.subset_size == expected.subset
+    assert usual.l_rr <= expected.asked_rows < usual.l_rr + 1
+
+
+@pytest.mark.parametrize("batch_size", [8, 15, 20])
+def test_with_another_batch_size_the_requirement_decides(batch_size):
+    """A tenth more than the least, not the paper's."""
+    found = agreed(mechanism="hybrid", batch_size=batch_size)["subset_size"]
+    assert found == design(batch_size, 1.0, COLUMNS, ROWS).subset
+    assert found != design(batch_size, 1.0, COLUMNS, ROWS, l_rr=40).subset
+
+
+def test_own_data_has_no_papers_l_rr():
+    own = Settings.of({"mechanism": "hybrid", "label": "y", "batch_size": 16}).resolved()
+    assert agree(own, 5, 400).agreement.subset_size == design(16, 1.0, 5, 400).subset
+
+
+def test_the_subset_may_be_given_either_way():
+    assert agreed(mechanism="hybrid", subset_size=150)["subset_size"] == 150
+    expected = design(16, 1.0, COLUMNS, ROWS, l_rr=60).subset
+    assert agreed(mechanism="hybrid", l_rr=60)["subset_size"] == expected
+
+
+def test_but_not_both_ways():
+    with pytest.raises(ConfigError, match="subset-size and l-rr determine each other") as raised:
+        agreed(mechanism="hybrid", l_rr=60, subset_size=150)
+    assert raised.value.hint == "give one"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"l_rr": 20}, "hybrid needs d_A < L_RR"),
+        ({"subset_size": 40}, "hybrid needs d_A < L_RR"),
+        ({"batch_size": 200, "l_rr": 210}, "hybrid needs q < 1/2"),
+        ({"l_rr": 400}, "hybrid needs a subset of"),
+        ({"epsilon": 8.0}, "hybrid needs a subset of"),
+        ({"epsilon": 50.0}, "hybrid needs 1/2 < p < 1"),
+    ],
+    ids=str,
+)
+def test_the_papers_requirement_is_named_where_it_is_broken(given, said):
+    with pytest.raises(ConfigError, match=said):
+        agreed(mechanism="hybrid", **given)
+
+
+@pytest.mark.parametrize("given", [{"l_rr": 20}, {"subset_size": 40}, {"epsilon": 8.0}], ids=str)
+def test_the_simulation_says_so_before_it_starts(given):
+    events: list[object] = []
+    asked = settings(mechanism="hybrid", scheme="clear", seed=1, **given)
+    with pytest.raises(ConfigError, match="hybrid needs"):
+        simulate(asked, load_raw(asked), observe=events.append)
+    assert events == []
+
+
+@pytest.mark.parametrize(
+    "given", [{"l_rr": 20}, {"subset_size": 40}, {"batch_size": 100, "l_rr": 105}], ids=str
+)
+def test_following_the_hint_helps(given):
+    """The first number that the hint names, given in place of the wrong one, is accepted."""
+    with pytest.raises(ConfigError) as raised:
+        agreed(mechanism="hybrid", **given)
+    words = raised.value.hint.replace(",", "").split()
+    name, number = words[1], int(words[2])
+    kept = {key: value for key, value in given.items() if key not in ("l_rr", "subset_size")}
+    agreed(mechanism="hybrid", **kept, **{name[2:].replace("-", "_"): number})
+
+
+# --- the scheme ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["add", "mult"])
+@pytest.mark.parametrize("scheme", ["bfv", "paillier", "clear"])
+def test_residues_in_clear_have_no_scheme(name, scheme):
+    terms = agree(settings(mechanism=name, epsilon=1.0, scheme=scheme), COLUMNS, ROWS)
+    assert (terms.agreement.scheme, terms.agreement.key_bits) == ("clear", 0)
+    assert terms.scheme.protects is False
+
+
+@pytest.mark.parametrize("name", ["none", "hybrid"])
+def test_gradients_have_the_one_that_was_asked_for(name):
+    terms = agree(settings(mechanism=name), COLUMNS, ROWS)
+    assert (terms.agreement.scheme, terms.agreement.key_bits) == ("bfv", 128)
+    terms = agree(settings(mechanism=name, scheme="paillier", key_bits=2048), COLUMNS, ROWS)
+    assert (terms.scheme.name, terms.agreement.key_bits) == ("paillier", 2048)
+    with pytest.raises(ConfigError, match="no keys of 1024 bits"):
+        agree(settings(mechanism=name, scheme="paillier", key_bits=1024), COLUMNS, ROWS)
+
+
+def test_a_scheme_can_be_put_in_its_place():
+    small = PaillierScheme(key_bits=(512,))
+    terms = agree(settings(mechanism="none", scheme="paillier"), COLUMNS, ROWS, small)
+    assert terms.scheme is small
+    assert terms.agreement.key_bits == 512
+
+
+@pytest.mark.parametrize("name", EPSILONS)
+def test_the_terms_survive_the_handshake(name):
+    found = agree(settings(mechanism=name, **EPSILONS[name]), COLUMNS, ROWS).agreement
+    assert type(found).parse(found.canonical()) == found
+
+
+def test_an_unknown_mechanism_is_named_with_the_nearest():
+    with pytest.raises(ConfigError, match="unknown mechanism hybird") as raised:
+        agreed(mechanism="hybird")
+    assert "did you mean hybrid?" in raised.value.hint
+
+
+# --- what is not used ----------------------------------------------------------------------------
+
+GIVEN: dict[str, Any] = {
+    "epsilon": 1.0,
+    "noise": "discrete",
+    "variant": "printed",
+    "b1": 0.1,
+    "b2": 10.0,
+    "subset_size": 111,
+    "l_rr": 40,
+    "bob_update": "released",
+    "reveal": True,
+    "dither": 0.5,
+    "fresh_keys": True,
+}
+USED: dict[str, set[str]] = {
+    "none": set(),
+    "add": {"epsilon", "noise", "bob_update"},
+    "mult": {"epsilon", "noise", "bob_update", "variant", "b1", "b2"},
+    "hybrid": {"epsilon", "subset_size", "l_rr"},
+    "sealed": {"reveal", "dither", "fresh_keys"},
+}
+
+
+@pytest.mark.parametrize("name", USED)
+@pytest.mark.parametrize("setting", GIVEN)
+def test_a_setting_is_used_or_noted(name, setting):
+    found = unused(settings(mechanism=name, **{setting: GIVEN[setting]}))
+    expected = (
+        () if setting in USED[name] else (f"{name} does not use {setting.replace('_', '-')}",)
+    )
+    assert found == expected
+
+
+def test_what_is_not_used_is_not_agreed_on_either():
+    """Two parties that differ in it can still talk."""
+    assert protection(mechanism="none", **GIVEN) == {}
+    plain = protection(mechanism="add", epsilon=1.0)
+    assert protection(mechanism="add", **GIVEN) == plain
+
+
+def test_the_notes_stand_in_the_record():
+    record = taciturn.train(
+        dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1, epsilon=1.0
+    ).to_dict()
+    assert "none does not use epsilon" in record["notes"]
+    assert record["epsilon"] is None
+
+
+# --- the budget ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mechanism": "none"}, "release of none has no finite price: no budget can be kept"),
+        ({"mechanism": "hybrid"}, "release of hybrid has no finite price"),
+        (
+            {"mechanism": "mult", "epsilon": 1.0, "variant": "one-sided"},
+            "release of mult one-sided has no finite price",
+        ),
+        ({"mechanism": "mult", "epsilon": 0.01}, r"costs a label epsilon of 2\.3025\d, "),
+        ({"mechanism": "add", "epsilon": 10.0}, "costs a label epsilon of 5, "),
+    ],
+    ids=str,
+)
+def test_a_budget_below_one_release_is_refused_before_anything_is_sent(given, words):
+    asked = settings(**given, budget=1.0, scheme="clear", seed=1)
+    events: list[object] = []
+    with pytest.raises(BudgetExceeded, match=words) as raised:
+        simulate(asked, load_raw(asked), observe=events.append)
+    assert raised.value.where == "--budget"
+    assert events == []
+
+
+def test_a_budget_that_pays_for_one_release_is_not():
+    agreed(mechanism="add", epsilon=2.0, budget=1.0)
+    with pytest.raises(BudgetExceeded):
+        agreed(mechanism="add", epsilon=2.0, budget=0.999)
+
+
+def test_the_budget_is_bobs_own_and_not_agreed_on():
+    with_one = agreed(mechanism="add", epsilon=1.0, budget=3.0)
+    assert with_one == agreed(mechanism="add", epsilon=1.0)
