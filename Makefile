@@ -13,7 +13,7 @@ help:  ## what there is
 
 setup: $(READY)  ## make .venv with the pinned dependencies
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "taciturn needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --no-build-isolation --editable '.[dev]'
+	  --no-build-isolation --editable '.[dev]' --editable paper
 	@touch $(READY)
 
 demo: $(READY)  ## train and attack the paper's baseline
@@ -53,9 +53,9 @@ test-all: check browser network  ## the long proofs too
 
 bench: $(READY)  ## speed, as ratios in one run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --no-build-isolation --editable '.[bench]'
-	$(BIN)/python -m taciturn.experiments.throughput
-	$(BIN)/python -m taciturn.experiments.wire
+	  --no-build-isolation --editable './paper[bench]'
+	$(BIN)/python -m taciturn_paper.throughput
+	$(BIN)/python -m taciturn_paper.wire
 	$(BIN)/taciturn bench --against phe,heu
 
 format: $(READY)  ## put the code in its form
@@ -63,5 +63,5 @@ format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) build dist src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) build dist src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache

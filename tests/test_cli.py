@@ -19,8 +19,8 @@ import pytest
 import taciturn
 from taciturn.__main__ import run
 from taciturn.cli.options import SHARED
-from taciturn.experiments import encryption
 from taciturn.settings.schema import Settings
+from taciturn_paper import encryption
 from tests.bad_input import CASES, Case, outcome
 
 QUICK = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
@@ -445,7 +445,7 @@ def test_bench_prints_its_rows_as_json(capsys):
 
 def test_bench_writes_its_plot_and_says_what_the_star_means(monkeypatch, tmp_path, capsys):
     row = encryption.Row("breast", 16, 30, "bfv", 128, 9.5, 12.0, 127.0, 100, 50, 0, 1)
-    monkeypatch.setattr("taciturn.cli.app.encryption.run", lambda *given, **named: [row])
+    monkeypatch.setattr("taciturn_paper.encryption.run", lambda *given, **named: [row])
     plot = tmp_path / "bench.svg"
     assert run(["bench", "--quick", "--against", "phe", "--plot", str(plot)]) == 0
     assert "bfv 128: 127x" in plot.read_text()
@@ -468,8 +468,12 @@ def test_a_result_that_cannot_be_written_is_refused_before_any_work(
     def work(*given: object, **named: object) -> None:
         raise AssertionError("work began")
 
-    for name in ("app.api.audit", "app.encryption.run", "reproduce.matrix.run"):
-        monkeypatch.setattr(f"taciturn.cli.{name}", work)
+    for name in (
+        "taciturn.api.audit",
+        "taciturn_paper.encryption.run",
+        "taciturn_paper.matrix.run",
+    ):
+        monkeypatch.setattr(name, work)
     for place in (tmp_path / "no" / "where", tmp_path, tmp_path / ("x" * 300)):
         assert run([*shlex.split(line), str(place)]) == 74
         assert "the file cannot be written" in capsys.readouterr().err

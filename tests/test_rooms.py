@@ -15,7 +15,8 @@ import taciturn
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "taciturn"
-FILES = sorted(SOURCE.rglob("*.py"))
+PAPER = ROOT / "paper" / "src" / "taciturn_paper"
+FILES = sorted([*SOURCE.rglob("*.py"), *PAPER.rglob("*.py")])
 FOLDERS = sorted({path.parent for path in FILES})
 
 

@@ -9,12 +9,10 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import console, progress_bar
-from taciturn.cli.party import Json, refusals, stoppable
-from taciturn.data.normalisation import NONE, Normalisation
+from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.party import refusals, stoppable
 from taciturn.errors import PeerAbsent, PeerStopped
 from taciturn.files import require_writable, to_json
-from taciturn.report.align import align as align_table
 
 
 def align(
@@ -34,7 +32,7 @@ def align(
             help="When two spellings are one id, the same on both sides: none, or any of trim "
             "(blanks at the ends), case and nfkc (Unicode), separated by commas."
         ),
-    ] = NONE,
+    ] = "none",
     json: Json = False,
 ) -> None:
     """Find the rows that both sides have, without telling the other ids.
@@ -52,6 +50,7 @@ def align(
     taciturn align alice.toml --out common.parquet --normalise trim,case
     """
     # Imported here: the transport takes a second to load.
+    from taciturn.data.normalisation import Normalisation
     from taciturn.deploy.align import AligningParty, list_file
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.train import Watch
@@ -73,6 +72,8 @@ def align(
     if json:
         typer.echo(to_json(found))
     else:
+        from taciturn.report.align import align as align_table
+
         console().print(align_table(found))
 
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import console
+from taciturn.cli.console import Json, Record, console
 from taciturn.files import to_json
-from taciturn.report.record import Record
 
 
 def certs(
@@ -19,9 +18,7 @@ def certs(
         typer.Option(help="A party's name, which its peer will insist on; repeat it."),
     ] = None,
     days: Annotated[int, typer.Option(help="How long they are valid.")] = 90,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    json: Json = False,
 ) -> None:
     """Make a private authority and party certificates, for a trial between two machines.
 

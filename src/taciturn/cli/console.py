@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
-from taciturn.protocol import events
-from taciturn.report.tables import WIDTH
+from taciturn.files import to_json
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from taciturn.protocol.events import Event
+
+WIDTH = 100
+Record = dict[str, Any]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def show(record: Record, as_json: bool, *parts: Callable[[Record], Any]) -> None:
+    """Prints a result: as JSON, or as what renderers make of it."""
+    if as_json:
+        typer.echo(to_json(record))
+        return
+    screen = console()
+    for part in parts:
+        screen.print(part(record))
 
 
 def console(*, error: bool = False) -> Console:
@@ -37,20 +49,13 @@ class Meter:
         self._progress = progress
         self._task = None if progress is None else progress.add_task("training", total=None)
 
-    def observe(self, event: events.Event) -> None:
-        """Shows how far a training or an alignment is."""
-        if isinstance(event, events.Progress) and self._progress and self._task is not None:
-            self._progress.update(
-                self._task, description="training", completed=event.done, total=event.total
-            )
-        elif isinstance(event, events.RowsScored) and self._progress and self._task is not None:
-            self._progress.update(
-                self._task, description="scoring", completed=event.done, total=event.total
-            )
+    def observe(self, event: Event) -> None:
+        """Shows how far a training, a prediction or an alignment is."""
+        from taciturn.protocol.events import Advance
 
-        elif isinstance(event, events.Aligning) and self._progress and self._task is not None:
+        if isinstance(event, Advance) and self._progress and self._task is not None:
             self._progress.update(
-                self._task, description="aligning ids", completed=event.done, total=event.total
+                self._task, description=event.work, completed=event.done, total=event.total
             )
 
     def announce(self, what: str) -> None:
@@ -77,6 +82,16 @@ def progress_bar() -> Iterator[Meter]:
     if not sys.stderr.isatty():
         yield Meter(None)
         return
+    # Loaded here: without a terminal there is no bar.
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

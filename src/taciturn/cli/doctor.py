@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import console, progress_bar
+from taciturn.cli.console import Json, console, progress_bar
 from taciturn.files import to_json
 from taciturn.version import __version__
 
@@ -18,9 +18,7 @@ def doctor(
     config: Annotated[
         Path | None, typer.Argument(help="A party's TOML file, to look at all that it names.")
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
-    ] = False,
+    json: Json = False,
 ) -> None:
     """Say what is right and wrong on this machine, or with a party's file; change nothing.
 

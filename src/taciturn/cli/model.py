@@ -7,13 +7,9 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import console
+from taciturn.cli.console import Json, console
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
-from taciturn.model.card import card
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import own_part, whole_model
-from taciturn.report.model import model_card
 
 model = typer.Typer(
     name="model",
@@ -21,8 +17,6 @@ model = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 @model.command()
@@ -39,6 +33,10 @@ def show(
 
     taciturn model show alice.model.json --json
     """
+    from taciturn.model.card import card
+    from taciturn.model.share import ModelShare
+    from taciturn.report.model import model_card
+
     record = card(ModelShare.load(file))
     if json:
         typer.echo(to_json(record))
@@ -67,6 +65,8 @@ def export(
     """
     # Imported here: it loads an optional package.
     from taciturn.model.onnx import own_to_onnx, whole_to_onnx
+    from taciturn.model.share import ModelShare
+    from taciturn.model.whole import own_part, whole_model
 
     if len(files) > 2:
         raise ConfigError(

@@ -11,14 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import console, progress_bar
+from taciturn.cli.console import Json, console, progress_bar
 from taciturn.errors import ConfigError, PeerStopped
 from taciturn.files import require_writable, to_json
-from taciturn.privacy.registry import entry
-from taciturn.report.party import party as party_table
 from taciturn.settings.schema import DEFAULT_MECHANISM
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def init(
@@ -39,6 +35,7 @@ def init(
     # Imported here: no other command needs it.
     from taciturn.deploy.templates import UNPROTECTED, Trial, write_templates
     from taciturn.deploy.transport.address import check_address
+    from taciturn.privacy.registry import entry
 
     entry(mechanism)
     if serves not in ("alice", "bob"):
@@ -98,6 +95,7 @@ def party(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.train import Party, Watch
     from taciturn.deploy.way import way_to_peer
+    from taciturn.report.party import party as party_table
 
     settings = PartyConfig.read(config)
     output = settings.output

@@ -16,7 +16,6 @@ from taciturn.cli.console import console, progress_bar
 from taciturn.cli.party import refusals, stoppable
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped
 from taciturn.files import require_writable, to_json, write_private
-from taciturn.report.prediction import prediction as prediction_table
 
 COLUMNS = ("id", "score", "probability", "class")
 
@@ -63,6 +62,7 @@ def predict(
     from taciturn.deploy.predict import Question
     from taciturn.deploy.predict import predict as run
     from taciturn.deploy.train import Watch
+    from taciturn.report.prediction import prediction as prediction_table
 
     settings = PartyConfig.read(config)
     if settings.role == "alice" and out is not None:

@@ -28,32 +28,40 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress(Event):
+class Advance(Event):
+    """``done`` of ``total`` parts of some work are finished."""
+
+    work: ClassVar[str] = "working"
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Advance):
     """Bob has finished ``done`` of ``total`` iterations.
 
     ``rows`` are the last one's true batch, and ``scores`` what they scored before its step.
     """
 
-    done: int
-    total: int
+    work: ClassVar[str] = "training"
+
     rows: IndexArray = field(repr=False, compare=False, default_factory=_no_rows)
     scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
 
 
 @dataclass(frozen=True, slots=True)
-class Aligning(Event):
+class Aligning(Advance):
     """So many of both sides' ids are through an alignment."""
 
-    done: int
-    total: int
+    work: ClassVar[str] = "aligning ids"
 
 
 @dataclass(frozen=True, slots=True)
-class RowsScored(Event):
+class RowsScored(Advance):
     """This side is done with ``done`` of ``total`` rows of a joint prediction."""
 
-    done: int
-    total: int
+    work: ClassVar[str] = "scoring"
 
 
 @dataclass(frozen=True, slots=True)

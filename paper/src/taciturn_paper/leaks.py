@@ -22,12 +22,12 @@ from taciturn.attacks.sparse import SparseAttack
 from taciturn.audit.runner import examine
 from taciturn.data.raw import RawData
 from taciturn.errors import TranscriptError
-from taciturn.experiments import paper
-from taciturn.experiments.pieces import SMALL, Piece, Progress, available, results
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView
+from taciturn_paper import paper
+from taciturn_paper.pieces import SMALL, Piece, Progress, available, results
 
 Record = dict[str, Any]
 EPSILONS = (1.0, 10.0)

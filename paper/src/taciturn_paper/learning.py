@@ -16,13 +16,13 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
-from taciturn.experiments.cleartext import train_with_noise
-from taciturn.experiments.rows import Part, Rows, noiseless
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.summary import t_interval
+from taciturn_paper.cleartext import train_with_noise
+from taciturn_paper.rows import Part, Rows, noiseless
 
 VARIANTS = ("printed", "one-sided", "mean-one")
 GRID = {"b1": (2.0**-6, 0.1, 0.5, 1.0), "b2": (0.01, 0.1, 1.0, 10.0, 100.0)}

@@ -14,8 +14,6 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import OutputError
-from taciturn.experiments import distributions as subject
-from taciturn.experiments.claims import B1, B2, EPSILONS
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.batch_response import BatchDesign, draw_batch
 from taciturn.privacy.events import AdditiveNoise, PrintedFactor
@@ -24,6 +22,8 @@ from taciturn.privacy.noise import draw
 from taciturn.privacy.prices import price, printed_label_price
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.rng import KeyedEntropy
+from taciturn_paper import distributions as subject
+from taciturn_paper.claims import B1, B2, EPSILONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "mechanisms"

@@ -17,12 +17,12 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-from taciturn.experiments import paper
-from taciturn.experiments.pieces import Piece, Progress, available, by_name, results, seed_plan
-from taciturn.experiments.rows import Rows
-from taciturn.experiments.utility import VARIANTS, Cell, judge, search
 from taciturn.settings.schema import DATASET_DEFAULTS
 from taciturn.summary import t_interval
+from taciturn_paper import paper
+from taciturn_paper.pieces import Piece, Progress, available, by_name, results, seed_plan
+from taciturn_paper.rows import Rows
+from taciturn_paper.utility import VARIANTS, Cell, judge, search
 
 Record = dict[str, Any]
 # Mechanism, variant, epsilon.

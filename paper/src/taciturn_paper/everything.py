@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from taciturn.experiments import claims, curves, leaks, table2, table3
-from taciturn.experiments.pieces import Progress
-from taciturn.experiments.statements import statements
 from taciturn.version import __version__
+from taciturn_paper import claims, curves, leaks, table2, table3
+from taciturn_paper.pieces import Progress
+from taciturn_paper.statements import statements
 
 Record = dict[str, Any]
 SAMPLES, QUICK_SAMPLES = 400_000, 50_000

@@ -21,8 +21,8 @@ from taciturn.crypto.base import Capacity
 from taciturn.crypto.registry import scheme
 from taciturn.engine.trial import KeyPair, Trial
 from taciturn.errors import ConfigError, nearest
-from taciturn.experiments.rivals import RIVALS, Contender
 from taciturn.rng import KeyedEntropy
+from taciturn_paper.rivals import RIVALS, Contender
 
 VECTOR_BITS, MATRIX_BITS = 20, 18
 SLOW_SECONDS = 3.0

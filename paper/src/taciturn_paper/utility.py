@@ -16,10 +16,6 @@ from typing import Any, cast
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.experiments import paper
-from taciturn.experiments.cleartext import train_with_gradients
-from taciturn.experiments.lockstep import train_side_by_side
-from taciturn.experiments.rows import Part, Rows
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.registry import mechanism
@@ -29,6 +25,10 @@ from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.simulation.coins import Coins
+from taciturn_paper import paper
+from taciturn_paper.cleartext import train_with_gradients
+from taciturn_paper.lockstep import train_side_by_side
+from taciturn_paper.rows import Part, Rows
 
 Record = dict[str, Any]
 VARIANTS = ("printed", "one-sided", "mean-one")

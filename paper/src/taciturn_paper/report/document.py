@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from taciturn.report.curves import curves_svg
-from taciturn.report.page import Block, Grid, Heading, Paragraph, Picture
-from taciturn.report.paper_tables import SIGNS, bounds, curve_name, leak_rows, ratio_of, shape_words
 from taciturn.report.record import Record
 from taciturn.report.tables import percent
+from taciturn_paper.report.curves import curves_svg
+from taciturn_paper.report.page import Block, Grid, Heading, Paragraph, Picture
+from taciturn_paper.report.tables import SIGNS, bounds, curve_name, leak_rows, ratio_of, shape_words
 
 FIGURES = ("fig-b1", "fig-b2", "fig-eps")
 

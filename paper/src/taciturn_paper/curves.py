@@ -15,11 +15,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from taciturn.experiments import paper
-from taciturn.experiments.pieces import Piece, Progress, available, by_name, results, seed_plan
-from taciturn.experiments.rows import Rows
-from taciturn.experiments.utility import VARIANTS, Cell, judge
 from taciturn.summary import t_interval
+from taciturn_paper import paper
+from taciturn_paper.pieces import Piece, Progress, available, by_name, results, seed_plan
+from taciturn_paper.rows import Rows
+from taciturn_paper.utility import VARIANTS, Cell, judge
 
 Record = dict[str, Any]
 FIGURES = ("fig-b1", "fig-b2", "fig-eps")

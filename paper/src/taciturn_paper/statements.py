@@ -13,9 +13,9 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any, Literal
 
-from taciturn.experiments import paper
-from taciturn.experiments.utility import VARIANTS
 from taciturn.summary import t_interval
+from taciturn_paper import paper
+from taciturn_paper.utility import VARIANTS
 
 Record = dict[str, Any]
 Verdict = Literal["holds", "does not hold", "holds in part", "not decided"]

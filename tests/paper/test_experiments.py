@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from taciturn.errors import ConfigError
-from taciturn.experiments import encryption, profile, throughput, trainings
-from taciturn.report.figures import ratios_svg
+from taciturn_paper import encryption, profile, throughput, trainings
+from taciturn_paper.report.ratios import ratios_svg
 
 TINY = encryption.Shape("tiny", 4, 3)
 

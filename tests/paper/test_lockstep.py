@@ -8,15 +8,15 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.experiments.cleartext import train_with_noise
-from taciturn.experiments.lockstep import train_side_by_side
-from taciturn.experiments.rows import Rows
-from taciturn.experiments.utility import Cell, judge
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
+from taciturn_paper.cleartext import train_with_noise
+from taciturn_paper.lockstep import train_side_by_side
+from taciturn_paper.rows import Rows
+from taciturn_paper.utility import Cell, judge
 
 CELLS = [
     Cell("add", 0.01),

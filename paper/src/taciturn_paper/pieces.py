@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest
-from taciturn.experiments.shelf import Shelf
 from taciturn.parallel import one_thread
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.source import load_raw
+from taciturn_paper.shelf import Shelf
 
 Record = dict[str, Any]
 Work = Callable[[str, int, bool], Any]

@@ -8,8 +8,8 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from taciturn.report.frontier import LOOKS
 from taciturn.report.record import Record
+from taciturn_paper.report.frontier import LOOKS
 
 _METRICS = {"accuracy": "held-out accuracy, %", "auc": "held-out AUC, %"}
 

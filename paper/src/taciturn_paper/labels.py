@@ -30,8 +30,6 @@ from scipy.special import expit
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import DatasetUnavailable
-from taciturn.experiments.cleartext import train_with_gradients, train_with_noise
-from taciturn.experiments.rows import Part, Rows, noiseless
 from taciturn.numerics.flipped_labels import (
     corrected_loss,
     corrected_residue,
@@ -51,6 +49,8 @@ from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.source import load_raw
 from taciturn.summary import t_interval
+from taciturn_paper.cleartext import train_with_gradients, train_with_noise
+from taciturn_paper.rows import Part, Rows, noiseless
 
 TOTALS = (0.1, 1.0, 10.0)
 EPOCHS, RATES = (1, 3, 10), (0.1, 1.0, 10.0)

@@ -1,6 +1,6 @@
 """What Alice sees under each mechanism: one picture each, drawn from the exact laws.
 
-``python -m taciturn.experiments.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
+``python -m taciturn_paper.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
 ``hybrid.svg``, ``sealed.svg`` and ``label-rr.svg``; those in ``docs/mechanisms`` are what it
 writes. Only the pictures of ``none`` (a split and shuffled labels) and ``sealed`` (trainings)
 draw anything, by fixed seeds.

@@ -14,15 +14,15 @@ from typer.testing import CliRunner
 
 from taciturn.cli.app import app
 from taciturn.errors import ConfigError, OutputError
-from taciturn.experiments import curves, everything, paper, table3
-from taciturn.experiments.pieces import Piece, results, seed_plan
-from taciturn.experiments.rows import Rows
-from taciturn.experiments.shelf import Shelf
-from taciturn.experiments.statements import statements
-from taciturn.experiments.utility import Cell, search
-from taciturn.report import paper_tables
-from taciturn.report.page import Grid, Paragraph, Picture, to_html, to_markdown
-from taciturn.report.paper_page import blocks, pictures
+from taciturn_paper import curves, everything, paper, table3
+from taciturn_paper.pieces import Piece, results, seed_plan
+from taciturn_paper.report import tables
+from taciturn_paper.report.document import blocks, pictures
+from taciturn_paper.report.page import Grid, Paragraph, Picture, to_html, to_markdown
+from taciturn_paper.rows import Rows
+from taciturn_paper.shelf import Shelf
+from taciturn_paper.statements import statements
+from taciturn_paper.utility import Cell, search
 
 BREAST = ["breast-cancer"]
 
@@ -77,7 +77,7 @@ def test_bounds_are_chosen_on_rows_that_are_neither_trained_on_nor_judged_on():
 
 
 def test_candidates_that_the_sampler_cannot_resolve_are_left_out_and_counted(monkeypatch):
-    monkeypatch.setattr("taciturn.experiments.utility.QUICK_GRID", ((2.0**-6, 1.0), (1.0, 1000.0)))
+    monkeypatch.setattr("taciturn_paper.utility.QUICK_GRID", ((2.0**-6, 1.0), (1.0, 1000.0)))
     rows = Rows.of("breast-cancer", 2)
     found = {(each.cell.variant, each.cell.epsilon): each for each in search(rows, quick=True)}
     assert found["mean-one", 0.01].left_out == 1
@@ -144,7 +144,7 @@ def test_a_figure_says_the_shape_of_each_curve(record):
         *(f"mult {variant}" for variant in ("printed", "one-sided", "mean-one")),
     }
     assert len(figure["shapes"]) == 3 * 2
-    assert "AUC % over b2" in shown(paper_tables.figure(figure))
+    assert "AUC % over b2" in shown(tables.figure(figure))
 
 
 def test_flat_curves_have_no_shape():
@@ -193,7 +193,7 @@ def test_table_three_sets_ratios_beside_the_papers(record):
     assert ratio["ratio"] > 0.5
     for row in table["rows"]:
         assert row["training_seconds"] >= row["ms_per_iteration"] / 1e3 * row["iterations"]
-    assert "training s" in shown(paper_tables.table3(table))
+    assert "training s" in shown(tables.table3(table))
 
 
 def test_the_page_is_one_file_and_escapes_its_words(record):
@@ -227,11 +227,11 @@ def test_the_command_writes_the_report(record, shelf, tmp_path):
 
 def test_tables_fit_the_screen(record):
     for part in (
-        paper_tables.table2(record["table2"]),
-        paper_tables.everything(record),
-        paper_tables.figure(record["fig-eps"]),
-        paper_tables.table3(record["table3"]),
-        paper_tables.leaks(record["leaks"]),
+        tables.table2(record["table2"]),
+        tables.everything(record),
+        tables.figure(record["fig-eps"]),
+        tables.table3(record["table3"]),
+        tables.leaks(record["leaks"]),
     ):
         assert max(map(len, shown(part).splitlines())) <= 100
 

@@ -1,6 +1,6 @@
 """Where an iteration of ``bfv`` spends its time, and how much of it is SEAL itself.
 
-Run it with ``python -m taciturn.experiments.profile``. The sum of SEAL's own calls is the floor:
+Run it with ``python -m taciturn_paper.profile``. The sum of SEAL's own calls is the floor:
 what is left when all of our own work takes no time.
 """
 

@@ -23,10 +23,6 @@ import numpy as np
 from taciturn.data.split import VerticalData
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
-from taciturn.experiments import paper
-from taciturn.experiments.pieces import Progress as Report
-from taciturn.experiments.pieces import available
-from taciturn.experiments.rivals import PythonPaillier
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
@@ -39,6 +35,10 @@ from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import both_programs
 from taciturn.simulation.source import arrange, load_raw
 from taciturn.summary import t_interval
+from taciturn_paper import paper
+from taciturn_paper.pieces import Progress as Report
+from taciturn_paper.pieces import available
+from taciturn_paper.rivals import PythonPaillier
 
 Record = dict[str, Any]
 TURNS, QUICK_TURNS = 5, 3

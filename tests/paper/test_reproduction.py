@@ -9,19 +9,19 @@ import pytest
 from rich.console import Console, RenderableType
 
 import taciturn
-from taciturn.experiments import claims, labels, learning, matrix, recovery
-from taciturn.experiments.cleartext import train_with_gradients, train_with_noise
 from taciturn.privacy.base import GradientRelease, ResidueRelease
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob.labels import released_labels
-from taciturn.report import reproduction
-from taciturn.report.frontier import frontier_svg
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
+from taciturn_paper import claims, labels, learning, matrix, recovery
+from taciturn_paper.cleartext import train_with_gradients, train_with_noise
+from taciturn_paper.report import words
+from taciturn_paper.report.frontier import frontier_svg
 
 CELLS: list[dict[str, Any]] = [
     {"dataset": "breast-cancer", "mechanism": "add", "epsilon": 1.0},
@@ -156,7 +156,7 @@ def test_the_quick_comparison_at_the_same_total_shows_utility_and_what_is_told()
         assert row["told"] <= row["ceiling"] + 4.5 * 0.5 / (4 * 455) ** 0.5
     assert rows["label-rr", 10.0]["told"] > 0.995
     assert rows["label-rr", 1.0]["auc"] > 0.97
-    text = _printed(reproduction.labels(record))
+    text = _printed(words.labels(record))
     assert max(len(line) for line in text.splitlines()) <= 100
     assert "…" not in text
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from taciturn.report.record import Record
-from taciturn.report.tables import percent
+from taciturn.report.tables import data_size, percent
 
 # Where the paper's figure lies, as a sign behind it.
 SIGNS = {
@@ -244,3 +244,62 @@ def _mean(row: Record, metric: str) -> str:
 
 def _paper(row: Record, metric: str) -> str:
     return f"{percent(row[f'paper_{metric}'])} {SIGNS[row[f'{metric}_place']]}"
+
+
+def benchmark(record: Record) -> RenderableType:
+    """The encryption benchmark, shape by shape."""
+    table = Table(
+        title="One iteration, rows by columns; bytes to Alice and to Bob", title_justify="left"
+    )
+    for heading in ("", "scheme", "bits"):
+        table.add_column(heading)
+    for heading in ("ms", "ahead ms", "times phe", "up", "down", "error"):
+        table.add_column(heading, justify="right")
+    last = ""
+    for row in record["rows"]:
+        if last and row["shape"] != last:
+            table.add_section()
+        name = f"{row['shape']}, {row['rows']} x {row['columns']}" if row["shape"] != last else ""
+        last = row["shape"]
+        once = "*" if row["repeats"] == 1 else ""
+        table.add_row(
+            name,
+            row["scheme"],
+            str(row["bits"]),
+            f"{row['ms']:.2f}{once}",
+            f"{row['ms_ahead']:.2f}",
+            "–" if row["times_phe"] is None else f"{row['times_phe']:.1f}",
+            data_size(row["bytes_up"]),
+            data_size(row["bytes_down"]),
+            str(row["max_error"]),
+        )
+    notes = Text("  * measured once", style="dim")
+    trainings = [_trainings(record["trainings"])] if record["trainings"] else []
+    return Group(table, notes, *trainings)
+
+
+def _trainings(rows: list[Record]) -> Table:
+    table = Table(title="Whole trainings, both parties in one process", title_justify="left")
+    table.add_column("")
+    for heading in (
+        "ms per iteration",
+        "in encryption %",
+        "epoch s",
+        "epoch to Alice",
+        "to Bob",
+        "all epochs s",
+        "paper s",
+    ):
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            f"{row['dataset']}, {row['scheme']}",
+            f"{row['ms_per_iteration']:.1f}",
+            percent(row["encryption_share"], 0),
+            f"{row['epoch_seconds']:,.1f}",
+            data_size(row["bytes_to_alice_per_epoch"]),
+            data_size(row["bytes_to_bob_per_epoch"]),
+            f"{row['training_seconds']:,.0f} ({row['epochs']})",
+            f"{row['paper_seconds']:,.0f}",
+        )
+    return table

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from taciturn.experiments.wire import measure, slow_link
+from taciturn_paper.wire import measure, slow_link
 
 
 def echo(listener: socket.socket) -> None:

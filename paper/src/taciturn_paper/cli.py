@@ -1,4 +1,7 @@
-"""``taciturn reproduce``: the paper's words beside what is found here."""
+"""``taciturn reproduce`` and ``taciturn bench``: the paper's words beside what is found here.
+
+Both are found by the product through its entry points. What they run is loaded when they run.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Meter, console, progress_bar
+from taciturn.cli.console import Json, Meter, progress_bar, show
 from taciturn.errors import ConfigError, OutputError
-from taciturn.experiments import (
-    claims,
-    curves,
-    everything,
-    labels,
-    leaks,
-    learning,
-    matrix,
-    recovery,
-    table2,
-    table3,
-)
-from taciturn.experiments.shelf import usual_folder
 from taciturn.files import require_writable, to_json, write_text
-from taciturn.report import paper_tables, reproduction
-from taciturn.report.record import Record
+
+Record = dict[str, Any]
 
 
 class Target(StrEnum):
@@ -98,7 +88,7 @@ def reproduce(
         Path | None,
         typer.Option(help="Keep finished pieces here; an interrupted run goes on with them."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Put the paper's words beside what is found here.
 
@@ -126,19 +116,70 @@ def reproduce(
     if report is not None:
         _require_folder(report)
     wanted = {"quick": quick, "seed": seed, "datasets": tuple(dataset or ())}
+    from taciturn_paper.shelf import usual_folder
+
     with progress_bar() as meter:
         record = _run(target, wanted, seeds, cache or usual_folder(), meter)
     if plot is not None:
         write_text(plot, _picture(target, record))
     if report is not None:
         _write_report(report, record)
-    if json:
-        typer.echo(to_json(record))
-    else:
-        console().print(_table(target)(record))
+    show(record, json, _table(target))
+
+
+def bench(
+    against: Annotated[
+        str, typer.Option(help="Rivals, separated by commas: phe, heu, or none.")
+    ] = "none",
+    quick: Annotated[bool, typer.Option("--quick", help="Two shapes, two repeats.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender.")] = 5,
+    plot: Annotated[Path | None, typer.Option(help="Write the ratios as an SVG file.")] = None,
+    json: Json = False,
+) -> None:
+    """Time the encryption of one iteration on the paper's shapes, as ratios in one run.
+
+    [bold]Examples[/bold]
+
+    taciturn bench --quick
+
+    taciturn bench --against phe,heu --plot bench.svg
+    """
+    from taciturn_paper import encryption, trainings
+    from taciturn_paper.report.ratios import ratios_svg
+    from taciturn_paper.report.tables import benchmark
+
+    rivals = () if against == "none" else tuple(name.strip() for name in against.split(","))
+    if plot is not None and "phe" not in rivals:
+        raise ConfigError(
+            "the plot shows ratios to phe", where="--plot", hint="use --against phe with it"
+        )
+    require_writable(plot)
+    with progress_bar() as meter:
+        rows = encryption.run(rivals, quick=quick, repeats=repeats, announce=meter.announce)
+        done = [] if quick else trainings.measure_all(meter.announce)
+    record = {
+        "rows": [row.to_dict() for row in rows],
+        "trainings": [training.to_dict() for training in done],
+    }
+    if plot is not None:
+        write_text(plot, ratios_svg(record))
+    show(record, json, benchmark)
 
 
 def _run(target: Target, wanted: Record, seeds: int | None, folder: Path, meter: Meter) -> Record:
+    from taciturn_paper import (
+        claims,
+        curves,
+        everything,
+        labels,
+        leaks,
+        learning,
+        matrix,
+        recovery,
+        table2,
+        table3,
+    )
+
     ears: Record = {"announce": meter.announce, "progress": meter.progress}
     once = {"quick": wanted["quick"], "seed": wanted["seed"], "announce": meter.announce}
     match target:
@@ -177,20 +218,20 @@ def _refuse_unused(target: Target, given: Mapping[str, object]) -> None:
 
 
 def _table(target: Target) -> Callable[[Record], Any]:
+    from taciturn_paper.report import tables, words
+
     if target is Target.ALL:
-        return paper_tables.everything
+        return tables.everything
     if target in _FIGURES:
-        return paper_tables.figure
-    found: Callable[[Record], Any] = getattr(paper_tables, target, None) or getattr(
-        reproduction, target
-    )
+        return tables.figure
+    found: Callable[[Record], Any] = getattr(tables, target, None) or getattr(words, target)
     return found
 
 
 def _picture(target: Target, record: Record) -> str:
     # Imported here: drawing takes a second to load.
-    from taciturn.report.curves import curves_svg
-    from taciturn.report.frontier import frontier_svg
+    from taciturn_paper.report.curves import curves_svg
+    from taciturn_paper.report.frontier import frontier_svg
 
     return frontier_svg(record) if target is Target.ATTACKS else curves_svg(record)
 
@@ -204,8 +245,8 @@ def _require_folder(folder: Path) -> None:
 def _write_report(folder: Path, record: Record) -> None:
     """The page, the same as HTML, and beside them the pictures and the data."""
     # Imported here: drawing takes a second to load.
-    from taciturn.report.page import to_html, to_markdown
-    from taciturn.report.paper_page import blocks, pictures
+    from taciturn_paper.report.document import blocks, pictures
+    from taciturn_paper.report.page import to_html, to_markdown
 
     page = blocks(record, shlex.join(["taciturn", *sys.argv[1:]]))
     data = folder / "reproduction"

@@ -4,7 +4,7 @@ One synthetic table, one epoch, both measured in turn within one run and reporte
 their ratio: what the messages, the codec, the fixed-point arithmetic and the ledger cost. The order
 of the rows is drawn before either is timed.
 
-Run it with ``python -m taciturn.experiments.throughput`` or ``make bench``.
+Run it with ``python -m taciturn_paper.throughput`` or ``make bench``.
 """
 
 from __future__ import annotations

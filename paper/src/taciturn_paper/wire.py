@@ -4,7 +4,7 @@ Two parties are real processes with real certificates and their journals on disk
 relay on loopback that holds every byte back for half of the round trip and lets so many bits
 through in a second: it stands in for a kernel's emulation, which not every machine has.
 
-Run ``python -m taciturn.experiments.wire``.
+Run ``python -m taciturn_paper.wire``.
 """
 
 from __future__ import annotations

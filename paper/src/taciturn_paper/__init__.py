@@ -1,0 +1,1 @@
+"""The paper's tables, figures and statements beside ours, and the benchmarks."""

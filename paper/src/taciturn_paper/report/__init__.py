@@ -1,0 +1,1 @@
+"""Tables, pictures and pages of the reproduction."""

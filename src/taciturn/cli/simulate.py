@@ -1,0 +1,180 @@
+"""``train``, ``check``, ``audit`` and ``demo``: both parties in this process."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taciturn.cli.console import Json, Record, console, progress_bar, show
+from taciturn.cli.options import with_settings
+from taciturn.files import require_writable, write_text
+from taciturn.version import __version__
+
+
+@with_settings
+def train(*, json: Json = False, settings: dict[str, Any]) -> None:
+    """Train between two simulated parties: metrics, ledger, traffic.
+
+    [bold]Examples[/bold]
+
+    taciturn train --dataset breast-cancer --mechanism none --seed 1
+
+    taciturn train --data loans.csv --id customer --label default --alice-columns half
+    """
+    from taciturn import api
+    from taciturn.report import tables
+
+    if not json:
+        _announce_estimate(settings)
+    with progress_bar() as meter:
+        record = api.train(observe=meter.observe, **settings).to_dict()
+    show(record, json, tables.training)
+
+
+@with_settings
+def check(
+    *,
+    columns: Annotated[
+        int | None, typer.Option(min=1, help="Only the number of Alice's columns; no table.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=2, help="With --columns: how many rows there will be (2000).")
+    ] = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Say before any training what Alice will be able to do, and what to change.
+
+    Alice's own table may be given with --data: no label is needed, and none is looked at.
+
+    [bold]Examples[/bold]
+
+    taciturn check --dataset breast-cancer --mechanism hybrid
+
+    taciturn check --columns 40 --rows 5000 --mechanism add --epsilon 1 --epochs 5
+
+    taciturn check --data alice.csv --id customer --mechanism none --batch-size 64
+    """
+    from taciturn import api
+    from taciturn.report import tables
+
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    with progress_bar() as meter:
+        found = api.check(columns=columns, rows=rows, announce=meter.announce, **wanted)
+    show(found.to_dict(), json, tables.preflight)
+
+
+@with_settings
+def audit(
+    *,
+    transcript: Annotated[
+        Path | None, typer.Option(help="Audit a run that train --record wrote.")
+    ] = None,
+    shuffle_truth: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle-truth",
+            help="Judge against labels shuffled after the run: every attack must sit at chance.",
+        ),
+    ] = False,
+    canary: Annotated[
+        bool,
+        typer.Option(
+            "--canary/--no-canary",
+            help="Attack a run on shuffled labels too: the protocol's leak alone.",
+        ),
+    ] = True,
+    html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Train, or read a recording, and run the attacks Alice could run.
+
+    [bold]Examples[/bold]
+
+    taciturn audit --dataset breast-cancer --mechanism none --scheme clear --seed 1
+
+    taciturn audit --dataset breast-cancer --mechanism none --scheme clear --permute-labels
+
+    taciturn audit --dataset sklearn-digits --mechanism add --epsilon 10 --html report.html
+
+    taciturn audit --transcript run.transcript
+    """
+    from taciturn import api
+    from taciturn.report import tables
+
+    require_writable(html, markdown)
+    with progress_bar() as meter:
+        record = api.audit(
+            transcript=transcript,
+            shuffle_truth=shuffle_truth,
+            canary=canary,
+            observe=meter.observe,
+            announce=meter.announce,
+            progress=meter.progress,
+            **settings,
+        ).to_dict()
+    record = {**record, "version": __version__, "command": _command()}
+    _write_reports(record, html, markdown)
+    show(record, json, tables.training, tables.findings)
+
+
+def demo(
+    html: Annotated[
+        Path, typer.Option(help="Where to write the report on the last of them.")
+    ] = Path("taciturn-demo.html"),
+    json: Json = False,
+) -> None:
+    """Train on breast-cancer: without protection, as the paper does it, and sealed.
+
+    Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
+    labels; the attacks show what she can tell of them from the messages.
+    """
+    from taciturn import api
+    from taciturn.report import tables
+
+    require_writable(html)
+    runs = []
+    with progress_bar() as meter:
+        for mechanism in ("none", "hybrid", "sealed"):
+            found = api.audit(
+                dataset="breast-cancer",
+                mechanism=mechanism,
+                seed=1,
+                observe=meter.observe,
+                announce=meter.announce,
+                progress=meter.progress,
+            )
+            runs.append({**found.to_dict(), "version": __version__, "command": _command()})
+    _write_reports(runs[-1], html, None)
+    show({"runs": runs, "html": str(html)}, json, tables.demo)
+
+
+def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:
+    # Imported here: the template engine is not needed by any other command.
+    if html is not None:
+        from taciturn.report.html import render as render_html
+
+        write_text(html, render_html(record))
+    if markdown is not None:
+        from taciturn.report.markdown import render as render_markdown
+
+        write_text(markdown, render_markdown(record))
+
+
+def _command() -> str:
+    """The command as it was typed."""
+    return shlex.join(["taciturn", *sys.argv[1:]])
+
+
+def _announce_estimate(settings: dict[str, Any]) -> None:
+    from taciturn import api
+    from taciturn.report import tables
+
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    console(error=True).print(tables.forecast(api.estimate(**wanted).to_dict()))
