@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import grpc
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from taciturn.deploy.transport.certs import Issuer, issue, make_issuer
@@ -22,6 +23,8 @@ from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.serve import ServeEndpoint
 from taciturn.deploy.transport.tls import Credentials, load_credentials
 
+# Seconds until a test that hangs is given up: far more than a busy machine needs for anything.
+HANG = 120.0
 HOST = "127.0.0.1"
 NOW = datetime.now(UTC)
 QUICK = Limits(drain=2.0, attempts=100.0)
@@ -96,6 +99,20 @@ def connected(authority: Authority, limits: Limits = QUICK, **options) -> Iterat
     finally:
         client.close()
         server.close()
+
+
+@contextmanager
+def raw_wire(authority: Authority, port: int) -> Iterator[grpc.Channel]:
+    """Bob's certificate in other hands, without any of our limits."""
+    own = authority.load("bob")
+    credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
+    options = [
+        ("grpc.ssl_target_name_override", "alice"),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    with grpc.secure_channel(f"{HOST}:{port}", credentials, options) as wire:
+        yield wire
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:

@@ -6,26 +6,31 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+import grpc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from taciturn.deploy.transport.chunks import CHUNK
-from taciturn.deploy.transport.grpc_channel import GrpcChannel
+from taciturn.deploy.transport.chunks import CHUNK, READY
+from taciturn.deploy.transport.grpc_channel import METHOD, GrpcChannel
 from taciturn.deploy.transport.limits import WINDOW, Limits
+from taciturn.deploy.transport.security import objection
 from taciturn.deploy.transport.serve import ServeEndpoint
 from taciturn.engine.channel import Channel, Endpoint
 from taciturn.errors import ConnectionLost, LocalProtocolError, PeerAbsent, PeerSilent
 from taciturn.protocol.codec import MAX_FRAME
 from tests.deploy.transport.parties import (
+    HANG,
     HOST,
     QUICK,
     connected,
     dialling,
     in_thread,
     memory,
+    raw_wire,
     serving,
 )
 
@@ -238,6 +243,50 @@ def test_a_new_stream_of_the_peer_replaces_the_old_one(authority):
             assert alice.receive(5) == b"after"
         finally:
             again.close()
+
+
+@pytest.mark.parametrize("over", [True, False], ids=["over", "live"])
+def test_a_stream_that_came_earlier_does_not_replace_a_later_one(authority, monkeypatch, over):
+    """On a busy machine the threads of two streams begin in either order.
+
+    The earlier one is live still, or its caller has gone, as a refused one has.
+    """
+    arrived, go_on = threading.Event(), threading.Event()
+
+    def slow_for_the_first(shown: Mapping[str, Sequence[bytes]], peer: str) -> str:
+        if not arrived.is_set():
+            arrived.set()
+            assert go_on.wait(HANG)
+        return objection(shown, peer)
+
+    monkeypatch.setattr("taciturn.deploy.transport.serve.objection", slow_for_the_first)
+    server, ended = serving(authority), threading.Event()
+    client = dialling(authority, server.port)
+    try:
+        with raw_wire(authority, server.port) as wire:
+            call = wire.stream_stream(METHOD)(held_open(ended))
+            assert arrived.wait(HANG)
+            bob, alice = client.connect(HANG), server.connect(HANG)
+            if over:
+                call.cancel()
+            go_on.set()
+            # Long enough for the earlier stream's thread to do what harm it can.
+            for _ in range(200):
+                bob.send(b"still here")
+                assert alice.receive(HANG) == b"still here"
+            with pytest.raises(grpc.RpcError):
+                next(call)
+    finally:
+        go_on.set()
+        ended.set()
+        client.close()
+        server.close()
+
+
+def held_open(ended: threading.Event) -> Iterator[bytes]:
+    """A stream that has said it is ready, and goes on."""
+    yield READY
+    ended.wait(HANG)
 
 
 def test_dialling_again_after_a_loss(authority):

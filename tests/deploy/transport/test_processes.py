@@ -27,7 +27,15 @@ from taciturn.deploy.transport.grpc_channel import METHOD
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.serve import ServeEndpoint
 from taciturn.errors import ConnectionLost
-from tests.deploy.transport.parties import HOST, QUICK, Authority, dialling, serving, tls_client
+from tests.deploy.transport.parties import (
+    HOST,
+    QUICK,
+    Authority,
+    dialling,
+    raw_wire,
+    serving,
+    tls_client,
+)
 from tests.deploy.transport.test_refusals import PREFACE, headers
 
 MIB = 1 << 20
@@ -179,20 +187,6 @@ def test_half_open_handshakes_neither_keep_a_good_peer_out_nor_stay(authority, v
     still_answers(authority, port)
 
 
-@contextmanager
-def hostile_wire(authority: Authority, port: int) -> Iterator[grpc.Channel]:
-    """Bob's certificate in the wrong hands, without any of our limits."""
-    own = authority.load("bob")
-    credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
-    options = [
-        ("grpc.ssl_target_name_override", "alice"),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.use_local_subchannel_pool", 1),
-    ]
-    with grpc.secure_channel(f"{HOST}:{port}", credentials, options) as wire:
-        yield wire
-
-
 def part_flood() -> Iterator[bytes]:
     yield READY
     part = PART + bytes(CHUNK)
@@ -221,7 +215,7 @@ def test_a_peer_with_the_right_certificate_that_means_harm(authority, victim, na
     port, pid = victim
     forget_peak(pid)
     before = resident(pid)
-    with hostile_wire(authority, port) as wire:
+    with raw_wire(authority, port) as wire:
         call = wire.stream_stream(METHOD)(ATTACKS[name](), timeout=20)
         with contextlib.suppress(grpc.RpcError):
             for _ in call:
@@ -235,7 +229,7 @@ def test_a_message_that_unfolds_is_not_unfolded(authority, victim):
     port, pid = victim
     forget_peak(pid)
     before = resident(pid)
-    with hostile_wire(authority, port) as wire:
+    with raw_wire(authority, port) as wire:
         bomb = iter([READY, LAST + bytes(100 * MIB)])
         call = wire.stream_stream(METHOD)(bomb, timeout=20, compression=grpc.Compression.Gzip)
         with contextlib.suppress(grpc.RpcError):
@@ -248,7 +242,7 @@ def test_a_message_that_unfolds_is_not_unfolded(authority, victim):
 def test_large_headers_and_many_streams(authority, victim):
     port, pid = victim
     before = resident(pid)
-    with hostile_wire(authority, port) as wire:
+    with raw_wire(authority, port) as wire:
         with pytest.raises(grpc.RpcError):
             next(wire.stream_stream(METHOD)(iter([READY]), timeout=5, metadata=[("x", "y" * MIB)]))
         calls = [wire.stream_stream(METHOD)(iter([READY]), timeout=3) for _ in range(100)]
