@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -356,7 +356,6 @@ agreements = st.builds(
 )
 
 
-@settings(deadline=None, derandomize=True)
 @given(agreements)
 def test_an_agreement_survives_its_text(agreement):
     text = agreement.canonical()
@@ -364,7 +363,6 @@ def test_an_agreement_survives_its_text(agreement):
     assert Agreement.parse(text).canonical() == text
 
 
-@settings(deadline=None, derandomize=True)
 @given(agreements, agreements)
 def test_two_agreements_are_alike_exactly_when_their_texts_are(one, two):
     assert (one == two) == (one.canonical() == two.canonical())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import private_set_intersection.python as psi
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
@@ -133,9 +133,7 @@ def oracle(alice: list[str], bob: list[str]) -> set[str]:
     return {alice[index] for index in client.GetIntersection(setup, response)}
 
 
-@settings(
-    deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=60)
 @given(
     st.lists(texts, min_size=1, max_size=30, unique=True),
     st.lists(texts, min_size=1, max_size=30, unique=True),

@@ -11,7 +11,7 @@ from functools import partial
 
 import grpc
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.deploy.transport.chunks import CHUNK, READY
@@ -60,9 +60,7 @@ def test_the_largest_frame_passes_and_a_larger_one_is_refused_here(pair):
         pair.alice.send(frame + b"x")
 
 
-@settings(
-    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=20)
 @given(st.lists(st.binary(max_size=300), max_size=20))
 def test_order_is_kept(pair, frames):
     for frame in frames:
