@@ -13,6 +13,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -392,8 +393,9 @@ def placed(case: Case) -> Iterator[None]:
             os.chdir(before)
 
 
+@cache
 def outcome(case: Case) -> tuple[int, str, str]:
-    """Runs a case: exit code, standard output, standard error."""
+    """Runs a case, once in a process: exit code, standard output, standard error."""
     out, err = io.StringIO(), io.StringIO()
     with placed(case), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(shlex.split(case.command))
