@@ -22,9 +22,8 @@ from taciturn.deploy.transport.grpc_channel import GrpcChannel
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.serve import ServeEndpoint
 from taciturn.deploy.transport.tls import Credentials, load_credentials
+from tests.waiting import HANG
 
-# Seconds until a test that hangs is given up: far more than a busy machine needs for anything.
-HANG = 120.0
 HOST = "127.0.0.1"
 NOW = datetime.now(UTC)
 QUICK = Limits(drain=2.0, attempts=100.0)
@@ -94,8 +93,8 @@ def connected(authority: Authority, limits: Limits = QUICK, **options) -> Iterat
     server = serving(authority, limits, **options)
     client = dialling(authority, server.port, limits)
     try:
-        bob = client.connect(10)
-        yield Pair(server, client, server.connect(10), bob)
+        bob = client.connect(HANG)
+        yield Pair(server, client, server.connect(HANG), bob)
     finally:
         client.close()
         server.close()
@@ -141,7 +140,7 @@ def tls_client(
         context.load_cert_chain(authority.folder / f"{file}.pem", authority.folder / f"{file}.key")
     context.set_alpn_protocols(["h2"])
     context.maximum_version = version
-    plain = socket.create_connection((HOST, port), timeout=5)
+    plain = socket.create_connection((HOST, port), timeout=HANG)
     try:
         return context.wrap_socket(plain, server_hostname="alice")
     except BaseException:
