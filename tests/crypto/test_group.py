@@ -24,6 +24,7 @@ from taciturn.crypto.group import (
 )
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
+from tests.waiting import HANG
 
 # RFC 9496, appendix A.1: the generator and its multiples.
 MULTIPLES = [
@@ -149,7 +150,7 @@ def test_the_library_is_loaded_when_needed_and_leaves_no_copy_behind(tmp_path):
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
         check=False,
     )
     first, *_, last = done.stdout.splitlines()
