@@ -9,6 +9,8 @@ PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 # The rooms that everything else rests on, and what holds for all of them.
 CORE := $(addprefix tests/,crypto data engine numerics privacy protocol test_config.py test_errors.py \
   test_files.py test_rng.py test_rooms.py) src/taciturn
+# Many tests start processes, each of which would compile the code anew.
+unexport PYTHONDONTWRITEBYTECODE
 COVERAGE := --cov --cov-report term:skip-covered
 
 .DEFAULT_GOAL := help
@@ -72,3 +74,4 @@ format: $(READY)  ## put the code in its form
 clean:  ## remove everything that was made
 	rm -rf $(VENV) build dist src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache .coverage
+	find src paper tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -76,6 +76,7 @@ def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
 # --- the right rows ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # the turns of smaller alignments are as many
 def test_ten_thousand_ids_on_each_side():
     alice, bob = shuffled(numbered(0, 10_000), 1), shuffled(numbered(3_000, 13_000), 2)
     with ThreadPoolExecutor(2) as pool:
