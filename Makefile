@@ -21,7 +21,7 @@ $(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --no-build-isolation --editable '.[dev]' --editable paper
+	  --no-build-isolation --editable '.[audit,onnx,dev]' --editable paper
 	@touch $(READY)
 
 demo: $(READY)  ## train and attack the paper's baseline

@@ -25,6 +25,7 @@ from typer.exceptions import TyperException
 from taciturn.cli.app import app
 from taciturn.cli.console import console
 from taciturn.errors import TaciturnError
+from taciturn.extras import missing_package
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
@@ -74,17 +75,26 @@ def run(arguments: list[str]) -> int:
         return _complain(f"{problem.strerror or problem}", UNWRITABLE)
     except MemoryError:
         return _complain("out of memory\n  try:   smaller data, or a machine with more", BUG)
+    except ModuleNotFoundError as problem:
+        absent = missing_package(problem)
+        if absent is None:
+            return _bug(problem)
+        return _complain(absent.diagnostics(), absent.exit_code)
     except Exception as problem:
-        if os.environ.get("TACITURN_DEBUG"):
-            traceback.print_exc()
-        return _complain(
-            f"a bug in taciturn: {type(problem).__name__}: {problem}\n"
-            "  try:   set TACITURN_DEBUG=1 and report the traceback",
-            BUG,
-        )
+        return _bug(problem)
     if result == INTERRUPTED:  # the parser turns an interrupt into its exit code, in silence
         return _complain("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def _bug(problem: Exception) -> int:
+    if os.environ.get("TACITURN_DEBUG"):
+        traceback.print_exception(problem)
+    return _complain(
+        f"a bug in taciturn: {type(problem).__name__}: {problem}\n"
+        "  try:   set TACITURN_DEBUG=1 and report the traceback",
+        BUG,
+    )
 
 
 def _complain(text: str, code: int) -> int:

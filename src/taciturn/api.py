@@ -9,15 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.attacks.base import Announce, quietly
-from taciturn.audit.preflight import Preflight, preflight
-from taciturn.audit.rehearsal import random_table
-from taciturn.audit.session import Ears, Session
 from taciturn.engine.driver import Observer, ignore
 from taciturn.engine.forecast import Estimate
 from taciturn.engine.transcript import Transcript
@@ -30,11 +26,20 @@ from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
 from taciturn.summary import summary
-from taciturn.view.alice_view import AliceView
+
+if TYPE_CHECKING:
+    from taciturn.audit.preflight import Preflight
+    from taciturn.audit.session import Ears
+
+Announce = Callable[[int, int], None]
 
 
 def _silent(what: str) -> None:
     """Announces nothing."""
+
+
+def _quietly(done: int, total: int) -> None:
+    """Tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +187,7 @@ def audit(
     canary: bool = True,
     observe: Observer = ignore,
     announce: Callable[[str], None] = _silent,
-    progress: Announce = quietly,
+    progress: Announce = _quietly,
     **options: object,
 ) -> AuditResult:
     """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
@@ -210,6 +215,9 @@ def audit(
     >>> found.attack("exact-solve")["accuracy"]
     1.0
     """
+    # Loaded here: a training needs no attack, nor what attacks need.
+    from taciturn.audit.session import Ears, Session
+
     ears = Ears(observe, announce, progress)
     if transcript is not None:
         if record is not None:
@@ -245,6 +253,9 @@ def check(
     >>> check(columns=30, mechanism="none", batch_size=16, epochs=1).worst
     'leaks'
     """
+    from taciturn.audit.preflight import preflight
+    from taciturn.audit.rehearsal import random_table
+
     if columns is not None:
         if data is not None or options.get("dataset") or options.get("data"):
             raise ConfigError("columns stand in for a table: give one of them", where="--columns")
@@ -276,6 +287,9 @@ def _audit_recorded(
     shuffle_truth: bool,
 ) -> dict[str, Any]:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
+    from taciturn.audit.session import Session
+    from taciturn.view.alice_view import AliceView
+
     run = RecordedRun.of(transcript)
     for name, value in options.items():
         if name not in _RELOCATIONS and value is not None:

@@ -27,7 +27,6 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, LabelArray
 from taciturn.errors import ConfigError
@@ -229,10 +228,12 @@ def _ones(design: BatchDesign) -> FloatArray:
 
 
 def _binomial(count: int, chance: float) -> FloatArray:
-    """How likely each number of heads is; not scipy.stats, which takes a second to import."""
+    """How likely each number of heads is, for a chance strictly between 0 and 1."""
     heads = np.arange(count + 1)
-    ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
-    return np.asarray(np.exp(ways + xlogy(heads, chance) + xlog1py(count - heads, -chance)))
+    factorials = np.array([math.lgamma(number + 1) for number in range(count + 1)])  # in logarithms
+    ways = factorials[-1] - factorials - factorials[::-1]
+    logs = ways + heads * math.log(chance) + (count - heads) * math.log1p(-chance)
+    return np.asarray(np.exp(logs))
 
 
 @dataclass(frozen=True, slots=True)
