@@ -75,9 +75,9 @@ def test_what_needs_an_extra_names_it(line, package):
     assert "pip install '.[audit]'" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["check", "VerticalLogisticRegression"])
-def test_python_is_told_the_same(name):
-    done = core_alone(f"import taciturn\ntaciturn.{name}")
+@pytest.mark.parametrize("use", ["check(columns=4)", "VerticalLogisticRegression"])
+def test_python_is_told_the_same(use):
+    done = core_alone(f"import taciturn\ntaciturn.{use}")
     assert "ConfigError: the package" in done.stderr
     assert "pip install '.[audit]'" in done.stderr
 

@@ -18,6 +18,7 @@ from taciturn.engine.driver import Observer, ignore
 from taciturn.engine.forecast import Estimate
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
+from taciturn.extras import explained
 from taciturn.settings.schema import Settings
 from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
@@ -216,7 +217,8 @@ def audit(
     1.0
     """
     # Loaded here: a training needs no attack, nor what attacks need.
-    from taciturn.audit.session import Ears, Session
+    with explained():
+        from taciturn.audit.session import Ears, Session
 
     ears = Ears(observe, announce, progress)
     if transcript is not None:
@@ -253,8 +255,9 @@ def check(
     >>> check(columns=30, mechanism="none", batch_size=16, epochs=1).worst
     'leaks'
     """
-    from taciturn.audit.preflight import preflight
-    from taciturn.audit.rehearsal import random_table
+    with explained():
+        from taciturn.audit.preflight import preflight
+        from taciturn.audit.rehearsal import random_table
 
     if columns is not None:
         if data is not None or options.get("dataset") or options.get("data"):
