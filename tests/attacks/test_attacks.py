@@ -20,7 +20,7 @@ from taciturn.audit.judge import judge
 from taciturn.data.tables import LabelTable
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import auc
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate

@@ -18,8 +18,8 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import RowOrderError, ShapeError
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 from tests.attacks.test_attacks import run
 
 

@@ -12,7 +12,8 @@ from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import TranscriptError
 from taciturn.protocol.alice import train_revealed
 from taciturn.protocol.codec import encode
-from taciturn.protocol.events import Event, GradientSeen
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from tests.deploy.talks import TURNS, alice, bob, residues

@@ -21,8 +21,8 @@ from taciturn.privacy.base import Released
 from taciturn.privacy.batch_response import BatchDesign, HiddenBatch, Hybrid, draw_batch
 from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.codec import decode
-from taciturn.protocol.events import GradientSeen, HiddenBatchSeen, Progress, Redrawn
+from taciturn.protocol.codec import decode, kind_of
+from taciturn.protocol.events import Progress, Redrawn
 from taciturn.protocol.handshake import PROTOCOL_VERSION, told
 from taciturn.protocol.messages import (
     BatchShare,
@@ -37,6 +37,7 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     RowNumbers,
 )
+from taciturn.protocol.observations import GradientSeen, HiddenBatchSeen
 from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import (
     BOB,
@@ -250,7 +251,7 @@ BOBS_WORDS = {Hello, KeyOffer, HiddenBatchOffer, EncryptedResidues, RevealedGrad
 
 def test_the_conversation_is_the_chart():
     found = talk(SPLITS["halves"], hidden(epochs=1, batch_size=5))
-    said = [(who, type(decode(frame))) for who, frame in found.frames]
+    said = [(who, kind_of(frame)) for who, frame in found.frames]
     turn = [
         ("bob", HiddenBatchOffer),
         ("alice", PartialScores),
@@ -273,7 +274,7 @@ def test_no_frame_tells_how_many_rows_the_true_batch_has(scheme):
     ks: dict[int, set[int]] = {}
     turns = zip(
         offers(found),
-        (frame for frame in found.sent_by("bob") if isinstance(decode(frame), EncryptedResidues)),
+        (frame for frame in found.sent_by("bob") if kind_of(frame) is EncryptedResidues),
         (each for each in found.said_by("bob") if isinstance(each, RevealedGradient)),
         found.batches,
         strict=True,

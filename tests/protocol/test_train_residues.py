@@ -22,8 +22,8 @@ from taciturn.privacy.prices import price
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batch_seed import commitment, draw_share
 from taciturn.protocol.bob import train_residues
-from taciturn.protocol.codec import MESSAGES, decode
-from taciturn.protocol.events import Progress, ResiduesSeen, Stopped
+from taciturn.protocol.codec import MESSAGES, kind_of
+from taciturn.protocol.events import Progress, Stopped
 from taciturn.protocol.handshake import PROTOCOL_VERSION, told
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -41,6 +41,7 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     Role,
 )
+from taciturn.protocol.observations import ResiduesSeen
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import (
@@ -248,7 +249,7 @@ def hello(role: Role, tables: Tables, terms: Agreement) -> Hello:
 )
 def test_the_conversation_is_the_chart(noise, reply):
     found = talk(SPLITS["halves"], noisy(epochs=1, batch_size=9, noise=noise))
-    said = [(who, type(decode(frame))) for who, frame in found.frames]
+    said = [(who, kind_of(frame)) for who, frame in found.frames]
     turn = [("alice", PartialScores), ("bob", reply)]
     opening = [
         ("alice", Hello),
@@ -287,7 +288,7 @@ def test_the_ledger_is_charged_before_residues_are_sent():
     ledger, charged = Ledger(18, "test"), []
 
     def listen(_: str, frame: bytes) -> None:
-        if isinstance(decode(frame), NoisyResidues):
+        if kind_of(frame) is NoisyResidues:
             charged.append(ledger.statement().releases_per_row)
 
     run_pair(alice_program(tables, agreed), bob_program(tables, agreed, ledger=ledger), tap=listen)

@@ -30,8 +30,8 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice import train_revealed as alice_train
 from taciturn.protocol.batch_seed import commitment
-from taciturn.protocol.codec import MESSAGES, decode
-from taciturn.protocol.events import Event, GradientSeen, Progress
+from taciturn.protocol.codec import MESSAGES, decode, kind_of
+from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.handshake import PROTOCOL_VERSION, told
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -45,6 +45,7 @@ from taciturn.protocol.messages import (
     PublicBytes,
     RevealedGradient,
 )
+from taciturn.protocol.observations import GradientSeen
 from taciturn.rng import Entropy
 from tests.protocol.parties import (
     ByHand,
@@ -225,7 +226,7 @@ def test_bob_sends_only_what_is_his_to_send():
         bob_program(tables, agreed),
         tap=lambda sender, frame: frames.append(frame) if sender == "bob" else None,
     )
-    kinds = {type(decode(frame)) for frame in frames}
+    kinds = {kind_of(frame) for frame in frames}
     assert kinds == {
         Hello,
         KeyOffer,
@@ -265,7 +266,7 @@ def test_the_ledger_is_charged_before_a_gradient_is_sent():
     charged: list[int] = []
 
     def listen(sender: str, frame: bytes) -> None:
-        if isinstance(decode(frame), RevealedGradient):
+        if kind_of(frame) is RevealedGradient:
             charged.append(ledger.statement().releases_per_row)
 
     run_pair(alice_program(tables, agreed), bob_program(tables, agreed, ledger=ledger), tap=listen)
@@ -298,7 +299,7 @@ def test_a_release_without_a_price_is_never_sent():
         run_pair(
             alice_program(tables, agreed),
             bob_program(tables, agreed, mechanism=UnpricedMechanism()),
-            tap=lambda _, frame: kinds.append(type(decode(frame))),
+            tap=lambda _, frame: kinds.append(kind_of(frame)),
         )
     assert MaskedGradient in kinds
     assert RevealedGradient not in kinds

@@ -32,15 +32,13 @@ from taciturn.protocol.alice import train_sealed as alice_train
 from taciturn.protocol.alice.registry import TRAININGS as ALICES
 from taciturn.protocol.bob import predict_sealed as bob_predict
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.codec import MESSAGES, decode, encode, field_codecs
+from taciturn.protocol.codec import MESSAGES, decode, encode, field_codecs, kind_of
 from taciturn.protocol.events import (
     Boundary,
     Event,
     HeldOutSeen,
-    Observation,
     Progress,
     ShareKept,
-    ShareRevealed,
     WrapsSuspected,
 )
 from taciturn.protocol.held_out import HeldOut
@@ -56,6 +54,7 @@ from taciturn.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
+from taciturn.protocol.observations import Observation, ShareRevealed
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, Receive, Send
@@ -275,8 +274,8 @@ def test_under_bfv_kinds_and_lengths_do_not_depend_on_labels(name):
     tables, scheme = SPLITS["halves"], SCHEMES[name]
     agreed = sealed(scheme, epochs=1)
     one, other = (talk(each, agreed, scheme) for each in (tables, complement(tables)))
-    assert [(who, frame[5], len(frame)) for who, frame in one.frames] == [
-        (who, frame[5], len(frame)) for who, frame in other.frames
+    assert [(who, kind_of(frame), len(frame)) for who, frame in one.frames] == [
+        (who, kind_of(frame), len(frame)) for who, frame in other.frames
     ]
 
 
@@ -339,7 +338,7 @@ def test_the_conversation_is_the_chart(way, turns):
         ("alice", BatchShare),
         ("bob", BatchShare),
     ]
-    said = [(who, type(decode(frame))) for who, frame in found.frames]
+    said = [(who, kind_of(frame)) for who, frame in found.frames]
     # Who of two speaks first is the driver's affair; each side's own order is the chart's.
     for role in ("alice", "bob"):
         assert [kind for who, kind in said if who == role] == [
@@ -466,7 +465,7 @@ def test_crafted_answers_change_neither_kind_nor_length_nor_number_of_bobs_frame
             tap=lambda *heard: said.append(heard),  # noqa: B023 - it is called before the next turn
         )
         frames[who] = [frame for sender, frame in said if sender == "bob"]
-    shapes = [[(frame[5], len(frame)) for frame in frames[who]] for who in frames]
+    shapes = [[(kind_of(frame), len(frame)) for frame in frames[who]] for who in frames]
     assert shapes[0] == shapes[1]
 
 

@@ -25,12 +25,12 @@ from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Header, Recorder, Transcript, TranscriptFile
 from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
 from taciturn.protocol.alice import train_revealed
-from taciturn.protocol.events import Event, GradientSeen, Observation
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import GradientSeen, Observation, Signal
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.view.alice_view import AliceView
 from taciturn.view.recall import RecallKey, RecallScheme
-from taciturn.view.signals import Signal
 from tests.protocol.parties import (
     ALICE,
     Tables,

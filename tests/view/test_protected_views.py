@@ -11,13 +11,19 @@ from taciturn.data.datasets import load
 from taciturn.engine.replay import replay
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.registry import TRAININGS
-from taciturn.protocol.events import Event, GradientSeen, HiddenBatchSeen, Observation, ResiduesSeen
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import (
+    GradientSeen,
+    HiddenBatchSeen,
+    Observation,
+    ResiduesSeen,
+    Signal,
+)
 from taciturn.protocol.terms import Terms
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 from tests.protocol.parties import same
 
 RUNS: dict[str, dict[str, Any]] = {

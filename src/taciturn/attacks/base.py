@@ -11,8 +11,8 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.parallel import one_thread
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import numpy as np
 
 from taciturn.attacks.base import Announce, Attack, LabelGuess
 from taciturn.numerics.logistic import sigmoid
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class ModelOnlyControl(Attack):

@@ -15,8 +15,8 @@ import numpy as np
 
 from taciturn.attacks.base import Announce, Attack, LabelGuess
 from taciturn.attacks.linear import gradients, residue_step, solve
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class ExactSolveAttack(Attack):

@@ -19,9 +19,8 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.attacks.base import Announce, Attack, LabelGuess
-from taciturn.protocol.events import GradientSeen, ResiduesSeen
+from taciturn.protocol.observations import GradientSeen, ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class GradientNormAttack(Attack):

@@ -25,9 +25,8 @@ from taciturn.attacks.linear import gradients
 from taciturn.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
 from taciturn.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
 from taciturn.attacks.states import Search
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # Log-odds at which a label is taken as known while others are searched for; integers check it.
 _SURE = 10.0

@@ -28,9 +28,8 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.attacks.base import Announce, Attack, LabelGuess
 from taciturn.privacy.base import ResidueRelease
-from taciturn.protocol.events import ResiduesSeen
+from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 SURE = math.log(1e6)
 """The logarithm of a ratio from which on a row is called certain."""

@@ -22,9 +22,8 @@ from taciturn.attacks.posterior import SWEEPS, gather, hear, scores_exact
 from taciturn.attacks.recovery import Recovered, evenly, on_cores
 from taciturn.attacks.sparse import recover_sparse
 from taciturn.parallel import one_thread
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 NEEDS = frozenset({Signal.FEATURES, Signal.GRADIENTS, Signal.RESPONSE})
 # How many batches are heard for the labels, which help to tell the members.

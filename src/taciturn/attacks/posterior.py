@@ -31,7 +31,7 @@ from taciturn.arrays import FloatArray
 from taciturn.attacks.base import Announce, quietly
 from taciturn.attacks.recovery import System
 from taciturn.privacy.batch_response import BatchDesign, Hybrid
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen
 from taciturn.view.alice_view import AliceView
 
 SWEEPS = 2

@@ -16,9 +16,8 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.attacks.base import Announce, Attack, LabelGuess
 from taciturn.privacy.events import OneSidedFactor
-from taciturn.protocol.events import ResiduesSeen
+from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class SignAttack(Attack):

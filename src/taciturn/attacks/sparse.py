@@ -41,9 +41,8 @@ from taciturn.attacks.recovery import (
     on_cores,
     scattered,
 )
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # The probability of a coincidence that is still called certain is 2 to the minus this.
 _CERTAIN_BITS = 40

@@ -46,9 +46,8 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.attacks.base import Announce, Attack, LabelGuess
 from taciturn.attacks.linear import gradients, residue_step
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # Directions that a batch hardly sees are left out: solving for them would multiply the rounding.
 _WEAKEST = 1e-8

@@ -29,12 +29,12 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.driver import Observer, ignore
 from taciturn.errors import TranscriptError
+from taciturn.protocol.observations import Signal
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # Attacks that took longer on the whole run are not repeated for the picture over epochs.
 _QUICK_SECONDS = 5.0

@@ -7,9 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.numerics.metrics import Metrics
-from taciturn.privacy.events import PrivacyEvent
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 
@@ -113,62 +112,3 @@ class ShareKept(Event):
     role: Literal["alice", "bob"]
     share: IntArray = field(repr=False)
     scales: Scales
-
-
-@dataclass(frozen=True, slots=True)
-class Observation(Event):
-    """Something Alice could note down; ``signal`` says in words what kind of thing it is."""
-
-    signal: ClassVar[str]
-
-    iteration: int
-
-
-@dataclass(frozen=True, slots=True)
-class GradientSeen(Observation):
-    """Alice has unmasked the gradient of a batch: the heart of her view.
-
-    ``gradient`` is ``X^T r`` summed over the rows (not averaged), in exact fixed-point integers:
-    the real value is ``gradient / 2^(feature_bits + residue_bits)``. ``weights`` are those with
-    which the rows were scored, and ``largest`` bounds the size of an r.
-    """
-
-    signal = "the gradient of each batch in clear"
-
-    epoch: int
-    rows: IndexArray = field(repr=False)
-    weights: FloatArray = field(repr=False)
-    gradient: IntArray = field(repr=False)
-    largest: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenBatchSeen(Observation):
-    """Alice was shown a subset of rows and a randomised response about which are meant."""
-
-    signal = "a randomised response about the rows of each batch"
-
-    subset: IndexArray = field(repr=False)
-    response: BoolArray = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ResiduesSeen(Observation):
-    """Alice received a noisy residue for each row of a batch, at their real scale."""
-
-    signal = "a noisy residue of each row in clear"
-
-    epoch: int
-    rows: IndexArray = field(repr=False)
-    weights: FloatArray = field(repr=False)
-    residues: FloatArray = field(repr=False)
-    event: PrivacyEvent
-
-
-@dataclass(frozen=True, slots=True)
-class ShareRevealed(Observation):
-    """Bob has told Alice his share of her weights: she has them in clear."""
-
-    signal = "her own weights in clear"
-
-    weights: FloatArray = field(repr=False)

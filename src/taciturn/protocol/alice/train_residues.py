@@ -25,9 +25,10 @@ from taciturn.privacy.events import PrivacyEvent
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.batches import Batch
-from taciturn.protocol.events import Boundary, ResiduesSeen
+from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.messages import NoisyResidues, PartialScores, RealResidues, ResidueReply
+from taciturn.protocol.observations import ResiduesSeen
 from taciturn.protocol.scores import require_finite
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send

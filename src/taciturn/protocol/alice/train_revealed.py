@@ -26,9 +26,10 @@ from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.product import kept_key, receive_key, unmasked_product
-from taciturn.protocol.events import Boundary, GradientSeen
+from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.messages import PartialScores
+from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.scores import require_finite
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, send

@@ -37,10 +37,11 @@ from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.sealed import Keys, answer_scores, own_scores
 from taciturn.protocol.batches import Batch
-from taciturn.protocol.events import Boundary, ShareKept, ShareRevealed
+from taciturn.protocol.events import Boundary, ShareKept
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
