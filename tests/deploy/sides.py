@@ -13,7 +13,6 @@ import polars as pl
 from sklearn.datasets import load_breast_cancer
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.programs import alice_program, bob_program
 from taciturn.deploy.train import Party, Watch
 from taciturn.engine.channel import Endpoint
 from taciturn.engine.driver import Observer, ignore
@@ -149,13 +148,8 @@ def in_one_process(
         header = Transcript.load(folder / f"{role}.transcript").header
         sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
     (alice, hers), (bob, his) = sides["alice"], sides["bob"]
-    labels, ledger = bob._paid_labels(None, his)
-    assert labels is not None
-    assert ledger is not None
-    found = run_pair(
-        alice_program(alice.tables, alice.terms, hers),
-        bob_program(bob.tables, labels, bob.terms, ledger, his),
-        observe=observe,
-    )
-    weights = found[0].weights.tolist(), found[1].weights.tolist()
-    return *weights, dict(ledger.statement().to_dict())
+    side = bob.bob_side(his)
+    assert side is not None
+    ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
+    one, two = (end.trained.weights.tolist() for end in ends)
+    return one, two, dict(side.ledger.statement().to_dict())

@@ -274,12 +274,16 @@ def test_a_budget_ends_the_training_on_both_sides(folder):
     assert bob["stopped"] == "the privacy budget is spent"
     assert alice["stopped"] == "the peer ended the training"
     assert bob["ledger"]["label_epsilon_total"] == 1.0
+    # The iteration whose release was not paid for is no one's.
+    assert alice["run"]["iterations"] == bob["run"]["iterations"] == BATCHES
 
 
 def test_early_stopping_is_bobs_and_the_ledger_says_what_it_costs(folder):
     set_up(folder, **MECHANISMS["add"], evaluate="epoch", patience=1, epochs=30)
-    _, bob = run_both(folder).records
+    alice, bob = run_both(folder).records
     assert bob["stopped"] == "the held-out loss has stopped falling"
+    assert alice["stopped"] == "the peer ended the training"
+    assert alice["run"]["iterations"] == bob["run"]["iterations"]
     assert bob["ledger"]["label_epsilon_total"] == "inf"
     assert len(bob["metrics"]["curve"]) < 30
 

@@ -28,8 +28,8 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
+from taciturn.deploy.bob import BobSide
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.programs import alice_program, bob_program
 from taciturn.deploy.templates import Trial, template
 from taciturn.deploy.train import Party, Watch
 from taciturn.deploy.transport.certs import make_certificates
@@ -109,8 +109,8 @@ def in_process(folder: Path) -> tuple[float, int]:
     coins = KeyedEntropy.from_seed(1)
     start = time.perf_counter()
     run_pair(
-        alice_program(alice.tables, alice.terms, coins.fork("alice")),
-        bob_program(bob.tables, labels, bob.terms, ledger, coins.fork("bob")),
+        alice.program(coins.fork("alice"), None),
+        bob.program(coins.fork("bob"), BobSide(labels, ledger)),
     )
     seconds = time.perf_counter() - start
     rows, agreed = bob.tables.train.rows, bob.terms.agreement

@@ -41,8 +41,7 @@ from taciturn.protocol.alice.predict import predict as alice_predict
 from taciturn.protocol.alice.predict_sealed import predict as alice_sealed
 from taciturn.protocol.bob.predict import predict as bob_predict
 from taciturn.protocol.bob.predict_sealed import predict as bob_sealed
-from taciturn.protocol.events import Event, WrapsSuspected
-from taciturn.protocol.prediction import ModelName, meet
+from taciturn.protocol.prediction import ModelName, Scored, meet
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
@@ -86,7 +85,7 @@ class Question:
             )
         return cls(share, new_rows(rows, config.data.id, share, only), _terms(share, model))
 
-    def program(self, entropy: Entropy) -> Program[FloatArray | None]:
+    def program(self, entropy: Entropy) -> Program[Scored | None]:
         """This side's part, from the first word to the last."""
         model, table = self.model, self.rows.table
         name = ModelName(model.session, model.agreement_digest, model.sealed)
@@ -107,10 +106,10 @@ class Question:
             table, share, self.terms, Scales.of_json(model.scales), entropy, least
         )
 
-    def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[FloatArray]:
+    def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
         model = self.model
         if not model.sealed:
-            return (yield from bob_predict(table, model.weights))
+            return Scored((yield from bob_predict(table, model.weights)))
         share = np.array(model.share, dtype=np.int64)
         return (
             yield from bob_sealed(
@@ -149,7 +148,7 @@ class Predictor:
     """
 
     def __init__(self, config: PartyConfig, endpoint: Endpoint, watch: Watch) -> None:
-        self._config, self._watch, self._wraps = config, watch, 0
+        self._config, self._watch = config, watch
         log = config.path(config.output.log) if config.output.log else None
         self._log = Log(log, config.role, watch.announce)
         way = config.link
@@ -178,7 +177,9 @@ class Predictor:
             with Telling(self._link, self._log):
                 self._link.connect()
                 program = question.program(KeyedEntropy.from_system())
-                scores = run_party(role, program, self._link, self._past, observe=self._observe)
+                scored = run_party(
+                    role, program, self._link, self._past, observe=self._watch.observe
+                )
                 confirmed = self._link.finish(FINISH_SECONDS)
         finally:
             self._link.close()
@@ -190,13 +191,13 @@ class Predictor:
             "bytes_received": self._link.traffic.bytes_received,
             "peer_confirmed": confirmed,
         }
-        if scores is None:
+        if scored is None:
             return Answer({**facts, "learnt": LEARNT})
         places = question.rows.places
         ids = tuple(table.ids.take(places).series.to_list())
-        wraps = {"suspected_wraps": self._wraps}
+        wraps = {"suspected_wraps": scored.suspected_wraps}
         meaning = {"meaning": meaning_of(question.terms.agreement)}
-        return Answer({**facts, **wraps, **meaning}, ids, scores[places])
+        return Answer({**facts, **wraps, **meaning}, ids, scored.scores[places])
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
@@ -204,11 +205,6 @@ class Predictor:
         if self._link.reach(TELLING_SECONDS):
             self._link.fail(code, reason)
         self._link.close()
-
-    def _observe(self, event: Event) -> None:
-        if isinstance(event, WrapsSuspected):
-            self._wraps += event.scores
-        self._watch.observe(event)
 
     def _facts(self, question: Question) -> dict[str, Any]:
         model = question.model

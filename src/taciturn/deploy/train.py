@@ -14,19 +14,16 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.flip_book import FlipBook
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, unchanged
 from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING, Link, Patience, silent
 from taciturn.deploy.log import Figures, Log
 from taciturn.deploy.playback import Rhythm, run_party, unheard
-from taciturn.deploy.programs import Result, alice_program, bob_program, dry_run
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.deploy.telling import Telling
 from taciturn.engine.channel import Endpoint
@@ -37,19 +34,19 @@ from taciturn.errors import AgreementError, ConfigError, PrivacyError, StateErro
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree, unused
-from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import PROTOCOL_VERSION
+from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.rng import KeyedEntropy, SystemEntropy
+from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.deploy.bob import BobSide
 
 LINGER_SECONDS = 60.0
 OPENING_SECONDS = 30.0
@@ -102,7 +99,8 @@ class Party:
         bits = self._magnitude_bits
         start = time.perf_counter()
         with Telling(link, self._log):
-            program = dry_run(self.config.role, self.tables, self.terms, bits)
+            tables = self.tables
+            program = dry_run(self.config.role, self.terms, tables.train, tables.held_out, bits)
             hello = run_party(self.config.role, program, link, Past(meta))
             link.finish(self._patience.opening)
         seconds = time.perf_counter() - start
@@ -193,7 +191,7 @@ class Party:
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         resume = None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"]))
         coins = KeyedEntropy(past.meta.coins)
-        labels, ledger = self._paid_labels(body, coins)
+        bob = self.bob_side(coins, None if body is None else body["ledger"])
         figures = Figures(
             self.config.path(self.config.output.metrics) if self.config.output.metrics else None,
             self.tables.labels,
@@ -207,7 +205,7 @@ class Party:
         def freeze(at: TrainingState) -> bytes:
             values = {
                 "state": at.to_bytes().hex(),
-                "ledger": None if ledger is None else ledger.to_json(),
+                "ledger": None if bob is None else bob.ledger.to_json(),
                 "recorded": None if recording is None else recording.position(),
                 "figures": figures.to_json(),
             }
@@ -225,7 +223,7 @@ class Party:
         with recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
             result = run_party(
                 role,
-                self._program(labels, ledger, coins, resume),
+                self.program(coins, bob, resume),
                 link,
                 past,
                 journal=kept.journal,
@@ -234,9 +232,8 @@ class Party:
                 tap=recording or unheard,
                 observe=observe,
             )
-            if role == "alice":
-                self._count_last(figures)
-            share = self._share(result, ledger, link, figures)
+            figures.finish(result.trained)
+            share = self._share(result, bob, link, figures)
             share.save(self.config.path(self.config.output.model))
             if recording is not None:
                 recording.conclude({"session": share.session})
@@ -245,18 +242,11 @@ class Party:
         return {
             **self._identity(),
             "model": str(self.config.path(self.config.output.model)),
-            "stopped": figures.stopped,
+            "stopped": None if (stop := result.trained.stopped) is None else stop.value,
             "metrics": share.metrics,
             "ledger": share.ledger,
             "run": figures.to_dict(link.traffic),
         }
-
-    def _count_last(self, figures: Figures) -> None:
-        """Alice's last iteration ends without a word; where it came early, Bob ended it."""
-        done = figures.figures["iterations"] + 1
-        figures.figures["iterations"] = min(done, self._iterations)
-        if done < self._iterations:
-            figures.stopped = "the peer ended the training"
 
     @property
     def _magnitude_bits(self) -> int:
@@ -268,36 +258,38 @@ class Party:
         """How many there are, unless the training ends early."""
         return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
 
-    def _program(
-        self,
-        labels: LabelTable | None,
-        ledger: Ledger | None,
-        coins: KeyedEntropy,
-        resume: TrainingState | None,
-    ) -> Program[Result]:
-        if labels is None or ledger is None:
-            return alice_program(self.tables, self.terms, coins, resume)
-        return bob_program(self.tables, labels, self.terms, ledger, coins, resume)
+    def program(
+        self, coins: Entropy, bob: BobSide | None, resume: TrainingState | None = None
+    ) -> Program[PartyResult]:
+        """This side's program, from the first word to the last.
 
-    def _paid_labels(
-        self, body: dict[str, Any] | None, coins: KeyedEntropy
-    ) -> tuple[LabelTable | None, Ledger | None]:
-        """The labels that Bob's training may use, and his ledger as it stood at the checkpoint."""
-        truth = self.tables.labels
-        if truth is None:
-            return None, None
-        limits, method = self.config.privacy, mechanism(self.terms.agreement)
-        ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
-        book = self.config.path(limits.flips)
-        respond = FlipBook(book, method).release if isinstance(method, FlippedLabels) else None
-        labels = released_labels(truth, method, ledger, coins, respond)
-        if body is not None and body["ledger"] is not None:
-            ledger.restore(body["ledger"])
-        return labels, ledger
+        Args:
+            coins: This side's coins.
+            bob: Bob's labels and ledger; None at Alice.
+            resume: The state from which to resume; None to begin.
+        """
+        tables, terms = self.tables, self.terms
+        if bob is not None:
+            return bob.program(tables, terms, coins, resume)
+        # Each side loads its own programs only.
+        from taciturn.protocol.alice.inputs import AliceInputs
+        from taciturn.protocol.alice.party import alice_program
+
+        return alice_program(AliceInputs(tables.train, terms, coins, resume, tables.held_out))
+
+    def bob_side(self, coins: Entropy, spent: dict[str, Any] | None = None) -> BobSide | None:
+        """Bob's labels and ledger, the latter as it stood at the checkpoint; None at Alice."""
+        if self.tables.labels is None:
+            return None
+        # Each side loads its own programs only.
+        from taciturn.deploy.bob import BobSide
+
+        return BobSide.of(self.config, self.tables.labels, self.terms, coins, spent)
 
     def _share(
-        self, result: Result, ledger: Ledger | None, link: Link, figures: Figures
+        self, result: PartyResult, bob: BobSide | None, link: Link, figures: Figures
     ) -> ModelShare:
+        trained = result.trained
         metrics: dict[str, Any] = {}
         labels, held_out = self.tables.labels, self.tables.held_out_labels
         if labels is not None and result.train_scores is not None:
@@ -309,17 +301,17 @@ class Party:
         return ModelShare(
             role=self.config.role,
             columns=self.tables.train.columns,
-            weights=result.weights,
+            weights=trained.weights,
             preparation=self.tables.preparation,
             agreement=self.terms.agreement.model_dump(),
             session=_session(self.config.role, link),
             rows=self.tables.train.rows,
             data_digest=self.tables.train.digest(),
             metrics=metrics,
-            ledger={} if ledger is None else dict(ledger.statement().to_dict()),
+            ledger={} if bob is None else dict(bob.ledger.statement().to_dict()),
             notes=self.tables.notes,
-            share=() if result.kept is None else tuple(result.kept.share.tolist()),
-            scales={} if result.kept is None else result.kept.scales.to_json(),
+            share=() if trained.share is None else tuple(trained.share.values.tolist()),
+            scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=self._magnitude_bits,
         )
 

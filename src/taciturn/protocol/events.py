@@ -1,15 +1,14 @@
-"""What programs report to their driver while they run."""
+"""What programs report to their driver while they run; their results are what they return."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.arrays import FloatArray, IndexArray
 from taciturn.numerics.metrics import Metrics
-from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 
 
@@ -76,39 +75,3 @@ class HeldOutSeen(Event):
 
     iteration: int
     metrics: Metrics
-
-
-@dataclass(frozen=True, slots=True)
-class Redrawn(Event):
-    """Bob threw so many draws of a hidden batch away before one was long enough."""
-
-    iteration: int
-    draws: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped(Event):
-    """Bob ended the training before its last iteration."""
-
-    iteration: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class WrapsSuspected(Event):
-    """So many of Bob's decrypted scores lie near the end of their range: some may have wrapped.
-
-    It depends on labels. Bob's program goes on as if nothing were, and only he may know.
-    """
-
-    iteration: int
-    scores: int
-
-
-@dataclass(frozen=True, slots=True)
-class ShareKept(Event):
-    """A training that leaves Alice's weights shared has ended; this side's share."""
-
-    role: Literal["alice", "bob"]
-    share: IntArray = field(repr=False)
-    scales: Scales

@@ -24,6 +24,7 @@ from taciturn.numerics.batches import batch_count
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.base import GradientRelease, Mechanism
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
@@ -107,11 +108,11 @@ class AliceView:
                 seen.append(event)
 
         terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
-        program = TRAININGS[mechanism(self.agreement).conversation](
-            self.features, terms, self.coins
+        program = TRAININGS[self.mechanism.conversation](
+            AliceInputs(self.features, terms, self.coins)
         )
-        weights = replay(program, self.conversation, verify=False, observe=keep)
-        return Observations(weights, tuple(seen))
+        trained = replay(program, self.conversation, verify=False, observe=keep)
+        return Observations(trained.weights, tuple(seen))
 
     def until(self, epochs: int) -> AliceView:
         """What she knew after so many epochs; her weights are those of that time."""
