@@ -6,7 +6,6 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,18 @@ from typing import Any
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.attacks.base import Announce, quietly
 from taciturn.audit.preflight import Preflight, preflight
 from taciturn.audit.rehearsal import random_table
-from taciturn.audit.session import Ears, Session
-from taciturn.engine.driver import Observer, ignore
+from taciturn.audit.session import Session
+from taciturn.engine.callbacks import (
+    Announce,
+    Callbacks,
+    Observer,
+    ReportProgress,
+    ignore,
+    quietly,
+    silent,
+)
 from taciturn.engine.forecast import Estimate
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
@@ -31,10 +37,6 @@ from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
 from taciturn.summary import summary
 from taciturn.view.alice_view import AliceView
-
-
-def _silent(what: str) -> None:
-    """Announces nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +183,8 @@ def audit(
     shuffle_truth: bool = False,
     canary: bool = True,
     observe: Observer = ignore,
-    announce: Callable[[str], None] = _silent,
-    progress: Announce = quietly,
+    announce: Announce = silent,
+    progress: ReportProgress = quietly,
     **options: object,
 ) -> AuditResult:
     """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
@@ -210,15 +212,17 @@ def audit(
     >>> found.attack("exact-solve")["accuracy"]
     1.0
     """
-    ears = Ears(observe, announce, progress)
+    callbacks = Callbacks(announce, observe, progress)
     if transcript is not None:
         if record is not None:
             raise ConfigError("a transcript is read or recorded, not both", where="--record")
         loaded = Transcript.load(Path(transcript))
-        return AuditResult((_audit_recorded(loaded, (data, labels), options, ears, shuffle_truth),))
+        return AuditResult(
+            (_audit_recorded(loaded, (data, labels), options, callbacks, shuffle_truth),)
+        )
     settings, table = _settings(data, options)
     target = _target(record, settings)
-    session = Session(load_raw(settings, table, labels), ears, canary, shuffle_truth)
+    session = Session(load_raw(settings, table, labels), callbacks, canary, shuffle_truth)
     return AuditResult(tuple(session.audit(each, target) for each in _per_seed(settings)))
 
 
@@ -227,7 +231,7 @@ def check(
     *,
     columns: int | None = None,
     rows: int | None = None,
-    announce: Callable[[str], None] = _silent,
+    announce: Announce = silent,
     **options: object,
 ) -> Preflight:
     """Says before any training what Alice will be able to do with these settings.
@@ -272,7 +276,7 @@ def _audit_recorded(
     transcript: Transcript,
     given: tuple[object, object],
     options: dict[str, object],
-    ears: Ears,
+    callbacks: Callbacks,
     shuffle_truth: bool,
 ) -> dict[str, Any]:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
@@ -289,7 +293,7 @@ def _audit_recorded(
     vertical = arrange(settings, raw, run.coins)
     view = AliceView.of(transcript, vertical.alice_train)
     run.require_labels(vertical.labels_train)
-    session = Session(raw, ears, shuffle_truth=shuffle_truth)
+    session = Session(raw, callbacks, shuffle_truth=shuffle_truth)
     findings = session.examine(view, vertical.labels_train, settings.seed)
     claim = float(run.record["ledger"]["label_epsilon_total"])
     return {

@@ -14,8 +14,8 @@ from sklearn.datasets import load_breast_cancer
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.train import Party, Watch
+from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.channel import Endpoint
-from taciturn.engine.driver import Observer, ignore
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare

@@ -28,7 +28,7 @@ from taciturn.deploy.playback import run_party
 from taciturn.deploy.train import Party, Watch
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.deploy.way import way_to_peer
-from taciturn.engine.driver import Observer, ignore
+from taciturn.engine.callbacks import Observer, ignore
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.link import Traffic
+from taciturn.engine.callbacks import Announce
 from taciturn.errors import OutputError
 from taciturn.files import write_private
 from taciturn.numerics.logistic import log_loss
@@ -35,7 +35,7 @@ class Log:
         announce: Called with each event in words.
     """
 
-    def __init__(self, path: Path | None, role: str, announce: Callable[[str], None]) -> None:
+    def __init__(self, path: Path | None, role: str, announce: Announce) -> None:
         self._path, self._role, self._announce = path, role, announce
 
     def __call__(self, event: str, **facts: Any) -> None:  # noqa: ANN401 - JSON

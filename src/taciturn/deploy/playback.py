@@ -14,7 +14,8 @@ from typing import TypeAlias, TypeVar
 
 from taciturn.deploy.journal import Checkpoint, Journal, Past
 from taciturn.deploy.link import Link
-from taciturn.engine.driver import Driver, Observer, Tap, ignore
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Driver, Tap
 from taciturn.errors import MalformedFrame, StateError
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.events import Boundary, Event

@@ -21,13 +21,13 @@ import numpy as np
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, unchanged
 from taciturn.deploy.keep import Kept, boot, state_folder
-from taciturn.deploy.link import DRY_RUN, TRAINING, Link, Patience, silent
+from taciturn.deploy.link import DRY_RUN, TRAINING, Link, Patience
 from taciturn.deploy.log import Figures, Log
 from taciturn.deploy.playback import Rhythm, run_party, unheard
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.deploy.telling import Telling
+from taciturn.engine.callbacks import ignore, silent
 from taciturn.engine.channel import Endpoint
-from taciturn.engine.driver import ignore
 from taciturn.engine.forecast import forecast
 from taciturn.engine.transcript import TranscriptFile
 from taciturn.errors import AgreementError, ConfigError, PrivacyError, StateError

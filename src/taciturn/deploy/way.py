@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from taciturn.deploy.config import PartyConfig
@@ -10,11 +10,12 @@ from taciturn.deploy.transport.dial import DialEndpoint
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.serve import ServeEndpoint
 from taciturn.deploy.transport.tls import load_credentials
+from taciturn.engine.callbacks import Announce
 from taciturn.engine.channel import Endpoint
 
 
 @contextmanager
-def way_to_peer(config: PartyConfig, announce: Callable[[str], None]) -> Iterator[Endpoint]:
+def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
     """The endpoint that a party's file describes; closed at the end.
 
     Args:

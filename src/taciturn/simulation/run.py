@@ -14,7 +14,8 @@ from taciturn.crypto.registry import scheme
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.driver import Observer, Tap, ignore
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.metrics import Metrics, evaluate
