@@ -13,8 +13,8 @@ import polars as pl
 from sklearn.datasets import load_breast_cancer
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.train import Party, Watch
-from taciturn.engine.callbacks import Observer, ignore
+from taciturn.deploy.train import Party
+from taciturn.engine.callbacks import Callbacks, Observer, ignore
 from taciturn.engine.channel import Endpoint
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
@@ -108,7 +108,7 @@ def run_both(
     wire: Wire | None = None,
     *,
     act: Callable[[Party], Any] = lambda party: party.run(),
-    watch: dict[str, Watch] | None = None,
+    watch: dict[str, Callbacks] | None = None,
 ) -> Ends:
     """Both parties of a folder, each in a thread."""
     wire = wire or Wire()
@@ -117,7 +117,7 @@ def run_both(
     def side(role: str, endpoint: Endpoint) -> None:
         try:
             config = PartyConfig.read(folder / f"{role}.toml")
-            found[role] = act(Party(config, endpoint, (watch or {}).get(role, Watch())))
+            found[role] = act(Party(config, endpoint, (watch or {}).get(role, Callbacks())))
         except BaseException as problem:
             found[role] = problem
 
@@ -144,7 +144,7 @@ def in_one_process(
     sides = {}
     for role in ("alice", "bob"):
         config = PartyConfig.read(folder / f"{role}.toml")
-        party = Party(config, Wire().endpoint(serves=True), Watch())
+        party = Party(config, Wire().endpoint(serves=True), Callbacks())
         header = Transcript.load(folder / f"{role}.transcript").header
         sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
     (alice, hers), (bob, his) = sides["alice"], sides["bob"]

@@ -31,8 +31,9 @@ from sklearn.datasets import load_breast_cancer
 from taciturn.deploy.bob import BobSide
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Channel
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
@@ -99,7 +100,7 @@ def furnish(folder: Path, mechanism: str, port: int, called: int) -> None:
 def in_process(folder: Path) -> tuple[float, int]:
     """Seconds of the two programs in one thread, and iterations."""
     sides = {
-        role: Party(PartyConfig.read(folder / f"{role}.toml"), _NoWay(), Watch())
+        role: Party(PartyConfig.read(folder / f"{role}.toml"), _NoWay(), Callbacks())
         for role in ("alice", "bob")
     }
     alice, bob = sides["alice"], sides["bob"]
