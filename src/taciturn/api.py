@@ -6,7 +6,6 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.engine.driver import Observer, ignore
+from taciturn.engine.callbacks import (
+    Announce,
+    Callbacks,
+    Observer,
+    ReportProgress,
+    ignore,
+    quietly,
+    silent,
+)
 from taciturn.engine.forecast import Estimate
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
@@ -30,17 +37,6 @@ from taciturn.summary import summary
 
 if TYPE_CHECKING:
     from taciturn.audit.preflight import Preflight
-    from taciturn.audit.session import Ears
-
-Announce = Callable[[int, int], None]
-
-
-def _silent(what: str) -> None:
-    """Announces nothing."""
-
-
-def _quietly(done: int, total: int) -> None:
-    """Tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +183,8 @@ def audit(
     shuffle_truth: bool = False,
     canary: bool = True,
     observe: Observer = ignore,
-    announce: Callable[[str], None] = _silent,
-    progress: Announce = _quietly,
+    announce: Announce = silent,
+    progress: ReportProgress = quietly,
     **options: object,
 ) -> AuditResult:
     """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
@@ -218,17 +214,19 @@ def audit(
     """
     # Loaded here: a training needs no attack, nor what attacks need.
     with explained():
-        from taciturn.audit.session import Ears, Session
+        from taciturn.audit.session import Session
 
-    ears = Ears(observe, announce, progress)
+    callbacks = Callbacks(announce, observe, progress)
     if transcript is not None:
         if record is not None:
             raise ConfigError("a transcript is read or recorded, not both", where="--record")
         loaded = Transcript.load(Path(transcript))
-        return AuditResult((_audit_recorded(loaded, (data, labels), options, ears, shuffle_truth),))
+        return AuditResult(
+            (_audit_recorded(loaded, (data, labels), options, callbacks, shuffle_truth),)
+        )
     settings, table = _settings(data, options)
     target = _target(record, settings)
-    session = Session(load_raw(settings, table, labels), ears, canary, shuffle_truth)
+    session = Session(load_raw(settings, table, labels), callbacks, canary, shuffle_truth)
     return AuditResult(tuple(session.audit(each, target) for each in _per_seed(settings)))
 
 
@@ -237,7 +235,7 @@ def check(
     *,
     columns: int | None = None,
     rows: int | None = None,
-    announce: Callable[[str], None] = _silent,
+    announce: Announce = silent,
     **options: object,
 ) -> Preflight:
     """Says before any training what Alice will be able to do with these settings.
@@ -286,7 +284,7 @@ def _audit_recorded(
     transcript: Transcript,
     given: tuple[object, object],
     options: dict[str, object],
-    ears: Ears,
+    callbacks: Callbacks,
     shuffle_truth: bool,
 ) -> dict[str, Any]:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
@@ -306,7 +304,7 @@ def _audit_recorded(
     vertical = arrange(settings, raw, run.coins)
     view = AliceView.of(transcript, vertical.alice_train)
     run.require_labels(vertical.labels_train)
-    session = Session(raw, ears, shuffle_truth=shuffle_truth)
+    session = Session(raw, callbacks, shuffle_truth=shuffle_truth)
     findings = session.examine(view, vertical.labels_train, settings.seed)
     claim = float(run.record["ledger"]["label_epsilon_total"])
     return {

@@ -10,8 +10,8 @@ import pytest
 from taciturn.api import audit, check, estimate, train
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 def record(**options: Any) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from __future__ import annotations
 import contextlib
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from taciturn.deploy.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
+from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.channel import Channel, Endpoint
 from taciturn.errors import (
     AgreementError,
@@ -85,10 +85,6 @@ PATIENT = Patience()
 ANEW = "begin anew on both sides with --fresh: what is released then is released a second time"
 
 
-def silent(what: str) -> None:
-    """Nobody wants to know."""
-
-
 class Link:
     """One party's end of a session.
 
@@ -111,7 +107,7 @@ class Link:
         purpose: int = TRAINING,
         rejoins: bool = True,
         patience: Patience = PATIENT,
-        announce: Callable[[str], None] = silent,
+        announce: Announce = silent,
     ) -> None:
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
         self._patience, self._announce, self._rejoins = patience, announce, rejoins

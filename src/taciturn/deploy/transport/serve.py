@@ -17,8 +17,7 @@ from urllib.parse import unquote
 
 import grpc
 
-from taciturn.deploy.transport.address import check_address
-from taciturn.deploy.transport.certs import check_name
+from taciturn.deploy.transport.address import check_address, check_name
 from taciturn.deploy.transport.grpc_channel import METHOD, GrpcChannel
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.rate import Allowance
