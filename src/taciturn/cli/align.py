@@ -11,7 +11,7 @@ import typer
 
 from taciturn.cli.console import Json, console, progress_bar
 from taciturn.cli.party import refusals, stoppable
-from taciturn.errors import PeerAbsent, PeerStopped
+from taciturn.errors import PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 
 
@@ -60,7 +60,7 @@ def align(
     settings = PartyConfig.read(config)
     log = settings.output.log
     require_writable(list_file(settings, out), settings.path(log) if log else None)
-    with stoppable(), _in_words(), progress_bar() as meter:
+    with shown_by(settings.face), stoppable(), _in_words(), progress_bar() as meter:
         meter.announce(f"waiting for {settings.link.peer}")
 
         def announce(what: str) -> None:

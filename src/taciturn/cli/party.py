@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.console import Json, console, progress_bar
-from taciturn.errors import ConfigError, PeerStopped
+from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
 
@@ -101,7 +101,7 @@ def party(
     output = settings.output
     wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
     require_writable(*wanted, record)
-    with stoppable(), _going_on(dry_run), progress_bar() as meter:
+    with shown_by(settings.face), stoppable(), _going_on(dry_run), progress_bar() as meter:
         meter.announce(f"waiting for {settings.link.peer}")
 
         def announce(what: str) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from taciturn.cli.console import console, progress_bar
 from taciturn.cli.party import refusals, stoppable
-from taciturn.errors import ConfigError, PeerAbsent, PeerStopped
+from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json, write_private
 
 COLUMNS = ("id", "score", "probability", "class")
@@ -75,7 +75,8 @@ def predict(
         out = rows.with_name(f"{rows.name.partition('.')[0]}.scores.csv")
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model
-    with stoppable(), _again(settings.link.peer), progress_bar() as meter:
+    again = _again(settings.link.peer)
+    with shown_by(settings.face), stoppable(), again, progress_bar() as meter:
         meter.announce(f"waiting for {settings.link.peer}")
 
         def announce(what: str) -> None:

@@ -22,7 +22,8 @@ from taciturn.deploy.playback import run_party
 from taciturn.deploy.telling import Telling
 from taciturn.deploy.train import OPENING_SECONDS, Watch
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import RowOrderError
+from taciturn.errors import RowOrderError, shown_by
+from taciturn.faces import Hint
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, align
 from taciturn.protocol.events import Aligning, Event
@@ -41,7 +42,8 @@ def list_file(config: PartyConfig, out: Path | None = None) -> Path:
     """
     named = config.data.aligned or f"{config.role}.aligned.csv"
     path = config.path(named) if out is None else out
-    require_kind(path, f"{config.where}, [data] aligned" if out is None else "--out")
+    with shown_by(config.face):
+        require_kind(path, "aligned" if out is None else "out")
     return path
 
 
@@ -147,8 +149,10 @@ class AligningParty:
                 f"the two sides have no id in common: {len(self._own)} here, "
                 f"{found.peer_ids} there",
                 where=f"column {self.config.data.id!r} of {self.config.data.file}",
-                hint="name the same kind of id on both sides; a different spelling may need "
-                "--normalise",
+                hint=Hint(
+                    "name the same kind of id on both sides; a different spelling may need "
+                    "{normalise}"
+                ),
             )
         own, common = self._own.take(found.rows), self._common.take(found.rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)

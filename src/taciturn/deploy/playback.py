@@ -16,6 +16,7 @@ from taciturn.deploy.journal import Checkpoint, Journal, Past
 from taciturn.deploy.link import Link
 from taciturn.engine.driver import Driver, Observer, Tap, ignore
 from taciturn.errors import StateError
+from taciturn.faces import Hint
 from taciturn.protocol.events import Boundary, Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.state import TrainingState
@@ -98,7 +99,10 @@ class _Playback:
 def _unfit() -> StateError:
     return StateError(
         "the journal does not fit the program: it was written by another version, or altered",
-        hint="finish with the version that began it, or begin anew on both sides with --fresh",
+        hint=Hint(
+            "finish with the version that began it, or begin anew on both sides with {fresh}",
+            fresh=True,
+        ),
     )
 
 

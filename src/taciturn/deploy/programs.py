@@ -22,6 +22,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.predict import predict as alice_predict
@@ -167,7 +168,7 @@ def _watched(tables: PartyTables, terms: Terms) -> HeldOut | None:
     if tables.held_out is None or tables.held_out_labels is None:
         raise ConfigError(
             "held-out rows are to be looked at after each epoch, and there are none",
-            where="[agreement] evaluate",
-            hint='raise held-out, or use evaluate = "end"',
+            setting="evaluate",
+            hint=Hint("raise {held_out}, or use {evaluate}", evaluate="end"),
         )
     return HeldOut(tables.held_out, tables.held_out_labels)

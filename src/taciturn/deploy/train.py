@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -33,7 +32,8 @@ from taciturn.engine.channel import Endpoint
 from taciturn.engine.driver import ignore
 from taciturn.engine.forecast import forecast
 from taciturn.engine.transcript import TranscriptFile
-from taciturn.errors import AgreementError, ConfigError, PrivacyError, StateError
+from taciturn.errors import AgreementError, StateError, shown_by
+from taciturn.faces import Hint
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
@@ -156,7 +156,7 @@ class Party:
             raise StateError(
                 "since the session began these have changed: " + ", ".join(changed),
                 where=str(self.config.path(self.config.state.folder)),
-                hint="restore them, or begin anew on both sides with --fresh",
+                hint=Hint("restore them, or begin anew on both sides with {fresh}", fresh=True),
             )
         sent, received = past.checkpoint.sent + len(past.sent), len(past.received)
         received += past.checkpoint.received
@@ -336,8 +336,10 @@ class Party:
         if body is not None and body["recorded"] is None:
             raise StateError(
                 "the session began without a transcript, and a part of one says little",
-                where="--record",
-                hint="leave --record out, or begin anew on both sides with --fresh",
+                setting="record",
+                hint=Hint(
+                    "leave {record} out, or begin anew on both sides with {fresh}", fresh=True
+                ),
             )
         at = None if body is None else body["recorded"]
         return TranscriptFile(record, self._header(coins), at=at, keep=True)
@@ -390,33 +392,15 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
     """
     settings = config.settings()
     known = config.agreed.get("alice_columns")
-    mine = len(tables.train.columns)
-    columns = known if isinstance(known, int) else mine
-    if config.role == "alice" and isinstance(known, int) and known != mine:
-        raise AgreementError(
-            f"alice-columns is {known}, and her prepared table has {mine}",
-            where="[agreement] alice-columns",
-            hint=f"write alice-columns = {mine} on both sides",
-        )
-    try:
-        found = agree(settings, columns, tables.train.rows)
-    except (ConfigError, PrivacyError) as problem:
-        raise _in_the_file(problem, config.where) from None
+    own = len(tables.train.columns)
+    columns = known if isinstance(known, int) else own
+    with shown_by(config.face):
+        if config.role == "alice" and isinstance(known, int) and known != own:
+            raise AgreementError(
+                f"alice-columns is {known}, and her prepared table has {own}",
+                setting="alice_columns",
+                hint=Hint("write {alice_columns} on both sides", alice_columns=own),
+            )
+        common = agree(settings, columns, tables.train.rows)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
-    return Terms(Agreement.of({**found.agreement.model_dump(), **beside}), found.scheme)
-
-
-def _in_the_file(problem: ConfigError | PrivacyError, file: str) -> ConfigError | PrivacyError:
-    """The same error in the words of a party's file: keys, where a simulation has options."""
-
-    def key(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
-        return f"{name} = {value}" if value[0].isdigit() else f'{name} = "{value}"'
-
-    hint = re.sub(
-        r"--([a-z0-9-]+) ([0-9.]+|printed|one-sided|mean-one|released)", key, problem.hint
-    )
-    hint = re.sub(r"--([a-z0-9-]+)", r"\1", hint)
-    place = re.sub(r"^--(budget|delta)$", r"[privacy] \1", problem.where)
-    place = re.sub(r"^--([a-z0-9-]+)$", r"[agreement] \1", place)
-    return type(problem)(problem.message, where=f"{file}, {place}" if place else file, hint=hint)
+    return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)

@@ -210,7 +210,7 @@ def _onnx() -> ModuleType:
     except ImportError:
         raise ConfigError(
             "the package onnx is not installed",
-            where="--onnx",
+            setting="onnx",
             hint="in a checkout of taciturn: pip install '.[onnx]'",
         ) from None
     found: ModuleType = onnx

@@ -31,6 +31,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from taciturn.errors import ConfigError, OutputError
+from taciturn.faces import Hint
 
 MOST_DAYS = 3650
 # Clocks differ between machines: a fresh certificate is valid from a little while ago.
@@ -68,7 +69,7 @@ class Issuer:
         return "Issuer(<key withheld>)"
 
 
-def check_name(name: str, where: str = "--name") -> str:
+def check_name(name: str, setting: str = "name") -> str:
     """A party's name, if it can stand in a certificate.
 
     >>> check_name("alice.example")
@@ -80,7 +81,7 @@ def check_name(name: str, where: str = "--name") -> str:
     if len(name) > 253 or not _NAME.fullmatch(name) or name.replace(".", "").isdigit():
         raise ConfigError(
             f"{name!r} cannot be a party's name",
-            where=where,
+            setting=setting,
             hint="use lower-case letters, digits, hyphens and dots, as in alice or alice.example",
         )
     return name
@@ -150,13 +151,13 @@ def _check_request(names: Sequence[str], days: int) -> None:
     if len(names) < 2 or len(set(names)) < len(names) or "ca" in names:
         raise ConfigError(
             "a trial needs two or more different names, none of them ca",
-            where="--name",
-            hint="use --name alice --name bob",
+            setting="name",
+            hint="name two, such as alice and bob",
         )
     if not 1 <= days <= MOST_DAYS:
         raise ConfigError(
             f"certificates cannot be valid for {days} days",
-            where="--days",
+            setting="days",
             hint=f"use 1 to {MOST_DAYS}",
         )
 
@@ -224,7 +225,7 @@ def _write_all(folder: Path, files: dict[Path, bytes]) -> None:
             if exists
             else f"the certificates cannot be written: {problem.strerror}",
             where=str(problem.filename or folder),
-            hint="name another folder with --out",
+            hint=Hint("name another folder with {out}"),
         ) from None
 
 
