@@ -203,6 +203,16 @@ def test_a_mistyped_keyword_gets_the_nearest(function, word, meant):
     assert f"did you mean {meant}?" in raised.value.hint
 
 
+def test_a_type_checker_sees_what_is_refused():
+    """An ignore that is not needed is an error of the type checker."""
+    with pytest.raises(ConfigError, match="unknown setting"):
+        taciturn.train(epsilonn=1.0)  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="setting epochs"):
+        taciturn.audit(dataset="breast-cancer", epochs="3")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="setting noise"):
+        taciturn.check(columns=3, noise="gaussian")  # type: ignore[arg-type]
+
+
 def test_a_mistyped_parameter_of_the_function_gets_the_nearest():
     mistyped: dict[str, Any] = {"recrod": "run"}
     with pytest.raises(ConfigError) as raised:

@@ -170,7 +170,8 @@ class Settings(Protection):
         str | None,
         _table(
             "The column that names the rows.",
-            detail="Both sides must have the same ids, or align first; leading zeros count",
+            in_file="The column that names the rows; the same names on both sides.",
+            detail="Align first where a side lacks some; leading zeros count",
             example="id",
         ),
     ] = None
