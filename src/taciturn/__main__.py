@@ -26,6 +26,7 @@ from taciturn.cli.app import app
 from taciturn.cli.console import console
 from taciturn.errors import TaciturnError
 from taciturn.extras import missing_package
+from taciturn.faces import COMMAND_LINE
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
@@ -57,12 +58,11 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="taciturn", standalone_mode=False)
     except TaciturnError as problem:
-        return _complain(problem.diagnostics(), problem.exit_code)
+        return _complain(problem.diagnostics(COMMAND_LINE), problem.exit_code)
     except TyperException as problem:
-        message = problem.format_message()
-        if not message:  # the command alone: its help has been shown
+        if not problem.format_message():  # the command alone: its help has been shown
             return USAGE
-        return _complain(f"{message}\n  try:   add --help to see what the command takes", USAGE)
+        return _complain(_misused(problem), USAGE)
     except typer.Exit as asked:
         return asked.exit_code
     except (KeyboardInterrupt, typer.Abort):
@@ -95,6 +95,14 @@ def _bug(problem: Exception) -> int:
         "  try:   set TACITURN_DEBUG=1 and report the traceback",
         BUG,
     )
+
+
+def _misused(problem: TyperException) -> str:
+    """What is wrong with the options; for an unknown one, the one that was probably meant."""
+    hint = "add --help to see what the command takes"
+    if close := getattr(problem, "possibilities", None):
+        return f"{problem.message}\n  try:   did you mean {close[0]}? {hint}"
+    return f"{problem.format_message()}\n  try:   {hint}"
 
 
 def _complain(text: str, code: int) -> int:

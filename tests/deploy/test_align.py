@@ -40,6 +40,7 @@ from taciturn.errors import (
     RowOrderError,
     TaciturnError,
 )
+from taciturn.faces import COMMAND_LINE
 from taciturn.protocol.align import TURN_IDS
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.messages import (
@@ -158,7 +159,7 @@ def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):
     for end in (ends.alice, ends.bob):
         assert isinstance(end, RowOrderError)
         assert "no id in common: 2 here, 2 there" in end.message
-        assert "--normalise" in end.hint
+        assert "need --normalise" in end.diagnostics(COMMAND_LINE)
     assert not (tmp_path / "alice.aligned.csv").exists()
 
 

@@ -680,7 +680,7 @@ def test_what_the_scales_promise_is_what_fits():
 def test_what_does_not_fit_is_refused_with_a_way_out(changes, size):
     with pytest.raises(ConfigError, match="leave fewer than 8 digits") as raised:
         Scales.of(sealed(**changes), 18, size)
-    assert "--clip" in raised.value.hint
+    assert "(clip=16)" in raised.value.hint
 
 
 def test_steps_are_some_integers_whatever_the_residues_are():

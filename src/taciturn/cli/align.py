@@ -11,7 +11,7 @@ import typer
 
 from taciturn.cli.console import Json, console
 from taciturn.cli.party import shown, stoppable
-from taciturn.errors import PeerAbsent, PeerStopped
+from taciturn.errors import PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 
 
@@ -60,6 +60,7 @@ def align(
     log = settings.output.log
     require_writable(list_file(settings, out), settings.path(log) if log else None)
     with (
+        shown_by(settings.face),
         stoppable(),
         _in_words(),
         shown(settings) as callbacks,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taciturn.cli.console import Json, console, progress_bar
-from taciturn.errors import ConfigError, PeerStopped
+from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
 
@@ -105,6 +105,7 @@ def party(
     wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
     require_writable(*wanted, record)
     with (
+        shown_by(settings.face),
         stoppable(),
         _going_on(dry_run),
         shown(settings) as callbacks,

@@ -14,7 +14,7 @@ import typer
 
 from taciturn.cli.console import console
 from taciturn.cli.party import shown, stoppable
-from taciturn.errors import ConfigError, PeerAbsent, PeerStopped
+from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json, write_private
 
 COLUMNS = ("id", "score", "probability", "class")
@@ -78,7 +78,8 @@ def predict(
     def read() -> Question:
         return Question.read(settings, file, rows, tuple(id or ()))
 
-    with stoppable(), _again(settings.link.peer), shown(settings) as callbacks:
+    again = _again(settings.link.peer)
+    with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:
         answer = run(settings, read, callbacks)
     lines = answer.lines()
     if out is not None:

@@ -72,5 +72,5 @@ def scheme(name: str) -> Scheme:
         return SCHEMES[name]
     except KeyError:
         raise ConfigError(
-            f"unknown scheme {name}", where="--scheme", hint=nearest(name, SCHEMES)
+            f"unknown scheme {name}", setting="scheme", hint=nearest(name, SCHEMES)
         ) from None

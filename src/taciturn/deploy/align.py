@@ -20,7 +20,8 @@ from taciturn.deploy.log import Log
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import RowOrderError
+from taciturn.errors import RowOrderError, shown_by
+from taciturn.faces import Hint
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, align
 from taciturn.protocol.events import Aligning, Event
@@ -39,7 +40,8 @@ def list_file(config: PartyConfig, out: Path | None = None) -> Path:
     """
     named = config.data.aligned or f"{config.role}.aligned.csv"
     path = config.path(named) if out is None else out
-    require_kind(path, f"{config.where}, [data] aligned" if out is None else "--out")
+    with shown_by(config.face):
+        require_kind(path, "aligned" if out is None else "out")
     return path
 
 
@@ -129,8 +131,10 @@ class AligningParty:
                 f"the two sides have no id in common: {len(self._own)} here, "
                 f"{alignment.peer_ids} there",
                 where=f"column {self.config.data.id!r} of {self.config.data.file}",
-                hint="name the same kind of id on both sides; a different spelling may need "
-                "--normalise",
+                hint=Hint(
+                    "name the same kind of id on both sides; a different spelling may need "
+                    "{normalise}"
+                ),
             )
         own, common = self._own.take(alignment.rows), self._common.take(alignment.rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)

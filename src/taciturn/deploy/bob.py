@@ -12,6 +12,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
@@ -98,7 +99,7 @@ def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
     if terms.agreement.evaluate == "epoch":
         raise ConfigError(
             "held-out rows are to be looked at after each epoch, and there are none",
-            where="[agreement] evaluate",
-            hint='raise held-out, or use evaluate = "end"',
+            setting="evaluate",
+            hint=Hint("raise {held_out}, or use {evaluate}", evaluate="end"),
         )
     return None

@@ -17,6 +17,7 @@ from taciturn.deploy.link import Link
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Driver, Tap
 from taciturn.errors import MalformedFrame, StateError
+from taciturn.faces import Hint
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.events import Boundary, Event
 from taciturn.protocol.messages import Role
@@ -103,7 +104,10 @@ class _Playback:
 def _unfit() -> StateError:
     return StateError(
         "the journal does not fit the program: it was written by another version, or altered",
-        hint="finish with the version that began it, or begin anew on both sides with --fresh",
+        hint=Hint(
+            "finish with the version that began it, or begin anew on both sides with {fresh}",
+            fresh=True,
+        ),
     )
 
 

@@ -7,7 +7,6 @@ that may have missed the last words.
 from __future__ import annotations
 
 import json
-import re
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -26,7 +25,8 @@ from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import AgreementError, ConfigError, PrivacyError, StateError
+from taciturn.errors import AgreementError, StateError, shown_by
+from taciturn.faces import Hint
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
@@ -130,7 +130,7 @@ class Party:
             raise StateError(
                 "since the session began these have changed: " + ", ".join(changed),
                 where=str(self.config.path(self.config.state.folder)),
-                hint="restore them, or begin anew on both sides with --fresh",
+                hint=Hint("restore them, or begin anew on both sides with {fresh}", fresh=True),
             )
         sent, received = past.checkpoint.sent + len(past.sent), len(past.received)
         received += past.checkpoint.received
@@ -356,8 +356,8 @@ def _recording(
     if body is not None and body["recorded"] is None:
         raise StateError(
             "the session began without a transcript, and a part of one says little",
-            where="--record",
-            hint="leave --record out, or begin anew on both sides with --fresh",
+            setting="record",
+            hint=Hint("leave {record} out, or begin anew on both sides with {fresh}", fresh=True),
         )
     header = {
         "kind": "party",
@@ -380,33 +380,15 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
     """
     settings = config.settings()
     known = config.agreed.get("alice_columns")
-    mine = len(tables.train.columns)
-    columns = known if isinstance(known, int) else mine
-    if config.role == "alice" and isinstance(known, int) and known != mine:
-        raise AgreementError(
-            f"alice-columns is {known}, and her prepared table has {mine}",
-            where="[agreement] alice-columns",
-            hint=f"write alice-columns = {mine} on both sides",
-        )
-    try:
-        found = agree(settings, columns, tables.train.rows)
-    except (ConfigError, PrivacyError) as problem:
-        raise _in_the_file(problem, config.where) from None
+    own = len(tables.train.columns)
+    columns = known if isinstance(known, int) else own
+    with shown_by(config.face):
+        if config.role == "alice" and isinstance(known, int) and known != own:
+            raise AgreementError(
+                f"alice-columns is {known}, and her prepared table has {own}",
+                setting="alice_columns",
+                hint=Hint("write {alice_columns} on both sides", alice_columns=own),
+            )
+        common = agree(settings, columns, tables.train.rows)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
-    return Terms(Agreement.of({**found.agreement.model_dump(), **beside}), found.scheme)
-
-
-def _in_the_file(problem: ConfigError | PrivacyError, file: str) -> ConfigError | PrivacyError:
-    """The same error in the words of a party's file: keys, where a simulation has options."""
-
-    def key(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
-        return f"{name} = {value}" if value[0].isdigit() else f'{name} = "{value}"'
-
-    hint = re.sub(
-        r"--([a-z0-9-]+) ([0-9.]+|printed|one-sided|mean-one|released)", key, problem.hint
-    )
-    hint = re.sub(r"--([a-z0-9-]+)", r"\1", hint)
-    place = re.sub(r"^--(budget|delta)$", r"[privacy] \1", problem.where)
-    place = re.sub(r"^--([a-z0-9-]+)$", r"[agreement] \1", place)
-    return type(problem)(problem.message, where=f"{file}, {place}" if place else file, hint=hint)
+    return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)

@@ -144,7 +144,7 @@ class Penalty:
     def __post_init__(self) -> None:
         for name, factor in (("l1", self.l1), ("l2", self.l2)):
             if not (math.isfinite(factor) and factor >= 0):
-                raise ConfigError(f"{name} is {factor}", where=name, hint="use 0 or more")
+                raise ConfigError(f"{name} is {factor}", setting=name, hint="use 0 or more")
 
     def value(self, weights: FloatArray, free: int = 0) -> float:
         """The penalty itself.

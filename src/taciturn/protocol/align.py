@@ -40,6 +40,7 @@ from taciturn.arrays import IndexArray
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require_elements
 from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
+from taciturn.faces import Hint
 from taciturn.protocol.events import Aligning
 from taciturn.protocol.handshake import require_roles
 from taciturn.protocol.messages import (
@@ -165,7 +166,7 @@ def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
         named = differences(ours.terms, theirs.terms) or ["spelled differently"]
         raise AgreementError(
             "the two sides normalise ids differently: " + "; ".join(named),
-            hint="give the same --normalise on both sides",
+            hint=Hint("give the same {normalise} on both sides"),
         )
     if not 0 < theirs.rows <= MAX_IDS:
         raise RemoteProtocolError(

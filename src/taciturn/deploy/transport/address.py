@@ -35,7 +35,7 @@ def check_address(address: str, *, where: str, any_port: bool = False) -> str:
     return address
 
 
-def check_name(name: str, where: str = "--name") -> str:
+def check_name(name: str, setting: str = "name") -> str:
     """A party's name, if it can stand in a certificate.
 
     >>> check_name("alice.example")
@@ -47,7 +47,7 @@ def check_name(name: str, where: str = "--name") -> str:
     if len(name) > 253 or not _NAME.fullmatch(name) or name.replace(".", "").isdigit():
         raise ConfigError(
             f"{name!r} cannot be a party's name",
-            where=where,
+            setting=setting,
             hint="use lower-case letters, digits, hyphens and dots, as in alice or alice.example",
         )
     return name

@@ -31,6 +31,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from taciturn.deploy.transport.address import check_name
 from taciturn.errors import ConfigError, OutputError
+from taciturn.faces import Hint
 
 MOST_DAYS = 3650
 # Clocks differ between machines: a fresh certificate is valid from a little while ago.
@@ -130,13 +131,13 @@ def _check_request(names: Sequence[str], days: int) -> None:
     if len(names) < 2 or len(set(names)) < len(names) or "ca" in names:
         raise ConfigError(
             "a trial needs two or more different names, none of them ca",
-            where="--name",
-            hint="use --name alice --name bob",
+            setting="name",
+            hint="name two, such as alice and bob",
         )
     if not 1 <= days <= MOST_DAYS:
         raise ConfigError(
             f"certificates cannot be valid for {days} days",
-            where="--days",
+            setting="days",
             hint=f"use 1 to {MOST_DAYS}",
         )
 
@@ -204,7 +205,7 @@ def _write_all(folder: Path, files: dict[Path, bytes]) -> None:
             if exists
             else f"the certificates cannot be written: {problem.strerror}",
             where=str(problem.filename or folder),
-            hint="name another folder with --out",
+            hint=Hint("name another folder with {out}"),
         ) from None
 
 

@@ -62,7 +62,7 @@ class DialEndpoint:
         limits: Limits | None = None,
     ) -> None:
         self._address = check_address(address, where="address")
-        self._peer = check_name(peer, where="peer")
+        self._peer = check_name(peer, setting="peer")
         self._credentials = client_credentials(credentials)
         self._limits = limits or Limits()
         self._closed = threading.Event()

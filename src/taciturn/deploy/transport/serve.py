@@ -61,7 +61,7 @@ class ServeEndpoint:
         on_refused: Callable[[str], None] = unheard,
     ) -> None:
         check_address(listen, where="listen", any_port=True)
-        self._peer = check_name(peer, where="peer")
+        self._peer = check_name(peer, setting="peer")
         self._limits = limits or Limits()
         self._on_refused = on_refused
         self._reports = Allowance(REPORTS_PER_SECOND)

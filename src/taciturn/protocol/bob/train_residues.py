@@ -12,6 +12,7 @@ import numpy as np
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded
+from taciturn.faces import Hint
 from taciturn.numerics.logistic import gradient, residue, sigmoid
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.ledger import Ledger
@@ -82,8 +83,8 @@ def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: L
     if not ledger.affords(mechanism.event, np.arange(features.rows)):
         raise BudgetExceeded(
             "no budget can be kept where Bob updates his own weights with true residues",
-            where="--budget",
-            hint="use --bob-update released, or leave the budget out",
+            setting="budget",
+            hint=Hint("use {bob_update}, or leave the budget out", bob_update="released"),
         )
 
 
