@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PACKAGES := chromium fonts-dejavu-core iproute2
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 # The rooms that everything else rests on, and what holds for all of them.
-CORE := $(addprefix tests/,crypto data engine numerics privacy protocol test_config.py test_errors.py \
+CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings test_errors.py \
   test_files.py test_rng.py test_rooms.py) src/taciturn
 # Many tests start processes, each of which would compile the code anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,7 +29,7 @@ $(READY): pyproject.toml paper/pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --no-build-isolation --editable '.[dev]' --editable paper
+	  --no-build-isolation --editable '.[audit,onnx,dev]' --editable paper
 	@touch $(READY)
 
 demo: $(READY)  ## train and attack the paper's baseline

@@ -19,8 +19,6 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.cli.options import SHARED
-from taciturn.settings.schema import Settings
 from taciturn_paper import encryption
 from tests.bad_input import CASES, Case, outcome
 from tests.waiting import HANG
@@ -108,8 +106,24 @@ def test_class_weights_on_the_command_line_change_the_model(capsys):
     assert found[0]["train"]["loss"] < found[1]["train"]["loss"]
 
 
-def test_every_setting_is_an_option_and_the_other_way_round():
-    assert set(SHARED) == set(Settings.model_fields) | {"config", "record"}
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [("--epsilonn", "--epsilon"), ("--alice-columsn", "--alice-columns"), ("--recrod", "--record")],
+)
+def test_a_mistyped_option_gets_the_nearest(option, meant, capsys):
+    assert run(["train", option, "1"]) == 2
+    said = capsys.readouterr().err
+    assert f"No such option: {option}\n" in said
+    assert f"did you mean {meant}?" in said
+
+
+def test_an_error_says_whether_an_option_or_the_file_is_wrong(tmp_path, capsys):
+    path = tmp_path / "run.toml"
+    path.write_text('dataset = "breast-cancer"\nmechanism = "add"\nepsilon = 1e-12\n')
+    assert run(["train", "--config", str(path), "--json"]) == 10
+    assert f"where: {path}, epsilon" in " ".join(capsys.readouterr().err.split())
+    assert run(["train", "--config", str(path), "--json", "--epsilon", "1e-13"]) == 10
+    assert "where: --epsilon\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -208,7 +222,7 @@ def test_help_shows_every_option_of_the_protection(name, monkeypatch, capsys):
         "--delta",
     ):
         assert f"{option} " in text
-    for word in ("sealed (the default)", "printed, one-sided or mean-one"):
+    for word in ("(default: sealed)", "printed, one-sided or mean-one"):
         assert word in " ".join(text.split())
 
 

@@ -9,7 +9,8 @@ import re
 import pytest
 
 from taciturn import errors
-from taciturn.errors import ConfigError, TaciturnError, nearest
+from taciturn.errors import ConfigError, TaciturnError, nearest, nearest_setting, shown_by
+from taciturn.faces import COMMAND_LINE, PYTHON, CommandLine, Face, Hint, TomlFile
 
 LINE = re.compile(r"^    (?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?:exit )? *(?P<code>\d+)\b")
 
@@ -58,7 +59,7 @@ def test_exit_codes_are_failures_that_a_shell_can_report():
     ("where", "hint", "expected"),
     [
         ("", "", "epochs is 0"),
-        ("--epochs", "", "epochs is 0\n  where: --epochs"),
+        ("a.toml", "", "epochs is 0\n  where: a.toml"),
         ("", "use 1 or more", "epochs is 0\n  try:   use 1 or more"),
         ("a.toml", "use 1", "epochs is 0\n  where: a.toml\n  try:   use 1"),
     ],
@@ -71,8 +72,10 @@ def test_diagnostics_layout(where, hint, expected):
 
 
 def test_an_error_survives_copying():
-    error = ConfigError("epochs is 0", where="--epochs", hint="use 1")
-    assert copy.copy(error).diagnostics() == error.diagnostics()
+    error = ConfigError("epochs is 0", setting="epochs", hint=Hint("use {epochs}", epochs=1))
+    for twin in (copy.copy(error), copy.deepcopy(error)):
+        assert twin.diagnostics() == error.diagnostics()
+        assert twin.diagnostics(COMMAND_LINE) == error.diagnostics(COMMAND_LINE)
 
 
 def test_every_error_is_caught_at_the_root():
@@ -95,3 +98,99 @@ def test_nearest_lists_at_most_twelve_but_looks_at_all():
     assert hint.startswith("did you mean word-p? known: word-a, ")
     assert hint.endswith("word-l, …")
     assert "…" not in nearest("x", [str(number) for number in range(12)])
+
+
+# --- a setting, spelled by the face in use -------------------------------------------------------
+
+FILE = TomlFile("bob.toml", {"epsilon": "agreement", "variant": "agreement", "budget": "privacy"})
+RUN = TomlFile("run.toml", {"epsilon": "", "variant": "", "budget": ""})
+
+
+@pytest.mark.parametrize(
+    ("face", "expected"),
+    [
+        (
+            PYTHON,
+            "where: budget=\n"
+            '  try:   use epsilon=0.5 or variant="printed" or "mean-one", or leave budget out '
+            "(fresh=True)",
+        ),
+        (
+            COMMAND_LINE,
+            "where: --budget\n"
+            "  try:   use --epsilon 0.5 or --variant printed or mean-one, or leave --budget out "
+            "(--fresh)",
+        ),
+        (
+            FILE,
+            "where: bob.toml, [privacy] budget\n"
+            '  try:   use epsilon = 0.5 or variant = "printed" or "mean-one", or leave budget out '
+            "(--fresh)",
+        ),
+        (
+            RUN,
+            "where: run.toml, budget\n"
+            '  try:   use epsilon = 0.5 or variant = "printed" or "mean-one", or leave budget out '
+            "(--fresh)",
+        ),
+    ],
+    ids=["python", "command line", "party's file", "settings file"],
+)
+def test_every_face_spells_a_setting_in_its_own_way(face: Face, expected: str):
+    hint = Hint(
+        "use {epsilon} or {variant}, or leave {budget} out ({fresh})",
+        epsilon=0.5,
+        variant=("printed", "mean-one"),
+        fresh=True,
+    )
+    error = ConfigError("no budget", setting="budget", hint=hint)
+    assert error.diagnostics(face) == f"no budget\n  {expected}"
+    with pytest.raises(ConfigError) as raised, shown_by(face):
+        raise error
+    assert str(raised.value) == f"no budget\n  {expected}"
+
+
+def test_the_nearest_face_spells_an_error():
+    with pytest.raises(ConfigError) as raised, shown_by(COMMAND_LINE), shown_by(FILE):
+        raise ConfigError("epsilon is 0", setting="epsilon")
+    assert raised.value.diagnostics(PYTHON).endswith("bob.toml, [agreement] epsilon")
+
+
+@pytest.mark.parametrize(
+    ("face", "expected"),
+    [
+        (PYTHON, 'mechanism="sealed"'),
+        (COMMAND_LINE, "--mechanism sealed"),
+        (FILE.within("agreement"), 'bob.toml, [agreement] mechanism = "sealed"'),
+        (RUN.within(""), 'run.toml, mechanism = "sealed"'),
+    ],
+    ids=str,
+)
+def test_a_place_may_say_the_value_too(face: Face, expected: str):
+    assert face.place("mechanism", "sealed") == expected
+
+
+def test_a_value_of_a_settings_file_is_placed_there_and_changed_by_an_option():
+    face = CommandLine(RUN, frozenset({"epsilon"}))
+    assert (face.place("epsilon"), face.place("variant")) == ("run.toml, epsilon", "--variant")
+    assert face.assignment("epsilon", 1.0) == "--epsilon 1"
+
+
+def test_what_a_person_wrote_is_never_taken_for_a_template():
+    hint = Hint("put {0} into {1}, or see {data_dir}", "{weird}.csv", "/a{b}")
+    assert hint.text(COMMAND_LINE) == "put {weird}.csv into /a{b}, or see --data-dir"
+    assert ConfigError("x", hint="{not} a template").hint == "{not} a template"
+
+
+def test_an_error_moves_with_its_hint():
+    error = ConfigError("x", setting="clip", hint=Hint("raise {clip}"))
+    moved = error.at("new.csv")
+    assert moved.diagnostics(COMMAND_LINE) == "x\n  where: new.csv\n  try:   raise --clip"
+    assert error.where == "clip="
+
+
+def test_the_nearest_setting_is_spelled_by_the_face():
+    hint = nearest_setting("batch-sise", ["batch_size", "epochs"])
+    file = TomlFile("run.toml", {"batch_size": "", "epochs": ""})
+    assert hint.text(file) == "did you mean batch-size? known: batch-size, epochs"
+    assert hint.text(PYTHON) == "did you mean batch_size? known: batch_size, epochs"

@@ -191,7 +191,8 @@ def test_class_weights_are_refused_where_a_guarantee_does_not_know_them(mechanis
     model = VerticalLogisticRegression(mechanism=mechanism, epsilon=1.0, class_weight=weights)
     with pytest.raises(ConfigError, match=mechanism) as raised:
         model.fit(*make_classification(40, random_state=1))
-    assert "class" in raised.value.where
+    assert raised.value.setting == "class_weight"
+    assert raised.value.where == "class_weight="
 
 
 def test_weights_from_labels_are_refused_where_the_ledger_says_that_nothing_is_told():

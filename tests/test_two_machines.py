@@ -27,7 +27,8 @@ from taciturn.data.ids import RowIds
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.train import Party
+from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import WholeModel, whole_model
@@ -275,7 +276,7 @@ def centralised(folder: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
 
     in_one_process(folder, note)
     sides = [
-        Party(PartyConfig.read(folder / f"{role}.toml"), Wire().endpoint(serves=True), Watch())
+        Party(PartyConfig.read(folder / f"{role}.toml"), Wire().endpoint(serves=True), Callbacks())
         for role in ROLES
     ]
     labels = sides[1].tables.labels

@@ -25,6 +25,8 @@ from typer.exceptions import TyperException
 from taciturn.cli.app import app
 from taciturn.cli.console import console
 from taciturn.errors import TaciturnError
+from taciturn.extras import missing_package
+from taciturn.faces import COMMAND_LINE
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
@@ -56,12 +58,11 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="taciturn", standalone_mode=False)
     except TaciturnError as problem:
-        return _complain(problem.diagnostics(), problem.exit_code)
+        return _complain(problem.diagnostics(COMMAND_LINE), problem.exit_code)
     except TyperException as problem:
-        message = problem.format_message()
-        if not message:  # the command alone: its help has been shown
+        if not problem.format_message():  # the command alone: its help has been shown
             return USAGE
-        return _complain(f"{message}\n  try:   add --help to see what the command takes", USAGE)
+        return _complain(_misused(problem), USAGE)
     except typer.Exit as asked:
         return asked.exit_code
     except (KeyboardInterrupt, typer.Abort):
@@ -74,17 +75,34 @@ def run(arguments: list[str]) -> int:
         return _complain(f"{problem.strerror or problem}", UNWRITABLE)
     except MemoryError:
         return _complain("out of memory\n  try:   smaller data, or a machine with more", BUG)
+    except ModuleNotFoundError as problem:
+        absent = missing_package(problem)
+        if absent is None:
+            return _bug(problem)
+        return _complain(absent.diagnostics(), absent.exit_code)
     except Exception as problem:
-        if os.environ.get("TACITURN_DEBUG"):
-            traceback.print_exc()
-        return _complain(
-            f"a bug in taciturn: {type(problem).__name__}: {problem}\n"
-            "  try:   set TACITURN_DEBUG=1 and report the traceback",
-            BUG,
-        )
+        return _bug(problem)
     if result == INTERRUPTED:  # the parser turns an interrupt into its exit code, in silence
         return _complain("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0
+
+
+def _bug(problem: Exception) -> int:
+    if os.environ.get("TACITURN_DEBUG"):
+        traceback.print_exception(problem)
+    return _complain(
+        f"a bug in taciturn: {type(problem).__name__}: {problem}\n"
+        "  try:   set TACITURN_DEBUG=1 and report the traceback",
+        BUG,
+    )
+
+
+def _misused(problem: TyperException) -> str:
+    """What is wrong with the options; for an unknown one, the one that was probably meant."""
+    hint = "add --help to see what the command takes"
+    if close := getattr(problem, "possibilities", None):
+        return f"{problem.message}\n  try:   did you mean {close[0]}? {hint}"
+    return f"{problem.format_message()}\n  try:   {hint}"
 
 
 def _complain(text: str, code: int) -> int:

@@ -1,27 +1,36 @@
 """The front door: ``align``, ``train``, ``check`` and ``audit``.
 
-Options are the fields of ``Settings``; each is also an option of the commands and a key of the TOML
-file.
+Options are the fields of ``Settings``, with the types of ``SettingsOptions``; each is also an
+option of the commands and a key of their TOML file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.attacks.base import Announce, quietly
-from taciturn.audit.preflight import Preflight, preflight
-from taciturn.audit.rehearsal import random_table
-from taciturn.audit.session import Ears, Session
-from taciturn.engine.driver import Observer, ignore
+from taciturn.engine.callbacks import (
+    Announce,
+    Callbacks,
+    Observer,
+    ReportProgress,
+    ignore,
+    quietly,
+    silent,
+)
 from taciturn.engine.forecast import Estimate
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
+from taciturn.extras import explained
+from taciturn.faces import Hint, hyphenated
+from taciturn.settings.checked import named
+from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
 from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
@@ -30,11 +39,9 @@ from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
 from taciturn.summary import summary
-from taciturn.view.alice_view import AliceView
 
-
-def _silent(what: str) -> None:
-    """Announces nothing."""
+if TYPE_CHECKING:
+    from taciturn.audit.preflight import Preflight
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,7 @@ def train(
     *,
     record: str | Path | None = None,
     observe: Observer = ignore,
-    **options: object,
+    **options: Unpack[SettingsOptions],
 ) -> TrainResult:
     """Trains a logistic regression between two simulated parties.
 
@@ -143,18 +150,20 @@ def train(
     Traceback (most recent call last):
         ...
     taciturn.errors.ConfigError: unknown dataset breast-cancr
-      where: --dataset
+      where: dataset=
       try:   did you mean breast-cancer? ...
     """
-    settings, table = _settings(data, options)
+    settings, table = _settings(data, _known(options, train))
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
     return TrainResult(
-        tuple(simulate(each, raw, record=target, observe=observe) for each in _per_seed(settings))
+        tuple(simulate(one, raw, record=target, observe=observe) for one in _per_seed(settings))
     )
 
 
-def estimate(data: object = None, labels: object = None, **options: object) -> Estimate:
+def estimate(
+    data: object = None, labels: object = None, **options: Unpack[SettingsOptions]
+) -> Estimate:
     """How long a training with these settings will take, and how many bytes will cross.
 
     A few iterations of its own shape are run; the forecast is for one seed, both parties in one
@@ -168,7 +177,7 @@ def estimate(data: object = None, labels: object = None, **options: object) -> E
     >>> estimate(dataset="breast-cancer", mechanism="none", scheme="clear", epochs=2).iterations
     58
     """
-    settings, table = _settings(data, options)
+    settings, table = _settings(data, _known(options, estimate))
     return calibrate(settings, load_raw(settings, table, labels))
 
 
@@ -181,9 +190,9 @@ def audit(
     shuffle_truth: bool = False,
     canary: bool = True,
     observe: Observer = ignore,
-    announce: Callable[[str], None] = _silent,
-    progress: Announce = quietly,
-    **options: object,
+    announce: Announce = silent,
+    progress: ReportProgress = quietly,
+    **options: Unpack[SettingsOptions],
 ) -> AuditResult:
     """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
 
@@ -210,16 +219,23 @@ def audit(
     >>> found.attack("exact-solve")["accuracy"]
     1.0
     """
-    ears = Ears(observe, announce, progress)
+    # Loaded here: a training needs no attack, nor what attacks need.
+    with explained():
+        from taciturn.audit.session import Session
+
+    callbacks = Callbacks(announce, observe, progress)
+    given = _known(options, audit)
     if transcript is not None:
         if record is not None:
-            raise ConfigError("a transcript is read or recorded, not both", where="--record")
+            raise ConfigError("a transcript is read or recorded, not both", setting="record")
         loaded = Transcript.load(Path(transcript))
-        return AuditResult((_audit_recorded(loaded, (data, labels), options, ears, shuffle_truth),))
-    settings, table = _settings(data, options)
+        return AuditResult(
+            (_audit_recorded(loaded, (data, labels), given, callbacks, shuffle_truth),)
+        )
+    settings, table = _settings(data, given)
     target = _target(record, settings)
-    session = Session(load_raw(settings, table, labels), ears, canary, shuffle_truth)
-    return AuditResult(tuple(session.audit(each, target) for each in _per_seed(settings)))
+    session = Session(load_raw(settings, table, labels), callbacks, canary, shuffle_truth)
+    return AuditResult(tuple(session.audit(one, target) for one in _per_seed(settings)))
 
 
 def check(
@@ -227,8 +243,8 @@ def check(
     *,
     columns: int | None = None,
     rows: int | None = None,
-    announce: Callable[[str], None] = _silent,
-    **options: object,
+    announce: Announce = silent,
+    **options: Unpack[SettingsOptions],
 ) -> Preflight:
     """Says before any training what Alice will be able to do with these settings.
 
@@ -245,51 +261,55 @@ def check(
     >>> check(columns=30, mechanism="none", batch_size=16, epochs=1).worst
     'leaks'
     """
+    with explained():
+        from taciturn.audit.preflight import preflight
+        from taciturn.audit.rehearsal import random_table
+
+    given = _known(options, check)
     if columns is not None:
-        if data is not None or options.get("dataset") or options.get("data"):
-            raise ConfigError("columns stand in for a table: give one of them", where="--columns")
+        if data is not None or given.get("dataset"):
+            raise ConfigError("columns stand in for a table: give one of them", setting="columns")
         if columns < 1 or (rows is not None and rows < 2):
-            raise ConfigError("a table needs a column and two rows", where="--columns")
-        settings, _ = _settings(None, options)
+            raise ConfigError("a table needs a column and two rows", setting="columns")
+        settings, _ = _settings(None, given)
         return preflight(settings, random_table(rows or 2000, columns), announce=announce)
     if rows is not None:
-        raise ConfigError("rows go with columns", where="--rows", hint="give --columns too")
+        raise ConfigError("rows go with columns", setting="rows", hint=Hint("give {columns} too"))
     # Alice's table has no labels: a name that no column has keeps the settings content.
-    own = data is not None or options.get("data") is not None
-    named = {"label": options.get("label") or _NO_LABEL} if own else {}
-    settings, table = _settings(data, {**options, **named})
+    label = {"label": given.get("label") or _NO_LABEL} if data is not None else {}
+    settings, table = _settings(data, {**given, **label})
     return preflight(settings, load_features(settings, table), announce=announce)
 
 
 _NO_LABEL = "(no label)"
 
 
-# What an audit of a recording may be told: where the rows lie now. All else is the recording's.
-_RELOCATIONS = ("data", "data_dir")
-
-
 def _audit_recorded(
     transcript: Transcript,
     given: tuple[object, object],
-    options: dict[str, object],
-    ears: Ears,
+    options: Mapping[str, object],
+    callbacks: Callbacks,
     shuffle_truth: bool,
 ) -> dict[str, Any]:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
+    from taciturn.audit.session import Session
+    from taciturn.view.alice_view import AliceView
+
     run = RecordedRun.of(transcript)
-    for name, value in options.items():
-        if name not in _RELOCATIONS and value is not None:
+    for name in options:
+        # Where the rows lie now is no part of the run; all else is the recording's.
+        if name != "data_dir":
             raise ConfigError(
-                f"{name.replace('_', '-')} is settled by the transcript",
-                where=f"--{name.replace('_', '-')}",
-                hint="with --transcript only --data and --data-dir may be given",
+                f"{hyphenated(name)} is settled by the transcript",
+                setting=name,
+                hint=Hint("with {transcript} only {data} and {data_dir} may be given"),
             )
-    settings, table = _settings(given[0], {**run.settings.model_dump(), **_set(options)})
+    settings, table = _settings(given[0], {**run.settings.model_dump(), **options})
     raw = load_raw(settings, table, given[1])
     vertical = arrange(settings, raw, run.coins)
     view = AliceView.of(transcript, vertical.alice_train)
     run.require_labels(vertical.labels_train)
-    session = Session(raw, ears, shuffle_truth=shuffle_truth)
+    session = Session(raw, callbacks, shuffle_truth=shuffle_truth)
     findings = session.examine(view, vertical.labels_train, settings.seed)
     claim = float(run.record["ledger"]["label_epsilon_total"])
     return {
@@ -300,20 +320,29 @@ def _audit_recorded(
     }
 
 
-def _set(options: dict[str, object]) -> dict[str, object]:
-    return {key: value for key, value in options.items() if value is not None}
+def _known(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:
+    """The options that are set; None is one that is not.
+
+    Raises:
+        ConfigError: One is neither a setting nor a parameter of the function.
+    """
+    parameters = [name for name in inspect.signature(function).parameters if name != "options"]
+    given = named(options, [*Settings.model_fields, *parameters])
+    return {name: value for name, value in given.items() if value is not None}
 
 
-def _settings(data: object, options: dict[str, object]) -> tuple[Settings, object]:
+def _settings(data: object, options: Mapping[str, object]) -> tuple[Settings, object]:
     """The checked settings, and the table where one was given in Python."""
     if isinstance(data, str | Path):
-        return Settings.of({**_set(options), "data": str(data)}).resolved(), None
-    return Settings.of(_set(options)).resolved(), data
+        return Settings.of({**options, "data": str(data)}).resolved(), None
+    return Settings.of(options).resolved(), data
 
 
 def _target(record: str | Path | None, settings: Settings) -> Path | None:
     if record is not None and settings.seeds > 1:
-        raise ConfigError("a transcript holds one run", where="--record", hint="leave --seeds out")
+        raise ConfigError(
+            "a transcript holds one run", setting="record", hint=Hint("leave {seeds} out")
+        )
     return None if record is None else Path(record)
 
 

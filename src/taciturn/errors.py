@@ -36,14 +36,21 @@
     └── OutputError                       74  a result could not be written
 
 Errors carry names, shapes and types, never a secret's value. ``diagnostics()`` speaks to a person:
-what is wrong, where, and the way out.
+what is wrong, where, and the way out. Where that is a setting, the face through which the person
+gave it spells its name.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-from typing import ClassVar
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import ClassVar, Self
+
+from taciturn.faces import PYTHON, Face, Hint
+
+_MOST_LISTED = 12
 
 
 class TaciturnError(Exception):
@@ -51,35 +58,94 @@ class TaciturnError(Exception):
 
     Args:
         message: What is wrong, naming the thing.
-        where: The place: a file, a column, a row, an option.
+        where: The place: a file, a column, a row. Or:
+        setting: The setting, or the command's parameter, that is not possible as it is.
+        value: What that is set to, where it is worth saying.
         hint: The way out.
     """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str = "",
+        setting: str = "",
+        value: object = None,
+        hint: str | Hint = "",
+    ) -> None:
         super().__init__(message)
         self.message = message
-        self.where = where
-        self.hint = hint
+        self.setting = setting
+        self.face: Face | None = None
+        self._where, self._value, self._hint = where, value, hint
 
-    def diagnostics(self) -> str:
+    @property
+    def where(self) -> str:
+        """The place; a setting is spelled by the face that claimed the error, or else as Python."""
+        return self._place(self.face or PYTHON)
+
+    @property
+    def hint(self) -> str:
+        """The way out, spelled likewise."""
+        return self._way_out(self.face or PYTHON)
+
+    def at(self, where: str) -> Self:
+        """The same error, at another place."""
+        moved = copy.copy(self)
+        moved._where = where
+        return moved
+
+    def diagnostics(self, face: Face = PYTHON) -> str:
         """What a person should read: the message, the place and the way out.
 
-        >>> print(ConfigError("epochs is 0", where="--epochs", hint="use 1 or more").diagnostics())
+        Args:
+            face: Spells settings where no face has claimed the error (``shown_by``).
+
+        >>> print(ConfigError("epochs is 0", setting="epochs", hint="use 1 or more").diagnostics())
         epochs is 0
-          where: --epochs
+          where: epochs=
           try:   use 1 or more
         """
+        chosen = self.face or face
         lines = [self.message]
-        if self.where:
-            lines.append(f"  where: {self.where}")
-        if self.hint:
-            lines.append(f"  try:   {self.hint}")
+        if where := self._place(chosen):
+            lines.append(f"  where: {where}")
+        if hint := self._way_out(chosen):
+            lines.append(f"  try:   {hint}")
         return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.diagnostics()
+
+    def _place(self, face: Face) -> str:
+        if self._where or not self.setting:
+            return self._where
+        return face.place(self.setting, self._value)
+
+    def _way_out(self, face: Face) -> str:
+        return self._hint.text(face) if isinstance(self._hint, Hint) else self._hint
+
+
+@contextmanager
+def shown_by(face: Face | None) -> Iterator[None]:
+    """Errors that pass are spelled by this face, unless one nearer to them has claimed them.
+
+    >>> from taciturn.faces import COMMAND_LINE
+    >>> try:
+    ...     with shown_by(COMMAND_LINE):
+    ...         raise ConfigError("epochs is 0", setting="epochs")
+    ... except ConfigError as problem:
+    ...     print(problem)
+    epochs is 0
+      where: --epochs
+    """
+    try:
+        yield
+    except TaciturnError as problem:
+        problem.face = problem.face or face
+        raise
 
 
 class ConfigError(TaciturnError):
@@ -252,7 +318,21 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("breast-cancr", ["breast-cancer", "sklearn-digits"])
     'did you mean breast-cancer? known: breast-cancer, sklearn-digits'
     """
-    names = list(known)
-    close = difflib.get_close_matches(word, names, n=1)
-    listed = "known: " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"did you mean {close[0]}? {listed}" if close else listed
+    return _suggestion(word, list(known), str)
+
+
+def nearest_setting(word: str, settings: Iterable[str]) -> Hint:
+    """The same for the name of a setting, which a face spells.
+
+    >>> nearest_setting("batch-sise", ["batch_size", "epochs"]).text(PYTHON)
+    'did you mean batch_size? known: batch_size, epochs'
+    """
+    return Hint(_suggestion(word.replace("-", "_"), list(settings), lambda name: f"{{{name}}}"))
+
+
+def _suggestion(word: str, names: list[str], spell: Callable[[str], str]) -> str:
+    close = get_close_matches(word, names, n=1)
+    listed = "known: " + ", ".join(map(spell, names[:_MOST_LISTED]))
+    if len(names) > _MOST_LISTED:
+        listed += ", …"
+    return f"did you mean {spell(close[0])}? {listed}" if close else listed

@@ -58,45 +58,55 @@ _SAME_RUN = 1e-9
 class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A binary logistic regression, trained by two simulated parties with mini-batch SGD.
 
-    Every parameter but the last three is the option of the same name of ``taciturn train``, with
-    its meaning and default. Columns are taken as they come: put a ``StandardScaler`` before it.
+    Every parameter but the last three is the setting of the same name, with its default for own
+    data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: "all", "half", a number (the first so many), or names (those
-            of a frame, or x0, x1, … of an array). Bob has the others, the intercept and the labels.
-        mechanism: What protects the labels: "sealed", "label-rr", "none", "add", "mult", "hybrid".
-        epsilon: The privacy parameter of "add", "mult", "hybrid" and "label-rr".
-        noise: "add", "mult": "discrete" or "continuous".
-        variant: "mult": "printed", "one-sided" or "mean-one".
-        b1: "mult": residues are clipped to at least this size.
-        b2: "mult": outputs are clipped to at most this size.
-        subset_size: "hybrid": rows among which the batch hides; or
-        l_rr: "hybrid": how many of them Alice scores, on average.
-        bob_update: "add", "mult": Bob's own weights learn from "released" or "true" residues.
-        over: "label-rr": the conversation on the flipped labels, "none" or "sealed".
-        reveal: "sealed": Bob reveals Alice's weights at the end, a release.
-        dither: "sealed": noise up to this size that Alice adds to her scores.
-        fresh_keys: "sealed": a new key for each of Bob's messages.
+        alice_columns: Alice's columns: `all`, `half`, a number (the first so many), or names
+            separated by commas. Names are those of a frame, or x0, x1, … of an array. Bob has the
+            others, the intercept and the labels.
+        mechanism: What protects the labels: `sealed`, `label-rr`, `none`, `add`, `mult` or
+            `hybrid`.
+        epsilon: The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in
+            `label-rr`.
+        noise: `add`, `mult`: `discrete` (exact, on the grid) or `continuous` (as printed; leaky)
+            (default: discrete).
+        variant: `mult`: `printed`, `one-sided` or `mean-one` (default: printed).
+        b1: `mult`: residues are clipped to at least this size (default: 0.1).
+        b2: `mult`: outputs are clipped to at most this size (default: 10).
+        subset_size: `hybrid`: rows among which the batch hides; from L_RR or Alice's columns unless
+            given.
+        l_rr: `hybrid`: how many rows of a subset Alice scores on average (L_RR), in place of its
+            size.
+        bob_update: `add`, `mult`: Bob's own weights learn from `released` or `true` residues
+            (default: released).
+        over: `label-rr`: the conversation on the flipped labels, `none` or `sealed` (default:
+            none).
+        reveal: `sealed`: Bob reveals Alice's weights at the end, a release without protection.
+        dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
+        fresh_keys: `sealed`: a new key for each of Bob's messages.
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
         delta: The delta of the tighter total in the ledger.
-        scheme: "bfv", "paillier", or "clear", which hides nothing and is quick.
-        key_bits: The size of a "paillier" key.
+        scheme: Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for
+            simulations only).
+        key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         batch_size: Rows per iteration.
-        minimum_batch: A last batch with fewer rows joins the one before it.
-        epochs: Passes over the rows; there is no other stopping rule.
-        learning_rate: The step size.
-        schedule: "constant", "inverse" or "inverse-sqrt".
+        minimum_batch: No batch has fewer rows, which protects Alice's columns: a short last one
+            joins the one before it.
+        epochs: Passes over the rows. There is no other stopping rule.
+        learning_rate: Step size of the gradient descent.
+        schedule: How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.
         decay: How fast the schedule falls.
-        l1: L1 penalty; not in "sealed".
-        l2: L2 penalty.
-        feature_bits: Binary digits of a feature.
-        residue_bits: Binary digits of a residue.
-        fit_intercept: Whether Bob has a column of ones, without penalty.
+        l1: L1 penalty, not in `sealed`; each side applies it to its own weights.
+        l2: L2 penalty; each side applies it to its own weights.
+        feature_bits: Binary digits after the point of a feature.
+        residue_bits: Binary digits after the point of a residue.
+        fit_intercept: An intercept at Bob, without penalty.
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
-            heavier class. "none", "hybrid" and "sealed" have them; "balanced" is computed from the
-            labels, so "sealed", whose ledger claims that nothing is told of them, refuses it.
-        random_state: An int is the ``--seed`` of the commands; None draws one.
+            heavier class. `none`, `hybrid` and `sealed` have them; "balanced" is computed from the
+            labels, so `sealed`, whose ledger claims that nothing is told of them, refuses it.
+        random_state: An int is the seed of a simulated run (``seed`` of ``train``); None draws one.
 
     Attributes:
         classes_: The two labels; the second is the one that ``predict_proba`` gives last.
@@ -327,7 +337,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         elif not isinstance(self.class_weight, Mapping):
             raise ConfigError(
                 f"class_weight is {self.class_weight!r}",
-                where="class_weight",
+                setting="class_weight",
                 hint='use None, "balanced" or a mapping such as {0: 1, 1: 5}',
             )
         weights = compute_class_weight(
@@ -336,7 +346,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.max() > 0):
             raise ConfigError(
                 "a class weight is negative or not finite, or all are 0",
-                where="class_weight",
+                setting="class_weight",
                 hint="use numbers of 0 or more",
             )
         if weights[0] == weights[1]:
@@ -352,7 +362,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             raise ConfigError(
                 f'class_weight="balanced" tells the ratio of the classes, and the ledger of '
                 f"{self.mechanism} has no price for that",
-                where="class_weight",
+                setting="class_weight",
                 hint="give weights that may be public, such as {0: 1, 1: 5}",
             )
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.attacks.exact_solve import ExactSolveAttack
 from taciturn.attacks.least_squares import LeastSquaresAttack
@@ -18,9 +18,10 @@ from taciturn.attacks.linear import gradients, residue_step, solve
 from taciturn.attacks.registry import ATTACKS, rehearsal_attacks
 from taciturn.audit.judge import judge
 from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import ReportProgress
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import auc
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
@@ -66,7 +67,7 @@ class Counting(Attack):
     def __init__(self) -> None:
         self.threads: set[int] = set()
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         self.threads = blas_threads()
         none = np.zeros(view.features.rows, dtype=bool)
         return LabelGuess(none * 1.0, none, none)

@@ -9,7 +9,7 @@ from taciturn.attacks.likelihood import SURE, LikelihoodAttack, log_ratios
 from taciturn.audit.judge import judge
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.numerics.logistic import sigmoid
-from taciturn.protocol.events import ResiduesSeen
+from taciturn.protocol.observations import ResiduesSeen
 from tests.attacks.evidence import ALARM, DATASETS, applies, known_run, run, sits_at_chance
 
 ADD = {"mechanism": "add", "epochs": 10}

@@ -15,7 +15,7 @@ from taciturn.attacks.linear import gradients
 from taciturn.attacks.recovery import evenly, independent_columns, scattered
 from taciturn.attacks.sparse import SparseAttack, recover_sparse
 from taciturn.audit.judge import judge
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen
 from taciturn.view.alice_view import AliceView, Observations
 from tests.attacks.evidence import sits_at_chance
 from tests.attacks.test_attacks import run

@@ -8,18 +8,19 @@ from typing import cast
 import numpy as np
 import pytest
 
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.exact_solve import ExactSolveAttack
 from taciturn.attacks.registry import ATTACKS
 from taciturn.audit.judge import AttackScore, ControlScore, commoner_label, judge, prior
 from taciturn.audit.runner import examine
 from taciturn.audit.verdict import verdict
 from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import ReportProgress
 from taciturn.errors import RowOrderError, ShapeError
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 from tests.attacks.test_attacks import run
 
 
@@ -122,7 +123,7 @@ class FirstRow(Attack):
     reference = "a test's"
     needs = frozenset({Signal.FEATURES})
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         first = np.array([True, False, False, False])
         return LabelGuess(first * 1.0, first, first)
 

@@ -81,11 +81,11 @@ def sealed_scores(dither: float, seed: int, entry: int | None = None) -> tuple[A
     mine, entropy = np.zeros(2), KeyedEntropy.from_seed(seed)
     if entry is not None:
         v = ring.centred(v + (np.arange(COLUMNS) == entry) * (1 << scales.weight_bits))
-    _, scores = run_pair(
+    _, scored = run_pair(
         alice_sealed(hers, u, terms, scales, entropy.fork("alice")),
         bob_sealed(his, mine, v, terms, scales, entropy.fork("bob")),
     )
-    return scores, hers.values @ scales.weights(u, v)
+    return scored.scores, hers.values @ scales.weights(u, v)
 
 
 def test_asking_again_gives_the_same_number_and_wears_a_dither_off():

@@ -38,7 +38,7 @@ def test_names_in_any_order_are_the_same_choice():
 def test_unknown_names_are_refused(text):
     with pytest.raises(ConfigError) as raised:
         Normalisation.of(text)
-    assert raised.value.where == "--normalise"
+    assert raised.value.setting == "normalise"
 
 
 def test_two_ids_that_become_one_are_both_named():

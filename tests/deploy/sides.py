@@ -13,10 +13,9 @@ import polars as pl
 from sklearn.datasets import load_breast_cancer
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.programs import alice_program, bob_program
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.train import Party
+from taciturn.engine.callbacks import Callbacks, Observer, ignore
 from taciturn.engine.channel import Endpoint
-from taciturn.engine.driver import Observer, ignore
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
@@ -110,7 +109,7 @@ def run_both(
     wire: Wire | None = None,
     *,
     act: Callable[[Party], Any] = lambda party: party.run(),
-    watch: dict[str, Watch] | None = None,
+    watch: dict[str, Callbacks] | None = None,
 ) -> Ends:
     """Both parties of a folder, each in a thread."""
     wire = wire or Wire()
@@ -119,7 +118,7 @@ def run_both(
     def side(role: str, endpoint: Endpoint) -> None:
         try:
             config = PartyConfig.read(folder / f"{role}.toml")
-            found[role] = act(Party(config, endpoint, (watch or {}).get(role, Watch())))
+            found[role] = act(Party(config, endpoint, (watch or {}).get(role, Callbacks())))
         except BaseException as problem:
             found[role] = problem
 
@@ -146,17 +145,12 @@ def in_one_process(
     sides = {}
     for role in ("alice", "bob"):
         config = PartyConfig.read(folder / f"{role}.toml")
-        party = Party(config, Wire().endpoint(serves=True), Watch())
+        party = Party(config, Wire().endpoint(serves=True), Callbacks())
         header = Transcript.load(folder / f"{role}.transcript").header
         sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
     (alice, hers), (bob, his) = sides["alice"], sides["bob"]
-    labels, ledger = bob._paid_labels(None, his)
-    assert labels is not None
-    assert ledger is not None
-    found = run_pair(
-        alice_program(alice.tables, alice.terms, hers),
-        bob_program(bob.tables, labels, bob.terms, ledger, his),
-        observe=observe,
-    )
-    weights = found[0].weights.tolist(), found[1].weights.tolist()
-    return *weights, dict(ledger.statement().to_dict())
+    side = bob.bob_side(his)
+    assert side is not None
+    ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
+    one, two = (end.trained.weights.tolist() for end in ends)
+    return one, two, dict(side.ledger.statement().to_dict())

@@ -25,10 +25,10 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Meta, Past
 from taciturn.deploy.link import ALIGNMENT, Link
 from taciturn.deploy.playback import run_party
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.deploy.way import way_to_peer
-from taciturn.engine.driver import Observer, ignore
+from taciturn.engine.callbacks import Callbacks, Observer, ignore
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -40,6 +40,7 @@ from taciturn.errors import (
     RowOrderError,
     TaciturnError,
 )
+from taciturn.faces import COMMAND_LINE
 from taciturn.protocol.align import TURN_IDS
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.messages import (
@@ -75,7 +76,7 @@ def both(
     wire: Wire | None = None,
     normalise: tuple[str, str] = ("none", "none"),
     out: dict[str, Path] | None = None,
-    watch: dict[str, Watch] | None = None,
+    watch: dict[str, Callbacks] | None = None,
 ) -> Ends:
     """Both sides, each in a thread."""
     wire = wire or Wire()
@@ -86,7 +87,7 @@ def both(
             party = AligningParty(
                 PartyConfig.read(folder / f"{role}.toml"),
                 wire.endpoint(serves=role == "bob"),
-                (watch or {}).get(role, Watch()),
+                (watch or {}).get(role, Callbacks()),
                 Normalisation.of(how),
                 (out or {}).get(role),
             )
@@ -134,7 +135,9 @@ def test_spellings_that_normalise_alike_train_together(tmp_path):
     for role in ROLES:
         write_config(tmp_path, role, data={"aligned": f"{role}.aligned.csv"})
     sides = [
-        Party(PartyConfig.read(tmp_path / f"{role}.toml"), Wire().endpoint(serves=True), Watch())
+        Party(
+            PartyConfig.read(tmp_path / f"{role}.toml"), Wire().endpoint(serves=True), Callbacks()
+        )
         for role in ROLES
     ]
     assert sides[0].tables.train.ids.digest() == sides[1].tables.train.ids.digest()
@@ -158,7 +161,7 @@ def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):
     for end in (ends.alice, ends.bob):
         assert isinstance(end, RowOrderError)
         assert "no id in common: 2 here, 2 there" in end.message
-        assert "--normalise" in end.hint
+        assert "need --normalise" in end.diagnostics(COMMAND_LINE)
     assert not (tmp_path / "alice.aligned.csv").exists()
 
 
@@ -175,7 +178,7 @@ def test_a_repeated_id_is_refused_before_the_peer_is_met(tmp_path):
     people(tmp_path, ["a", "b", "a"], ["a"])
     config = PartyConfig.read(tmp_path / "alice.toml")
     with pytest.raises(RowIdError, match="repeat an earlier one"):
-        AligningParty(config, Wire().endpoint(serves=True), Watch(), Normalisation())
+        AligningParty(config, Wire().endpoint(serves=True), Callbacks(), Normalisation())
 
 
 def test_an_alignment_does_not_meet_a_training(tmp_path):
@@ -186,7 +189,7 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
     def train() -> None:
         try:
             party = Party(
-                PartyConfig.read(tmp_path / "bob.toml"), wire.endpoint(serves=True), Watch()
+                PartyConfig.read(tmp_path / "bob.toml"), wire.endpoint(serves=True), Callbacks()
             )
             party.run()
         except TaciturnError as problem:
@@ -197,7 +200,7 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
     alice = AligningParty(
         PartyConfig.read(tmp_path / "alice.toml"),
         wire.endpoint(serves=False),
-        Watch(),
+        Callbacks(),
         Normalisation(),
     )
     with pytest.raises((AgreementError, PeerStopped), match="here for"):
@@ -223,7 +226,7 @@ def test_an_interrupted_side_says_so(tmp_path):
     def stop(event: Event) -> None:
         raise KeyboardInterrupt
 
-    ends = both(tmp_path, watch={"bob": Watch(observe=stop)})
+    ends = both(tmp_path, watch={"bob": Callbacks(observe=stop)})
     assert isinstance(ends.bob, KeyboardInterrupt)
     assert isinstance(ends.alice, PeerStopped)
     assert "the peer gave up: it was interrupted" in ends.alice.message
@@ -253,7 +256,7 @@ def test_a_peer_that_sends_rubbish_is_told_why(tmp_path):
     thread = threading.Thread(target=bob)
     thread.start()
     config = PartyConfig.read(tmp_path / "alice.toml")
-    alice = AligningParty(config, wire.endpoint(serves=False), Watch(), Normalisation())
+    alice = AligningParty(config, wire.endpoint(serves=False), Callbacks(), Normalisation())
     with pytest.raises(RemoteProtocolError, match="element 1 is not a canonical encoding"):
         alice.run()
     thread.join(HANG)
@@ -274,7 +277,7 @@ def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     people(tmp_path, ids, ids)
     seen: list[Event] = []
     said: list[str] = []
-    both(tmp_path, watch={"alice": Watch(said.append, seen.append)}).records  # noqa: B018
+    both(tmp_path, watch={"alice": Callbacks(said.append, seen.append)}).records  # noqa: B018
     steps = [event for event in seen if isinstance(event, Aligning)]
     assert [event.done for event in steps] == [16, 32, 48, 64, 80]
     assert any("seconds left" in line for line in said)
@@ -363,7 +366,7 @@ def alice_here(folder: Path, observe: Observer = ignore) -> dict[str, Any]:
     """Alice in this process, over real TLS."""
     config = PartyConfig.read(folder / "alice.toml")
     with way_to_peer(config, lambda what: None) as endpoint:
-        watch = Watch(observe=observe)
+        watch = Callbacks(observe=observe)
         return AligningParty(config, endpoint, watch, Normalisation()).run()
 
 

@@ -15,6 +15,7 @@ from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError
+from taciturn.faces import COMMAND_LINE
 from tests.deploy.sides import write_config
 from tests.deploy.test_tables import ROWS, bobs
 
@@ -51,8 +52,11 @@ def test_ids_with_blanks_at_their_ends_need_parquet(tmp_path):
 
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.csv.gz"])
 def test_a_list_of_another_kind_is_refused(tmp_path, name):
-    with pytest.raises(ConfigError, match="cannot be a"):
-        require_kind(tmp_path / name, "--out")
+    with pytest.raises(ConfigError, match="cannot be a") as raised:
+        require_kind(tmp_path / name, "out")
+    assert raised.value.diagnostics(COMMAND_LINE).splitlines()[1] == (
+        f"  where: --out {tmp_path / name}"
+    )
 
 
 @pytest.mark.parametrize(

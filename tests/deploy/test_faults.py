@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.telling import tellable
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.session import tellable
+from taciturn.deploy.train import Party
 from taciturn.deploy.vault import Vault
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     ConnectionLost,
     OutputError,
@@ -130,14 +131,14 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
         )
     )
     with pytest.raises(PeerAbsent) as absent:
-        Party(config, Wire().endpoint(serves=True), Watch()).run()
+        Party(config, Wire().endpoint(serves=True), Callbacks()).run()
     assert absent.value.exit_code == 43
     wire = Wire()
     nonce, nobody = b"a" * 16, bytes(16)
     opening = struct.pack("<BBB16s16sQ", 1, 1, 1, nonce, nobody, 0)
     wire.endpoint(serves=False).connect(1).send(opening)
     with pytest.raises(PeerSilent) as silent:
-        Party(config, wire.endpoint(serves=True), Watch()).run()
+        Party(config, wire.endpoint(serves=True), Callbacks()).run()
     assert silent.value.exit_code == 41
 
 
@@ -189,9 +190,11 @@ def test_the_page_names_every_figure_and_every_event(folder):
                 assert f"`{key}`" in PAGE, key
     source = "".join(
         (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
-        for name in ("deploy/train.py", "deploy/telling.py", "deploy/predict.py", "deploy/log.py")
+        for name in ("deploy/train.py", "deploy/session.py", "deploy/predict.py", "deploy/log.py")
     )
-    for event in re.findall(r"self\._log\(\s*\"(.+?)\"", source):
+    events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
+    assert {"giving up", "session begun", "rows scored"} <= set(events)
+    for event in events:
         assert f"`{event}`" in PAGE, event
 
 

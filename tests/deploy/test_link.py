@@ -20,6 +20,7 @@ from taciturn.errors import (
     RemoteProtocolError,
     StateError,
 )
+from taciturn.faces import COMMAND_LINE
 from tests.deploy.wires import Wire
 from tests.waiting import HANG
 
@@ -164,13 +165,13 @@ def test_a_session_that_one_side_does_not_know_is_refused(who):
     fresh = Past(Meta({}, b"", B if who == "alice" else A))
     ends = refusals(known, fresh) if who == "alice" else refusals(fresh, known)
     assert all(isinstance(end, StateError) for end in ends)
-    assert all("--fresh" in end.hint for end in ends)
+    assert all("with --fresh:" in end.diagnostics(COMMAND_LINE) for end in ends)
 
 
 def test_a_dry_run_does_not_meet_a_training():
     ends = refusals(Past(Meta({}, b"", A)), Past(Meta({}, b"", B)), purpose=DRY_RUN)
     assert all(isinstance(end, AgreementError) for end in ends)
-    assert {"--dry-run" in end.hint for end in ends} == {True}
+    assert all("give --dry-run on both" in end.diagnostics(COMMAND_LINE) for end in ends)
 
 
 def test_nobody_there_is_said_after_the_time():

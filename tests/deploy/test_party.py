@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.train import Party
+from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import (
     AgreementError,
@@ -53,7 +54,7 @@ def set_up(folder: Path, **agreement: Any) -> None:
 
 def party_alone(folder: Path, role: str) -> Party:
     config = PartyConfig.read(folder / f"{role}.toml")
-    return Party(config, Wire().endpoint(serves=True), Watch())
+    return Party(config, Wire().endpoint(serves=True), Callbacks())
 
 
 def bob_alone(folder: Path) -> Party:
@@ -138,7 +139,7 @@ class Pulled(BaseException):
     """The plug is pulled: nothing on this side catches it."""
 
 
-def pulled_at(role: str, count: int) -> dict[str, Watch]:
+def pulled_at(role: str, count: int) -> dict[str, Callbacks]:
     """Stops a side inside its count-th event."""
     seen = {"events": 0}
 
@@ -147,7 +148,7 @@ def pulled_at(role: str, count: int) -> dict[str, Watch]:
         if seen["events"] == count:
             raise Pulled
 
-    return {role: Watch(observe=observe)}
+    return {role: Callbacks(observe=observe)}
 
 
 # At the first event, between two checkpoints and late; each with either side.
@@ -184,7 +185,7 @@ def test_checkpoints_bound_what_is_played_back(folder):
         if isinstance(event, Progress):
             done.append(event.done)
 
-    run_both(folder, watch={"bob": Watch(observe=observe)}).records  # noqa: B018
+    run_both(folder, watch={"bob": Callbacks(observe=observe)}).records  # noqa: B018
     assert done[0] > 22 - 5
     assert done[-1] == 2 * BATCHES
 
@@ -253,7 +254,7 @@ def test_one_state_folder_serves_one_process(folder):
 
     def second() -> None:
         started.wait(HANG)
-        party = Party(config, Wire().endpoint(serves=True), Watch())
+        party = Party(config, Wire().endpoint(serves=True), Callbacks())
         try:
             with pytest.raises(StateError, match="another process is at work"):
                 party.run()
@@ -262,7 +263,7 @@ def test_one_state_folder_serves_one_process(folder):
 
     thread = threading.Thread(target=second)
     thread.start()
-    run_both(folder, watch={"bob": Watch(observe=hold)}).records  # noqa: B018
+    run_both(folder, watch={"bob": Callbacks(observe=hold)}).records  # noqa: B018
     thread.join(HANG)
 
 
@@ -307,12 +308,16 @@ def test_a_budget_ends_the_training_on_both_sides(folder):
     assert bob["stopped"] == "the privacy budget is spent"
     assert alice["stopped"] == "the peer ended the training"
     assert bob["ledger"]["label_epsilon_total"] == 1.0
+    # The iteration whose release was not paid for is no one's.
+    assert alice["run"]["iterations"] == bob["run"]["iterations"] == BATCHES
 
 
 def test_early_stopping_is_bobs_and_the_ledger_says_what_it_costs(folder):
     set_up(folder, **MECHANISMS["add"], evaluate="epoch", patience=1, epochs=30)
-    _, bob = run_both(folder).records
+    alice, bob = run_both(folder).records
     assert bob["stopped"] == "the held-out loss has stopped falling"
+    assert alice["stopped"] == "the peer ended the training"
+    assert alice["run"]["iterations"] == bob["run"]["iterations"]
     assert bob["ledger"]["label_epsilon_total"] == "inf"
     assert len(bob["metrics"]["curve"]) < 30
 
@@ -419,6 +424,6 @@ def test_boundaries_hold_what_each_side_needs(folder):
         if isinstance(event, Boundary):
             seen.append(event)
 
-    run_both(folder, watch={"alice": Watch(observe=observe)}).records  # noqa: B018
+    run_both(folder, watch={"alice": Callbacks(observe=observe)}).records  # noqa: B018
     assert [each.state.iteration for each in seen] == list(range(2 * BATCHES))
     assert np.array_equal(seen[0].state.weights, np.zeros(6))

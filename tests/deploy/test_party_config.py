@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.train import Party
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import BudgetExceeded, ConfigError
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.wires import Wire
@@ -242,7 +243,7 @@ def test_no_held_out_rows_are_written_as_zero(tmp_path):
 
 def party(folder: Path, role: str = "bob", **changes: dict[str, Any]) -> Party:
     write_tables(folder)
-    return Party(read(folder, role, **changes), Wire().endpoint(serves=True), Watch())
+    return Party(read(folder, role, **changes), Wire().endpoint(serves=True), Callbacks())
 
 
 def test_what_a_mechanism_lacks_is_said_in_the_words_of_the_file(tmp_path):
@@ -272,7 +273,7 @@ def test_a_setting_that_the_mechanism_does_not_take_is_noted(tmp_path):
     said: list[str] = []
     write_tables(tmp_path)
     config = read(tmp_path, agreement={"mechanism": "none", "epsilon": 1.0})
-    Party(config, Wire().endpoint(serves=True), Watch(announce=said.append))
+    Party(config, Wire().endpoint(serves=True), Callbacks(announce=said.append))
     assert "note: none does not use epsilon" in said
 
 

@@ -22,8 +22,8 @@ from taciturn.data.prepare import NumericRule
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.new_rows import new_rows
 from taciturn.deploy.predict import Answer, Predictor, Question, meaning_of, predict
-from taciturn.deploy.train import Watch
 from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
     ColumnError,
@@ -124,7 +124,7 @@ def in_threads(
     folder: Path,
     questions: dict[str, Question],
     wire: Wire | None = None,
-    watch: dict[str, Watch] | None = None,
+    watch: dict[str, Callbacks] | None = None,
 ) -> Ends:
     """Both sides over a wire in memory."""
     wire, found = wire or Wire(), dict[str, Any]()
@@ -133,7 +133,7 @@ def in_threads(
         config = PartyConfig.read(folder / f"{role}.toml")
         endpoint = wire.endpoint(serves=role == "bob")
         try:
-            eyes = (watch or {}).get(role, Watch())
+            eyes = (watch or {}).get(role, Callbacks())
             found[role] = Predictor(config, endpoint, eyes).run(questions[role])
         except BaseException as problem:
             found[role] = problem
@@ -252,7 +252,7 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
     def bob() -> None:
         config = PartyConfig.read(folder / "bob.toml")
         try:
-            Predictor(config, wire.endpoint(serves=True), Watch()).run(asked)
+            Predictor(config, wire.endpoint(serves=True), Callbacks()).run(asked)
         except TaciturnError as problem:
             found["bob"] = problem
 
@@ -262,7 +262,7 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
     thread.start()
     with pytest.raises(AgreementError, match="for a prediction, this side for a dry run"):
         Party(
-            PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Watch()
+            PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Callbacks()
         ).dry_run()
     thread.join(HANG)
     assert "for a dry run, this side for a prediction" in found["bob"].message
@@ -283,7 +283,7 @@ def test_a_peer_that_does_not_come(plain):
     write_config(plain, "bob", link={"connect-seconds": 0.2})
     config = PartyConfig.read(plain / "bob.toml")
     with pytest.raises(PeerAbsent):
-        Predictor(config, Wire().endpoint(serves=True), Watch()).run(question(plain, "bob"))
+        Predictor(config, Wire().endpoint(serves=True), Callbacks()).run(question(plain, "bob"))
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -297,7 +297,7 @@ def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     ends = in_threads(
         sealed,
         {each: question(sealed, each) for each in ROLES},
-        watch={role: Watch(observe=pull)},
+        watch={role: Callbacks(observe=pull)},
     )
     stopped, other = (ends.alice, ends.bob) if role == "alice" else (ends.bob, ends.alice)
     assert isinstance(stopped, Pulled)
@@ -516,7 +516,9 @@ def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
 
     def side(role: str) -> None:
         try:
-            found[role] = predict(PartyConfig.read(folder / f"{role}.toml"), reads[role], Watch())
+            found[role] = predict(
+                PartyConfig.read(folder / f"{role}.toml"), reads[role], Callbacks()
+            )
         except TaciturnError as problem:
             found[role] = problem
 
@@ -555,7 +557,7 @@ def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
         return Question.read(config, plain / "alice.model.json", plain / "bob.csv")
 
     with pytest.raises(ColumnError, match="lack 6 of the 6 columns"):
-        predict(config, read, Watch())
+        predict(config, read, Callbacks())
     end = ended(bob)
     assert end.code == 34
     assert end.out == ""

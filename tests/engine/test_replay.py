@@ -11,8 +11,10 @@ from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import TranscriptError
 from taciturn.protocol.alice import train_revealed
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.codec import encode
-from taciturn.protocol.events import Event, GradientSeen
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from tests.deploy.talks import TURNS, alice, bob, residues
@@ -123,7 +125,7 @@ TABLES, AGREED = Tables.make(rows=10, alice=3, bob=1), agreement(epochs=2)
 def test_a_training_replays_byte_for_byte_from_its_file(tmp_path):
     live: list[Event] = []
     with TranscriptFile(tmp_path / "t", {}) as file:
-        weights, _ = run_pair(
+        trained, _ = run_pair(
             alice_program(TABLES, AGREED),
             bob_program(TABLES, AGREED),
             tap=file,
@@ -132,7 +134,7 @@ def test_a_training_replays_byte_for_byte_from_its_file(tmp_path):
     again: list[Event] = []
     loaded = Transcript.load(tmp_path / "t")
     found = replay(alice_program(TABLES, AGREED), loaded, observe=again.append)
-    assert found.tolist() == weights.tolist()
+    assert same(found, trained)
     seen = [event for event in live if isinstance(event, GradientSeen)]
     again = [event for event in again if isinstance(event, GradientSeen)]
     assert len(again) == len(seen) == 6
@@ -147,7 +149,8 @@ def recorded() -> Transcript:
 
 def test_the_training_of_other_coins_is_refused():
     """Other coins are other masks: her first answer already differs from the recorded one."""
-    program = train_revealed.train(TABLES.alice, Terms(AGREED, CLEAR), KeyedEntropy.from_seed(8))
+    coins = KeyedEntropy.from_seed(8)
+    program = train_revealed.train(AliceInputs(TABLES.alice, Terms(AGREED, CLEAR), coins))
     with pytest.raises(TranscriptError, match="differs from the recording"):
         replay(program, recorded())
 

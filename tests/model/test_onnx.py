@@ -169,7 +169,7 @@ def test_the_package_missing_is_named_with_the_way_out(tmp_path, monkeypatch, ca
 
     def without(name: str, *rest: Any) -> Any:
         if name.partition(".")[0] == "onnx":
-            raise ImportError(name)
+            raise ModuleNotFoundError(name, name=name)
         return really(name, *rest)
 
     hers, his = people()

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from taciturn.cli.app import app
 from taciturn.errors import ConfigError, OutputError
+from taciturn.faces import COMMAND_LINE
 from taciturn_paper import curves, everything, paper, table3
 from taciturn_paper.pieces import Piece, results, seed_plan
 from taciturn_paper.report import tables
@@ -116,7 +117,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be kept") as caught:
         Shelf(tmp_path / "file" / "folder").result({}, lambda: 1)
-    assert "--cache" in caught.value.hint
+    assert "by --cache" in caught.value.diagnostics(COMMAND_LINE)
 
 
 def test_pieces_come_back_in_order_from_several_processes(tmp_path):

@@ -103,7 +103,7 @@ def test_the_density_is_scipys(z, r, epsilon):
 def test_noise_beyond_the_sampler_is_refused_with_its_option():
     with pytest.raises(ConfigError, match="more than the sampler resolves") as caught:
         add(1e-9, 20)
-    assert caught.value.where == "--epsilon"
+    assert caught.value.setting == "epsilon"
 
 
 @pytest.mark.parametrize("epsilon", [2.0**30, 1e30])

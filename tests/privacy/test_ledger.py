@@ -220,7 +220,7 @@ def test_the_tighter_total_covers_every_row():
 def test_a_delta_that_is_no_probability_below_one_is_refused(delta):
     with pytest.raises(ConfigError) as caught:
         Ledger(1, "test", delta=delta)
-    assert caught.value.where == "--delta"
+    assert caught.value.setting == "delta"
 
 
 # --- budget ------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_a_budget_pays_for_so_many_releases_and_no_more(epsilon, budget, count):
     assert not ledger.affords(event, rows(0, 1))
     with pytest.raises(BudgetExceeded) as caught:
         ledger.charge(event, rows(0, 1))
-    assert caught.value.where == "--budget"
+    assert caught.value.setting == "budget"
     assert caught.value.exit_code == 61
     statement = ledger.statement()
     assert statement.releases_per_row == count
@@ -293,7 +293,7 @@ def test_what_costs_no_label_or_speaks_of_no_row_is_free():
 def test_a_budget_that_is_none_is_refused(budget):
     with pytest.raises(ConfigError) as caught:
         Ledger(1, "test", budget=budget)
-    assert caught.value.where == "--budget"
+    assert caught.value.setting == "budget"
 
 
 def test_an_unknown_event_is_refused_under_a_budget_too():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import numpy as np
@@ -100,7 +102,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_known(wrong, meant):
             refuse()
         assert f"did you mean {meant}?" in raised.value.hint
         assert all(known in raised.value.hint for known in MECHANISMS)
-        assert raised.value.where == "--mechanism"
+        assert raised.value.setting == "mechanism"
 
 
 def test_the_registry_cannot_be_written():
@@ -132,16 +134,13 @@ def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them
     ],
 )
 def test_a_missing_setting_is_named_with_its_option(made, missing):
-    option = "--" + missing.replace("_", "-")
-    with pytest.raises(ConfigError, match=f"needs {option[2:]}") as raised:
+    with pytest.raises(ConfigError, match=f"needs {missing.replace('_', '-')}") as raised:
         mechanism(agreement(**{**MADE[made], missing: None}))
-    assert raised.value.where == option
+    assert raised.value.setting == missing
     assert raised.value.message.startswith(MADE[made]["mechanism"])
     # The value that the hint names is accepted.
-    words = raised.value.hint.removesuffix(", for example").split()
-    assert words[:2] == ["use", option]
-    kind = {"variant": str, "over": str, "subset_size": int}.get(missing, float)
-    assert mechanism(agreement(**{**MADE[made], missing: kind(words[2])}))
+    (value,) = re.findall(f"^use {missing}=(.*), for example$", raised.value.hint)
+    assert mechanism(agreement(**{**MADE[made], missing: json.loads(value)}))
 
 
 @pytest.mark.parametrize("made", ["add", "mult printed", "label-rr"])
@@ -152,21 +151,21 @@ def test_epsilon_has_no_default_where_it_is_the_protection(made):
 
 
 @pytest.mark.parametrize(
-    ("made", "change", "where"),
+    ("made", "change", "setting"),
     [
-        ("add", {"epsilon": 1e-12}, "--epsilon"),
-        ("mult printed", {"b1": 1.5}, "--b1"),
-        ("mult printed", {"b2": 1e14}, "--b2"),
-        ("hybrid", {"epsilon": 50.0}, "--epsilon"),
-        ("sealed", {"l1": 0.1}, "--l1"),
-        ("sealed", {"l2": 1.0, "learning_rate": 1.0}, "--l2"),
+        ("add", {"epsilon": 1e-12}, "epsilon"),
+        ("mult printed", {"b1": 1.5}, "b1"),
+        ("mult printed", {"b2": 1e14}, "b2"),
+        ("hybrid", {"epsilon": 50.0}, "epsilon"),
+        ("sealed", {"l1": 0.1}, "l1"),
+        ("sealed", {"l2": 1.0, "learning_rate": 1.0}, "l2"),
         ("sealed", {"patience": 2, "evaluate": "epoch"}, "patience"),
     ],
 )
-def test_a_value_that_does_not_suit_it_is_refused_with_its_option(made, change, where):
+def test_a_value_that_does_not_suit_it_is_refused_with_its_option(made, change, setting):
     with pytest.raises(ConfigError) as raised:
         mechanism(agreement(**{**MADE[made], **change}))
-    assert raised.value.where == where
+    assert raised.value.setting == setting
     assert raised.value.hint
 
 

@@ -342,22 +342,22 @@ def test_one_sided_says_that_it_is_no_protection():
 
 
 @pytest.mark.parametrize(
-    ("change", "where"),
+    ("change", "setting"),
     [
-        ({"b1": 1.01}, "--b1"),
-        ({"b1": 0.0}, "--b1"),
-        ({"b2": -1.0}, "--b2"),
-        ({"b2": math.nan}, "--b2"),
-        ({"eps": math.inf}, "--epsilon"),
-        ({"b2": 2.0**43}, "--b2"),
-        ({"eps": 1e-12, "b2": 1000.0}, "--epsilon"),
+        ({"b1": 1.01}, "b1"),
+        ({"b1": 0.0}, "b1"),
+        ({"b2": -1.0}, "b2"),
+        ({"b2": math.nan}, "b2"),
+        ({"eps": math.inf}, "epsilon"),
+        ({"b2": 2.0**43}, "b2"),
+        ({"eps": 1e-12, "b2": 1000.0}, "epsilon"),
     ],
 )
 @pytest.mark.parametrize("name", NAMES)
-def test_what_cannot_be_is_refused_with_its_option(name, change, where):
+def test_what_cannot_be_is_refused_with_its_option(name, change, setting):
     with pytest.raises(ConfigError) as caught:
         mult(name, **change)
-    assert caught.value.where == where
+    assert caught.value.setting == setting
     assert caught.value.hint
 
 

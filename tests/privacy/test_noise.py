@@ -73,7 +73,7 @@ def test_the_largest_scale_is_the_one_of_the_smallest_divisor():
     assert divisor(largest) == SMALLEST_DIVISOR
     with pytest.raises(ConfigError, match="more than the sampler resolves") as caught:
         divisor(np.nextafter(largest, math.inf) * (1 + 1e-9))
-    assert caught.value.where == "--epsilon"
+    assert caught.value.setting == "epsilon"
     assert "raise epsilon" in caught.value.hint
 
 
@@ -81,7 +81,7 @@ def test_the_largest_scale_is_the_one_of_the_smallest_divisor():
 def test_a_scale_that_is_none_is_refused(sigma):
     with pytest.raises(ConfigError, match="is not possible") as caught:
         divisor(sigma)
-    assert caught.value.where == "--epsilon"
+    assert caught.value.setting == "epsilon"
 
 
 @pytest.mark.parametrize(

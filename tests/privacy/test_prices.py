@@ -287,23 +287,23 @@ def test_an_unknown_event_is_refused_never_guessed(event):
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "where"),
+    ("kind", "values", "setting"),
     [
-        (AdditiveNoise, (0.0,), "--epsilon"),
-        (AdditiveNoise, (-1.0,), "--epsilon"),
-        (AdditiveNoise, (math.inf,), "--epsilon"),
-        (AdditiveNoise, (math.nan,), "--epsilon"),
-        (PrintedFactor, (1.0, 0.0, 1.0), "--b1"),
-        (PrintedFactor, (1.0, 1.5, 1.0), "--b1"),
-        (MeanOneFactor, (1.0, 0.5, math.inf), "--b2"),
-        (BatchResponse, (0.0,), "--epsilon"),
-        (HiddenBatchGradient, (math.nan,), "--epsilon"),
+        (AdditiveNoise, (0.0,), "epsilon"),
+        (AdditiveNoise, (-1.0,), "epsilon"),
+        (AdditiveNoise, (math.inf,), "epsilon"),
+        (AdditiveNoise, (math.nan,), "epsilon"),
+        (PrintedFactor, (1.0, 0.0, 1.0), "b1"),
+        (PrintedFactor, (1.0, 1.5, 1.0), "b1"),
+        (MeanOneFactor, (1.0, 0.5, math.inf), "b2"),
+        (BatchResponse, (0.0,), "epsilon"),
+        (HiddenBatchGradient, (math.nan,), "epsilon"),
     ],
 )
-def test_parameters_are_checked_when_an_event_is_made(kind, values, where):
+def test_parameters_are_checked_when_an_event_is_made(kind, values, setting):
     with pytest.raises(ConfigError) as caught:
         kind(*values)
-    assert caught.value.where == where
+    assert caught.value.setting == setting
 
 
 VARIANT_EVENTS: dict[Variant, type[MultiplicativeNoise]] = {

@@ -21,13 +21,16 @@ from taciturn.numerics.sgd import train_centralised
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICES
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.batches import BatchPlan
+from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
 from taciturn.protocol.codec import decode, encode
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.messages import Message, Role
+from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
@@ -88,10 +91,10 @@ class Tables:
         return np.hstack([self.alice.values, self.bob.values])
 
 
-def alice_program(tables: Tables, terms: Agreement, scheme: Scheme = CLEAR) -> Program[FloatArray]:
+def alice_program(tables: Tables, terms: Agreement, scheme: Scheme = CLEAR) -> Program[Trained]:
     """Her side of the conversation that the agreement's mechanism has."""
     train = ALICES[mechanism_of(terms).conversation]
-    return train(tables.alice, Terms(terms, scheme), ALICE)
+    return train(AliceInputs(tables.alice, Terms(terms, scheme), ALICE))
 
 
 def bob_program(
@@ -102,12 +105,12 @@ def bob_program(
     mechanism: Mechanism | None = None,
     ledger: Ledger | None = None,
     coins: KeyedEntropy = BOB,
-) -> Program[FloatArray]:
+) -> Program[BobTrained]:
     """His side of it."""
     method = mechanism or mechanism_of(terms)
     book = ledger or Ledger(tables.labels.rows, method.assumption)
     train = BOBS[method.conversation]
-    return train(tables.bob, tables.labels, Terms(terms, scheme), method, book, coins)
+    return train(BobInputs(tables.bob, tables.labels, Terms(terms, scheme), method, book, coins))
 
 
 def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:
@@ -187,15 +190,15 @@ def same(left: object, right: object) -> bool:
 class Talk:
     """A whole conversation: what both sides returned, said and reported."""
 
-    alice: FloatArray
-    bob: FloatArray
+    alice: Trained
+    bob: BobTrained
     frames: tuple[tuple[Role, bytes], ...]
     events: tuple[Event, ...]
     ledger: Ledger
 
     @property
     def weights(self) -> FloatArray:
-        return np.concatenate([self.alice, self.bob])
+        return np.concatenate([self.alice.weights, self.bob.weights])
 
     def sent_by(self, role: Role) -> list[bytes]:
         return [frame for sender, frame in self.frames if sender == role]

@@ -96,7 +96,7 @@ def test_label_rr_runs_over_none_and_over_no_mechanism_that_is_not_there():
     if "sealed" not in MECHANISMS:
         with pytest.raises(ConfigError, match="cannot run over sealed") as raised:
             agreed(mechanism="label-rr", epsilon=0.5, over="sealed")
-        assert raised.value.where == "--over"
+        assert raised.value.setting == "over"
     assert unused(settings(mechanism="add", epsilon=1.0, over="none")) == ("add does not use over",)
     assert unused(settings(mechanism="label-rr", epsilon=1.0, noise="discrete")) == (
         "label-rr does not use noise",
@@ -107,8 +107,8 @@ def test_label_rr_runs_over_none_and_over_no_mechanism_that_is_not_there():
 def test_an_epsilon_is_needed_where_there_is_no_default(name):
     with pytest.raises(ConfigError, match=f"{name} needs epsilon") as raised:
         agreed(mechanism=name)
-    assert raised.value.where == "--epsilon"
-    assert "--epsilon 1" in raised.value.hint
+    assert raised.value.setting == "epsilon"
+    assert raised.value.hint == "use epsilon=1, for example"
 
 
 # --- the subset of hybrid ------------------------------------------------------------------------
@@ -192,10 +192,9 @@ def test_following_the_hint_helps(given):
     """The first number that the hint names, given in place of the wrong one, is accepted."""
     with pytest.raises(ConfigError) as raised:
         agreed(mechanism="hybrid", **given)
-    words = raised.value.hint.replace(",", "").split()
-    name, number = words[1], int(words[2])
+    name, number = raised.value.hint.replace(",", "").split()[1].split("=")
     kept = {key: value for key, value in given.items() if key not in ("l_rr", "subset_size")}
-    agreed(mechanism="hybrid", **kept, **{name[2:].replace("-", "_"): number})
+    agreed(mechanism="hybrid", **kept, **{name: int(number)})
 
 
 # --- the scheme ----------------------------------------------------------------------------------
@@ -309,7 +308,7 @@ def test_a_budget_below_one_release_is_refused_before_anything_is_sent(given, wo
     events: list[object] = []
     with pytest.raises(BudgetExceeded, match=words) as raised:
         simulate(asked, load_raw(asked), observe=events.append)
-    assert raised.value.where == "--budget"
+    assert raised.value.setting == "budget"
     assert events == []
 
 

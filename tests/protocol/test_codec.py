@@ -36,6 +36,7 @@ from taciturn.protocol.codec import (
     decode,
     encode,
     field_codecs,
+    kind_of,
 )
 from taciturn.protocol.messages import (
     AlignmentEnd,
@@ -230,6 +231,22 @@ def test_what_is_encoded_decodes_to_the_same_message(kind):
 def test_the_wire_format_has_not_changed(name):
     assert encode(EXAMPLES[name]).hex() == GOLDEN[name]
     assert same(decode(bytes.fromhex(GOLDEN[name])), EXAMPLES[name])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_head_of_a_frame_says_which_message_it_is(name):
+    frame = bytes.fromhex(GOLDEN[name])
+    assert kind_of(frame) is type(EXAMPLES[name])
+    assert kind_of(frame[:6]) is type(EXAMPLES[name])
+    for length in range(6):
+        with pytest.raises(MalformedFrame):
+            kind_of(frame[:length])
+
+
+@pytest.mark.parametrize("head", [b"TACS\x01\x01", b"TACT\x02\x01", b"TACT\x01\xff"])
+def test_a_head_of_another_kind_or_version_is_refused(head):
+    with pytest.raises(MalformedFrame):
+        kind_of(head)
 
 
 def test_a_frame_is_laid_out_as_the_docstring_says():

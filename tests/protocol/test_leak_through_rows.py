@@ -24,8 +24,8 @@ from taciturn.privacy.noise import LaplaceDraws, LaplaceStock, divisor
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob import train_residues
-from taciturn.protocol.events import ResiduesSeen
 from taciturn.protocol.messages import NoisyResidues, RealResidues
+from taciturn.protocol.observations import ResiduesSeen
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import ALICE, BOB, Tables, Talk, agreement, plan_of, talk

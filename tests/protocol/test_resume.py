@@ -18,11 +18,14 @@ from taciturn.errors import StateError
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.events import Boundary, Event, HeldOutSeen, Stopped
+from taciturn.protocol.events import Boundary, Event, HeldOutSeen
 from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.outcome import BobTrained, StopReason, Trained
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
 from tests.protocol.parties import ALICE, BOB, Tables, agreement
@@ -67,21 +70,25 @@ def programs(
     method, terms = mechanism_of(agreed), Terms(agreed, scheme)
     ledger = Ledger(TABLES.labels.rows, method.assumption)
     alices, bobs = at or (None, None)
-    alice = ALICES[method.conversation](TABLES.alice, terms, ALICE, resume=alices)
+    alice = AliceInputs(TABLES.alice, terms, ALICE, alices)
     labels = released_labels(TABLES.labels, method, ledger, BOB)
-    bob = BOBS[method.conversation](TABLES.bob, labels, terms, method, ledger, BOB, resume=bobs)
-    return alice, bob
+    bob = BobInputs(TABLES.bob, labels, terms, method, ledger, BOB, bobs)
+    return ALICES[method.conversation](alice), BOBS[method.conversation](bob)
+
+
+def plain(ends: tuple[Trained, BobTrained]) -> list[tuple[list[float], int, StopReason | None]]:
+    """What both sides have at the end, to be compared."""
+    return [(end.weights.tolist(), end.iterations, end.stopped) for end in ends]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_from_every_boundary_the_weights_are_the_same_to_the_last_bit(name):
     seen = Halves()
-    whole = [part.tolist() for part in run_pair(*programs(name), observe=seen)]
+    whole = plain(run_pair(*programs(name), observe=seen))
     assert [each.iteration for each in seen.alice] == [each.iteration for each in seen.bob]
     for at in zip(seen.alice, seen.bob, strict=True):
         kept = tuple(TrainingState.of_bytes(state.to_bytes()) for state in at)
-        again = run_pair(*programs(name, (kept[0], kept[1])))
-        assert [part.tolist() for part in again] == whole
+        assert plain(run_pair(*programs(name, (kept[0], kept[1])))) == whole
 
 
 def test_a_state_shows_no_secret():
@@ -109,17 +116,12 @@ def watched(events: list[Event], **changes: Any) -> tuple[Any, Ledger]:
     method, terms = mechanism_of(agreed), Terms(agreed, ClearScheme())
     ledger = Ledger(TABLES.labels.rows, method.assumption)
     theirs, ours = held_out()
+    labels = released_labels(TABLES.labels, method, ledger, BOB)
+    alice = AliceInputs(TABLES.alice, terms, ALICE, held_out=theirs)
+    bob = BobInputs(TABLES.bob, labels, terms, method, ledger, BOB, held_out=ours)
     result = run_pair(
-        ALICES[method.conversation](TABLES.alice, terms, ALICE, held_out=theirs),
-        BOBS[method.conversation](
-            TABLES.bob,
-            released_labels(TABLES.labels, method, ledger, BOB),
-            terms,
-            method,
-            ledger,
-            BOB,
-            held_out=ours,
-        ),
+        ALICES[method.conversation](alice),
+        BOBS[method.conversation](bob),
         observe=events.append,
     )
     return result, ledger
@@ -136,29 +138,28 @@ def test_bob_learns_how_good_the_model_is_after_each_epoch(changes):
     seen = [event for event in events if isinstance(event, HeldOutSeen)]
     theirs, ours = held_out()
     assert [event.iteration for event in seen] == [4, 9, 14]
-    last = evaluate(theirs.values @ alice + ours.features.values @ bob, ours.labels.values)
-    assert seen[-1].metrics.loss == last.loss
+    scores = theirs.values @ alice.weights + ours.features.values @ bob.weights
+    assert seen[-1].metrics.loss == evaluate(scores, ours.labels.values).loss
 
 
 def test_looking_at_held_out_rows_does_not_change_the_training():
     (alice, _), ledger = watched([], epochs=3, **NOISY)
     without = programs("add", epochs=3, evaluate="epoch")
-    assert run_pair(*without)[0].tolist() == alice.tolist()
+    assert run_pair(*without)[0].weights.tolist() == alice.weights.tolist()
     assert ledger.statement().label_epsilon_total == 3.0
 
 
 def test_patience_ends_the_training_on_both_sides_and_the_ledger_says_what_it_costs():
     """Noise of scale 40 makes the loss rise at once."""
-    events: list[Event] = []
     (alice, bob), ledger = watched(
-        events, **{**NOISY, "epsilon": 0.05}, epochs=40, patience=2, learning_rate=5.0
+        [], **{**NOISY, "epsilon": 0.05}, epochs=40, patience=2, learning_rate=5.0
     )
-    stopped = [event for event in events if isinstance(event, Stopped)]
-    assert len(stopped) == 1
-    assert stopped[0].iteration < 40 * 5
-    assert stopped[0].iteration % 5 == 0
-    assert len(alice) == 4
-    assert len(bob) == 3
+    assert (bob.stopped, alice.stopped) == (StopReason.LOSS, StopReason.PEER)
+    assert bob.iterations == alice.iterations
+    assert bob.iterations < 40 * 5
+    assert bob.iterations % 5 == 0
+    assert len(alice.weights) == 4
+    assert len(bob.weights) == 3
     stated = ledger.statement()
     assert stated.label_epsilon_total == float("inf")
     assert "Alice sees when he does" in stated.assumption
@@ -181,25 +182,14 @@ def test_a_resumed_run_keeps_its_patience():
 
     def pair(alices: TrainingState | None = None, bobs: TrainingState | None = None) -> Any:
         ledger = Ledger(TABLES.labels.rows, "")
-        return run_pair(
-            ALICES["revealed"](TABLES.alice, terms, ALICE, resume=alices, held_out=theirs),
-            BOBS["revealed"](
-                TABLES.bob,
-                TABLES.labels,
-                terms,
-                method,
-                ledger,
-                BOB,
-                resume=bobs,
-                held_out=ours,
-            ),
-            observe=seen,
-        )
+        alice = AliceInputs(TABLES.alice, terms, ALICE, alices, theirs)
+        bob = BobInputs(TABLES.bob, TABLES.labels, terms, method, ledger, BOB, bobs, ours)
+        return plain(run_pair(ALICES["revealed"](alice), BOBS["revealed"](bob), observe=seen))
 
-    whole = [part.tolist() for part in pair()]
+    whole = pair()
     boundaries = list(zip(seen.alice, seen.bob, strict=True))
     for alices, bobs in boundaries[::4]:
-        assert [part.tolist() for part in pair(alices, bobs)] == whole
+        assert pair(alices, bobs) == whole
     assert [len(bobs.losses) for _, bobs in boundaries] == [
         state.iteration // 5 for state, _ in boundaries
     ]

@@ -22,8 +22,8 @@ from taciturn.privacy.prices import price
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batch_seed import commitment, draw_share
 from taciturn.protocol.bob import train_residues
-from taciturn.protocol.codec import MESSAGES, decode
-from taciturn.protocol.events import Progress, ResiduesSeen, Stopped
+from taciturn.protocol.codec import MESSAGES, kind_of
+from taciturn.protocol.events import Progress
 from taciturn.protocol.handshake import PROTOCOL_VERSION, told
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -41,6 +41,8 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     Role,
 )
+from taciturn.protocol.observations import ResiduesSeen
+from taciturn.protocol.outcome import BobTrained, StopReason, Trained
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import (
@@ -248,7 +250,7 @@ def hello(role: Role, tables: Tables, terms: Agreement) -> Hello:
 )
 def test_the_conversation_is_the_chart(noise, reply):
     found = talk(SPLITS["halves"], noisy(epochs=1, batch_size=9, noise=noise))
-    said = [(who, type(decode(frame))) for who, frame in found.frames]
+    said = [(who, kind_of(frame)) for who, frame in found.frames]
     turn = [("alice", PartialScores), ("bob", reply)]
     opening = [
         ("alice", Hello),
@@ -287,7 +289,7 @@ def test_the_ledger_is_charged_before_residues_are_sent():
     ledger, charged = Ledger(18, "test"), []
 
     def listen(_: str, frame: bytes) -> None:
-        if isinstance(decode(frame), NoisyResidues):
+        if kind_of(frame) is NoisyResidues:
             charged.append(ledger.statement().releases_per_row)
 
     run_pair(alice_program(tables, agreed), bob_program(tables, agreed, ledger=ledger), tap=listen)
@@ -325,7 +327,9 @@ def test_the_training_stops_before_the_release_that_would_exceed_the_budget(spli
         *[PartialScores] * (releases + 1),
     ]
     assert found.weights.tolist() == paid.weights.tolist()
-    assert found.seen(Stopped) == [Stopped(releases, "the privacy budget is spent")]
+    assert (found.bob.iterations, found.bob.stopped) == (releases, StopReason.BUDGET)
+    # Alice knows that Bob ended it, and when.
+    assert (found.alice.iterations, found.alice.stopped) == (releases, StopReason.PEER)
     assert len(found.batches) == releases
     stated = found.ledger.statement()
     assert (stated.releases_per_row, stated.label_epsilon_total) == (epochs, float(epochs))
@@ -334,7 +338,7 @@ def test_the_training_stops_before_the_release_that_would_exceed_the_budget(spli
 def test_a_budget_that_pays_exactly_is_spent_to_the_end():
     tables = SPLITS["halves"]
     whole = talk(tables, noisy(epochs=3), budget=3.0)
-    assert whole.seen(Stopped) == []
+    assert [(end.iterations, end.stopped) for end in (whole.alice, whole.bob)] == [(15, None)] * 2
     assert whole.ledger.statement().label_epsilon_total == 3.0
     assert whole.weights.tolist() == talk(tables, noisy(epochs=3)).weights.tolist()
 
@@ -385,7 +389,7 @@ def reals_of(count: int, iteration: int = 0) -> RealResidues:
     return RealResidues(iteration, Released(np.zeros(count), EVENT))
 
 
-def alice_after(*messages: Message, terms: Agreement = AGREED) -> ByHand[FloatArray]:
+def alice_after(*messages: Message, terms: Agreement = AGREED) -> ByHand[Trained]:
     side = ByHand("alice", alice_program(TABLES, terms))
     for message in (hello("bob", TABLES, terms), *messages):
         side.feed(message)
@@ -405,7 +409,7 @@ def test_alice_ends_with_what_she_has_where_the_budget_is_spent(turn):
     side = alice_after(*SEED, *before)
     side.feed(BudgetSpent(turn))
     assert side.driver.finished
-    assert np.any(side.driver.result) == bool(turn)
+    assert np.any(side.driver.result.weights) == bool(turn)
 
 
 @pytest.mark.parametrize(
@@ -483,7 +487,7 @@ def test_alice_refuses_noise_of_another_kind_than_agreed(agreed, message, sent):
         side.feed(message)
 
 
-def bob_after(*messages: Message, ledger: Ledger | None = None) -> ByHand[FloatArray]:
+def bob_after(*messages: Message, ledger: Ledger | None = None) -> ByHand[BobTrained]:
     side = ByHand("bob", bob_program(TABLES, AGREED, ledger=ledger))
     for message in (hello("alice", TABLES, AGREED), SHARE, *messages):
         side.feed(message)

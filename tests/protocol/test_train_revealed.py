@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, replace
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.errors import (
     AgreementError,
@@ -28,10 +27,9 @@ from taciturn.privacy.base import MaskedProduct, Released
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.alice import train_revealed as alice_train
 from taciturn.protocol.batch_seed import commitment
-from taciturn.protocol.codec import MESSAGES, decode
-from taciturn.protocol.events import Event, GradientSeen, Progress
+from taciturn.protocol.codec import MESSAGES, decode, kind_of
+from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.handshake import PROTOCOL_VERSION, told
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -45,6 +43,7 @@ from taciturn.protocol.messages import (
     PublicBytes,
     RevealedGradient,
 )
+from taciturn.protocol.observations import GradientSeen
 from taciturn.rng import Entropy
 from tests.protocol.parties import (
     ByHand,
@@ -63,9 +62,9 @@ SMALL_KEY = PaillierScheme(key_bits=(512,))
 def joint_weights(tables: Tables, terms: Any, scheme: Scheme | None = None) -> np.ndarray:
     chosen = scheme or ClearScheme()
     alice, bob = run_pair(alice_program(tables, terms, chosen), bob_program(tables, terms, chosen))
-    assert len(alice) == len(tables.alice.columns)
-    assert len(bob) == len(tables.bob.columns)
-    return np.concatenate([alice, bob])
+    assert len(alice.weights) == len(tables.alice.columns)
+    assert len(bob.weights) == len(tables.bob.columns)
+    return np.concatenate([alice.weights, bob.weights])
 
 
 SPLITS = {
@@ -178,19 +177,6 @@ def test_bob_reports_his_progress():
 # --- who says what ----------------------------------------------------------------------------
 
 
-def test_alices_program_takes_no_labels():
-    hints = get_type_hints(alice_train.train)
-    assert set(inspect.signature(alice_train.train).parameters) == {
-        "features",
-        "terms",
-        "entropy",
-        "resume",
-        "held_out",
-    }
-    assert LabelTable not in hints.values()
-    assert not any("label" in name.lower() for name in vars(alice_train))
-
-
 def test_the_conversation_is_the_chart():
     tables, agreed = SPLITS["halves"], agreement(epochs=1, batch_size=9)
     heard: list[tuple[str, Message]] = []
@@ -225,7 +211,7 @@ def test_bob_sends_only_what_is_his_to_send():
         bob_program(tables, agreed),
         tap=lambda sender, frame: frames.append(frame) if sender == "bob" else None,
     )
-    kinds = {type(decode(frame)) for frame in frames}
+    kinds = {kind_of(frame) for frame in frames}
     assert kinds == {
         Hello,
         KeyOffer,
@@ -265,7 +251,7 @@ def test_the_ledger_is_charged_before_a_gradient_is_sent():
     charged: list[int] = []
 
     def listen(sender: str, frame: bytes) -> None:
-        if isinstance(decode(frame), RevealedGradient):
+        if kind_of(frame) is RevealedGradient:
             charged.append(ledger.statement().releases_per_row)
 
     run_pair(alice_program(tables, agreed), bob_program(tables, agreed, ledger=ledger), tap=listen)
@@ -298,7 +284,7 @@ def test_a_release_without_a_price_is_never_sent():
         run_pair(
             alice_program(tables, agreed),
             bob_program(tables, agreed, mechanism=UnpricedMechanism()),
-            tap=lambda _, frame: kinds.append(type(decode(frame))),
+            tap=lambda _, frame: kinds.append(kind_of(frame)),
         )
     assert MaskedGradient in kinds
     assert RevealedGradient not in kinds
@@ -369,7 +355,7 @@ def test_alice_goes_on_with_a_bob_who_keeps_to_it():
     side.feed(EncryptedResidues(1, vector(5, 6)))
     side.feed(RevealedGradient(1, Released.unprotected(masked_by(side))))
     assert side.driver.finished
-    assert len(side.driver.result) == 3
+    assert len(side.driver.result.weights) == 3
     assert [type(each) for each in side.said] == [
         Hello,
         BatchShare,
@@ -554,7 +540,7 @@ def test_bob_goes_on_with_an_alice_who_keeps_to_it():
     side.feed(PartialScores(1, np.zeros(2)))
     side.feed(MaskedGradient(1, answer(4, 5, 6)))
     assert side.driver.finished
-    assert side.driver.result.tolist() == []
+    assert side.driver.result.weights.tolist() == []
     revealed = [each for each in side.said if isinstance(each, RevealedGradient)]
     assert [each.gradient.value for each in revealed] == [(1, 2, 3), (4, 5, 6)]
     assert [each.gradient.event for each in revealed] == [NonPrivate(), NonPrivate()]

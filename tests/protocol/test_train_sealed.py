@@ -7,7 +7,6 @@ with centralised training on the true ones.
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, field, replace
 from typing import Any, get_type_hints
 
@@ -28,20 +27,17 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.privacy.sealed import ASSUMPTION, Sealed
 from taciturn.protocol.alice import predict_sealed as alice_predict
-from taciturn.protocol.alice import train_sealed as alice_train
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICES
 from taciturn.protocol.bob import predict_sealed as bob_predict
+from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.codec import MESSAGES, decode, encode, field_codecs
+from taciturn.protocol.codec import MESSAGES, decode, encode, field_codecs, kind_of
 from taciturn.protocol.events import (
     Boundary,
     Event,
     HeldOutSeen,
-    Observation,
     Progress,
-    ShareKept,
-    ShareRevealed,
-    WrapsSuspected,
 )
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import (
@@ -56,6 +52,8 @@ from taciturn.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
+from taciturn.protocol.observations import Observation, ShareRevealed
+from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, Receive, Send
@@ -70,6 +68,7 @@ from tests.protocol.parties import (
     agreement,
     alice_program,
     bob_program,
+    same,
     talk,
 )
 
@@ -103,12 +102,19 @@ class Opened:
     @property
     def weights(self) -> np.ndarray:
         alice = self.scales.weights(self.shares["alice"], self.shares["bob"])
-        return np.concatenate([alice, self.talk.bob])
+        return np.concatenate([alice, self.talk.bob.weights])
+
+
+def shared(end: Trained) -> WeightShare:
+    """The share that a training left."""
+    assert end.share is not None
+    return end.share
 
 
 def opened(found: Talk) -> Opened:
-    kept = {event.role: event for event in found.seen(ShareKept)}
-    return Opened(found, kept["alice"].scales, {role: kept[role].share for role in kept})
+    hers, his = shared(found.alice), shared(found.bob)
+    assert same(hers.scales, his.scales)
+    return Opened(found, hers.scales, {"alice": hers.values, "bob": his.values})
 
 
 def trained(tables: Tables, agreed: Agreement, scheme: Scheme | None = None) -> Opened:
@@ -181,7 +187,7 @@ def test_one_exchange_and_two_give_the_same_numbers_to_the_last_bit(split, terms
     assert {role: share.tolist() for role, share in one.shares.items()} == {
         role: share.tolist() for role, share in two.shares.items()
     }
-    assert one.talk.bob.tolist() == two.talk.bob.tolist()
+    assert one.talk.bob.weights.tolist() == two.talk.bob.weights.tolist()
     seen = [[step.scores.tolist() for step in run.talk.seen(Progress)] for run in (one, two)]
     assert seen[0] == seen[1]
 
@@ -275,15 +281,15 @@ def test_under_bfv_kinds_and_lengths_do_not_depend_on_labels(name):
     tables, scheme = SPLITS["halves"], SCHEMES[name]
     agreed = sealed(scheme, epochs=1)
     one, other = (talk(each, agreed, scheme) for each in (tables, complement(tables)))
-    assert [(who, frame[5], len(frame)) for who, frame in one.frames] == [
-        (who, frame[5], len(frame)) for who, frame in other.frames
+    assert [(who, kind_of(frame), len(frame)) for who, frame in one.frames] == [
+        (who, kind_of(frame), len(frame)) for who, frame in other.frames
     ]
 
 
 def test_alice_observes_nothing_and_returns_no_weights():
     found = talk(SPLITS["halves"], sealed())
     assert found.seen(Observation) == []
-    assert found.alice.tolist() == []
+    assert found.alice.weights.tolist() == []
 
 
 def test_alices_share_does_not_depend_on_labels_at_all():
@@ -299,26 +305,12 @@ def test_a_share_alone_looks_uniform():
     tables, agreed = SPLITS["all-at-alice"], sealed(epochs=1)
     top = []
     for seed in range(100):
-        found: list[Event] = []
-        alice = ALICES["sealed"](tables.alice, Terms(agreed, ClearScheme()), ALICE.fork(str(seed)))
-        run_pair(alice, bob_program(tables, agreed), observe=found.append)
-        shares = {event.role: event for event in found if isinstance(event, ShareKept)}
-        top += (shares["bob"].share >> 42).tolist()
+        coins = ALICE.fork(str(seed))
+        alice = ALICES["sealed"](AliceInputs(tables.alice, Terms(agreed, ClearScheme()), coins))
+        _, bob = run_pair(alice, bob_program(tables, agreed))
+        top += (shared(bob).values >> 42).tolist()
     assert abs(np.mean(top) + 0.5) < 6 * (256 / np.sqrt(12)) / np.sqrt(len(top))
     assert np.std(top) > 60
-
-
-def test_alices_program_takes_no_labels():
-    hints = get_type_hints(alice_train.train)
-    assert set(inspect.signature(alice_train.train).parameters) == {
-        "features",
-        "terms",
-        "entropy",
-        "resume",
-        "held_out",
-    }
-    assert LabelTable not in hints.values()
-    assert not any("label" in name.lower() for name in vars(alice_train))
 
 
 STEP: list[tuple[str, type[Message]]] = [("bob", SealedResidues), ("alice", SealedGradient)]
@@ -339,7 +331,7 @@ def test_the_conversation_is_the_chart(way, turns):
         ("alice", BatchShare),
         ("bob", BatchShare),
     ]
-    said = [(who, type(decode(frame))) for who, frame in found.frames]
+    said = [(who, kind_of(frame)) for who, frame in found.frames]
     # Who of two speaks first is the driver's affair; each side's own order is the chart's.
     for role in ("alice", "bob"):
         assert [kind for who, kind in said if who == role] == [
@@ -388,8 +380,9 @@ def test_a_revealed_share_costs_infinity_and_gives_alice_her_weights():
     tables, agreed = SPLITS["halves"], sealed(reveal=True)
     found = talk(tables, agreed)
     run = opened(found)
-    assert found.alice.tolist() == run.weights[:2].tolist()
-    assert [event.weights.tolist() for event in found.seen(ShareRevealed)] == [found.alice.tolist()]
+    weights = found.alice.weights.tolist()
+    assert weights == run.weights[:2].tolist()
+    assert [event.weights.tolist() for event in found.seen(ShareRevealed)] == [weights]
     assert isinstance(found.said_by("bob")[-1], RevealedShare)
     stated = found.ledger.statement()
     assert stated.label_epsilon_total == float("inf")
@@ -466,30 +459,28 @@ def test_crafted_answers_change_neither_kind_nor_length_nor_number_of_bobs_frame
             tap=lambda *heard: said.append(heard),  # noqa: B023 - it is called before the next turn
         )
         frames[who] = [frame for sender, frame in said if sender == "bob"]
-    shapes = [[(frame[5], len(frame)) for frame in frames[who]] for who in frames]
+    shapes = [[(kind_of(frame), len(frame)) for frame in frames[who]] for who in frames]
     assert shapes[0] == shapes[1]
 
 
 def test_wraps_are_counted_for_bob_and_change_nothing_that_is_seen():
     tables = SPLITS["halves"]
     agreed = sealed(epochs=1)
-    found: list[Event] = []
     frames: list[bytes] = []
 
     def far(answer: EncryptedAnswer) -> EncryptedAnswer:
         return EncryptedAnswer((1 << 49).to_bytes(8, "little") * answer.length, answer.length)
 
-    run_pair(
+    _, bob = run_pair(
         garbled(alice_program(tables, agreed), far),
         bob_program(tables, agreed),
-        observe=found.append,
         tap=lambda sender, frame: frames.append(frame) if sender == "bob" else None,
     )
     # All rows but those of the first batch, whose scores nobody asks for.
-    assert sum(event.scores for event in found if isinstance(event, WrapsSuspected)) == 14
+    assert bob.suspected_wraps == 14
     honest = talk(tables, agreed)
     assert [len(frame) for frame in frames] == [len(frame) for frame in honest.sent_by("bob")]
-    assert honest.seen(WrapsSuspected) == []
+    assert honest.bob.suspected_wraps == 0
 
 
 def test_an_answer_of_another_length_is_refused_by_its_structure():
@@ -567,8 +558,6 @@ class Halves:
         if isinstance(event, Boundary):
             # Alice keeps no weights beside her share.
             self.states["bob" if len(event.state.weights) else "alice"].append(event.state)
-        if isinstance(event, ShareKept):
-            self.shares[event.role] = event.share.tolist()
 
 
 def resumed(
@@ -578,19 +567,13 @@ def resumed(
     agreed = sealed(scheme, **changes)
     terms, method, seen = Terms(agreed, scheme), mechanism_of(agreed), Halves()
     alices, bobs = at or (None, None)
-    run_pair(
-        ALICES["sealed"](tables.alice, terms, ALICE, resume=alices),
-        BOBS["sealed"](
-            tables.bob,
-            tables.labels,
-            terms,
-            method,
-            Ledger(tables.labels.rows, ""),
-            BOB,
-            resume=bobs,
-        ),
+    ledger = Ledger(tables.labels.rows, "")
+    alice, bob = run_pair(
+        ALICES["sealed"](AliceInputs(tables.alice, terms, ALICE, alices)),
+        BOBS["sealed"](BobInputs(tables.bob, tables.labels, terms, method, ledger, BOB, bobs)),
         observe=seen,
     )
+    seen.shares = {"alice": shared(alice).values.tolist(), "bob": shared(bob).values.tolist()}
     return seen
 
 
@@ -627,14 +610,16 @@ def test_only_bob_learns_the_scores_of_a_prediction_from_shares(name):
     run = trained(tables, agreed, scheme)
     new, terms = more_rows(), Terms(agreed, scheme)
     frames: list[tuple[str, Message]] = []
-    nothing, scores = run_pair(
+    weights = run.talk.bob.weights
+    nothing, scored = run_pair(
         alice_predict.predict(new.alice, run.shares["alice"], terms, run.scales, ALICE),
-        bob_predict.predict(new.bob, run.talk.bob, run.shares["bob"], terms, run.scales, BOB),
+        bob_predict.predict(new.bob, weights, run.shares["bob"], terms, run.scales, BOB),
         tap=lambda sender, frame: frames.append((sender, decode(frame))),
     )
     assert nothing is None
     expected = rounded(new, run.scales) @ run.weights
-    assert np.abs(scores - expected).max() < 1e-9
+    assert np.abs(scored.scores - expected).max() < 1e-9
+    assert scored.suspected_wraps == 0
     kinds = {type(message) for sender, message in frames if sender == "bob"}
     assert kinds == {Hello, KeyOffer, SealedWeights}
 
@@ -643,10 +628,11 @@ def test_prediction_with_other_scales_is_refused():
     tables, agreed = SPLITS["halves"], sealed()
     run, terms = trained(tables, agreed), Terms(sealed(), ClearScheme())
     other = replace(run.scales, feature_bits=run.scales.feature_bits - 1)
+    his, weights = run.shares["bob"], run.talk.bob.weights
     with pytest.raises(RemoteProtocolError, match="feature_bits"):
         run_pair(
             alice_predict.predict(tables.alice, run.shares["alice"], terms, run.scales, ALICE),
-            bob_predict.predict(tables.bob, run.talk.bob, run.shares["bob"], terms, other, BOB),
+            bob_predict.predict(tables.bob, weights, his, terms, other, BOB),
         )
 
 
@@ -657,26 +643,20 @@ def test_bob_looks_at_held_out_rows_and_says_nothing_of_them():
     ledger = Ledger(18, method.assumption)
     found: list[Event] = []
     frames: list[Message] = []
-    _, bob = run_pair(
-        ALICES["sealed"](tables.alice, terms, ALICE, held_out=new.alice),
+    held_out = HeldOut(new.bob, new.labels)
+    alice, bob = run_pair(
+        ALICES["sealed"](AliceInputs(tables.alice, terms, ALICE, held_out=new.alice)),
         BOBS["sealed"](
-            tables.bob,
-            tables.labels,
-            terms,
-            method,
-            ledger,
-            BOB,
-            held_out=HeldOut(new.bob, new.labels),
+            BobInputs(tables.bob, tables.labels, terms, method, ledger, BOB, held_out=held_out)
         ),
         observe=found.append,
         tap=lambda sender, frame: frames.append(decode(frame)) if sender == "bob" else None,
     )
     seen = [event for event in found if isinstance(event, HeldOutSeen)]
     assert [event.iteration for event in seen] == [4, 9, 14]
-    shares = {event.role: event for event in found if isinstance(event, ShareKept)}
-    scales = shares["bob"].scales
-    weights = scales.weights(shares["alice"].share, shares["bob"].share)
-    scores = rounded(new, scales) @ np.concatenate([weights, bob])
+    scales = shared(bob).scales
+    weights = scales.weights(shared(alice).values, shared(bob).values)
+    scores = rounded(new, scales) @ np.concatenate([weights, bob.weights])
     assert seen[-1].metrics.loss == pytest.approx(evaluate(scores, new.labels.values).loss)
     assert {type(message) for message in frames} == TO_ALICE["two-exchanges"]
     assert ledger.statement().label_epsilon_total == 0
@@ -700,7 +680,7 @@ def test_what_the_scales_promise_is_what_fits():
 def test_what_does_not_fit_is_refused_with_a_way_out(changes, size):
     with pytest.raises(ConfigError, match="leave fewer than 8 digits") as raised:
         Scales.of(sealed(**changes), 18, size)
-    assert "--clip" in raised.value.hint
+    assert "(clip=16)" in raised.value.hint
 
 
 def test_steps_are_some_integers_whatever_the_residues_are():

@@ -10,8 +10,8 @@ import pytest
 from taciturn.api import audit, check, estimate, train
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 def record(**options: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_a_scheme_that_hides_nothing_is_noted():
 def test_l1_is_refused_by_name():
     with pytest.raises(ConfigError, match="sealed has no L1 penalty") as raised:
         record(dataset="breast-cancer", l1=0.1)
-    assert raised.value.where == "--l1"
+    assert raised.value.setting == "l1"
 
 
 def test_a_revealed_share_is_priced_and_gives_alice_a_model(tmp_path):

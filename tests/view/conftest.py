@@ -8,7 +8,8 @@ import pytest
 
 from taciturn.data.datasets import load
 from taciturn.engine.transcript import Transcript
-from taciturn.protocol.events import Event, GradientSeen
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import GradientSeen
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate

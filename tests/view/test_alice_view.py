@@ -25,12 +25,13 @@ from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Header, Recorder, Transcript, TranscriptFile
 from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
 from taciturn.protocol.alice import train_revealed
-from taciturn.protocol.events import Event, GradientSeen, Observation
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import GradientSeen, Observation, Signal
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.view.alice_view import AliceView
 from taciturn.view.recall import RecallKey, RecallScheme
-from taciturn.view.signals import Signal
 from tests.protocol.parties import (
     ALICE,
     Tables,
@@ -52,14 +53,15 @@ def test_observations_are_those_of_the_live_run(run):
 def test_the_fast_replay_equals_the_full_verifying_one(run):
     view = run.view
     seen: list[Event] = []
-    weights = replay(
-        train_revealed.train(view.features, Terms(view.agreement, ClearScheme()), view.coins),
+    terms = Terms(view.agreement, ClearScheme())
+    trained = replay(
+        train_revealed.train(AliceInputs(view.features, terms, view.coins)),
         view.conversation,
         verify=True,
         observe=seen.append,
     )
     fast = view.observations
-    assert same(weights, fast.weights)
+    assert same(trained.weights, fast.weights)
     full = [event for event in seen if isinstance(event, Observation)]
     assert all(same(one, two) for one, two in zip(full, fast.events, strict=True))
 
@@ -219,7 +221,9 @@ class WitnessScheme:
 def test_encoded_is_what_was_multiplied(run):
     view, witness = run.view, WitnessScheme()
     replay(
-        train_revealed.train(view.features, Terms(view.agreement, witness), view.coins),
+        train_revealed.train(
+            AliceInputs(view.features, Terms(view.agreement, witness), view.coins)
+        ),
         view.conversation,
     )
     gradients = view.observations.of(GradientSeen)
@@ -241,7 +245,7 @@ def test_recall_gives_the_same_view(scheme):
     live: list[Event] = []
     again: list[Event] = []
     recorder = Recorder()
-    weights, _ = run_pair(
+    trained, _ = run_pair(
         alice_program(tables, agreed, scheme),
         bob_program(tables, agreed, scheme),
         tap=recorder,
@@ -249,12 +253,12 @@ def test_recall_gives_the_same_view(scheme):
     )
     recording = recorder.finish({})
     found = replay(
-        train_revealed.train(tables.alice, Terms(agreed, RecallScheme(scheme)), ALICE),
+        train_revealed.train(AliceInputs(tables.alice, Terms(agreed, RecallScheme(scheme)), ALICE)),
         recording,
         verify=False,
         observe=again.append,
     )
-    assert same(found, weights)
+    assert same(found, trained)
     again = [event for event in again if isinstance(event, Observation)]
     seen = [event for event in live if isinstance(event, GradientSeen)]
     assert len(seen) == 2
@@ -262,7 +266,7 @@ def test_recall_gives_the_same_view(scheme):
     # SEAL draws for itself: under bfv a second run gives the same weights, not the same bytes.
     exactly = not isinstance(scheme, BfvScheme)
     program = alice_program(tables, agreed, scheme)
-    assert same(replay(program, recording, verify=exactly), weights)
+    assert same(replay(program, recording, verify=exactly), trained)
 
 
 def test_recall_says_of_itself_what_the_real_scheme_says():

@@ -10,14 +10,21 @@ from taciturn.crypto.registry import scheme
 from taciturn.data.datasets import load
 from taciturn.engine.replay import replay
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS
-from taciturn.protocol.events import Event, GradientSeen, HiddenBatchSeen, Observation, ResiduesSeen
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import (
+    GradientSeen,
+    HiddenBatchSeen,
+    Observation,
+    ResiduesSeen,
+    Signal,
+)
 from taciturn.protocol.terms import Terms
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 from tests.protocol.parties import same
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -62,11 +69,11 @@ def test_the_fast_replay_equals_the_full_one(name):
     _, _, view = run(name)
     agreed = view.agreement
     program = TRAININGS[mechanism(agreed).conversation](
-        view.features, Terms(agreed, scheme(agreed.scheme)), view.coins
+        AliceInputs(view.features, Terms(agreed, scheme(agreed.scheme)), view.coins)
     )
     # SEAL draws for itself: under bfv a second run gives the same weights, not the same bytes.
-    weights = replay(program, view.conversation, verify=agreed.scheme != "bfv")
-    assert same(weights, view.observations.weights)
+    trained = replay(program, view.conversation, verify=agreed.scheme != "bfv")
+    assert same(trained.weights, view.observations.weights)
 
 
 def test_a_run_that_ended_early_replays_to_its_end():

@@ -27,21 +27,25 @@ from scipy.stats import binom
 
 from taciturn.arrays import FloatArray
 from taciturn.attacks.linear import DETERMINED
+from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
-from taciturn.errors import OutputError
+from taciturn.engine.pair import run_pair
+from taciturn.errors import LocalProtocolError, OutputError
 from taciturn.numerics.batches import batches
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.batch_response import BatchDesign, acceptance, design
 from taciturn.privacy.events import AdditiveNoise, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.prices import price
 from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.events import Event, ShareKept
+from taciturn.protocol.agree import agree
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import simulate
+from taciturn.simulation.run import both_programs
+from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import arrange, load_raw
 
 ADD_SCORE, ADD_EPSILONS = 0.7, (1.0, 10.0)
@@ -346,17 +350,20 @@ def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
     if flipped:
         opposite = LabelTable(raw.labels.ids, 1 - raw.labels.values)
         raw = replace(raw, labels=opposite)
-    held: list[FloatArray] = []
-    meant: list[FloatArray] = []
-    for seed in range(SEALED_SEEDS):
+    pairs = [_shared(settings, raw, Coins.for_seed(seed)) for seed in range(SEALED_SEEDS)]
+    held = [pair.alice.values / 2.0**pair.alice.scales.modulus_bits for pair in pairs]
+    return np.concatenate(held), np.concatenate([pair.weights for pair in pairs])
 
-        def note(event: Event) -> None:
-            if isinstance(event, ShareKept) and event.role == "alice":
-                held.append(event.share / 2.0**event.scales.modulus_bits)
 
-        found = simulate(settings.model_copy(update={"seed": seed}), raw, observe=note)
-        meant.append(found.alice_weights)
-    return np.concatenate(held), np.concatenate(meant)
+def _shared(settings: Settings, raw: RawData, coins: Coins) -> Shared:
+    """Both shares at the end of one training."""
+    data = arrange(settings, raw, coins.data)
+    terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
+    ledger = Ledger(data.labels_train.rows, "")
+    shared = Shared.of(*run_pair(*both_programs(data, terms, coins, terms.mechanism, ledger)))
+    if shared is None:
+        raise LocalProtocolError("the training left no shares")
+    return shared
 
 
 def draw_sealed() -> Figure:

@@ -104,7 +104,7 @@ def contenders(against: tuple[str, ...]) -> list[Contender]:
     for name in against:
         if name not in RIVALS:
             raise ConfigError(
-                f"unknown rival {name}", where="--against", hint=nearest(name, RIVALS)
+                f"unknown rival {name}", setting="against", hint=nearest(name, RIVALS)
             )
         found += [make() for make in RIVALS[name]]
     return found

@@ -56,7 +56,7 @@ def train_side_by_side(
         ConfigError: The terms have a penalty.
     """
     if terms.penalty.l1 or terms.penalty.l2:
-        raise ConfigError("trainings side by side have no penalty", where="--l2")
+        raise ConfigError("trainings side by side have no penalty", setting="l2")
     grid, rate = terms.residue_grid, terms.rate
     stock = LaplaceStock(bob.fork("noise"), terms.longest_batch)
     integers = labels.astype(np.int64) << grid.bits

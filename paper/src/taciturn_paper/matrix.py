@@ -85,7 +85,7 @@ def run(
     for name in only:
         if name not in DATASET_DEFAULTS:
             raise ConfigError(
-                f"unknown dataset {name}", where="--dataset", hint=nearest(name, DATASET_DEFAULTS)
+                f"unknown dataset {name}", setting="dataset", hint=nearest(name, DATASET_DEFAULTS)
             )
     datasets = list(only) or (["breast-cancer"] if quick else list(DATASET_DEFAULTS))
     seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))

@@ -110,7 +110,7 @@ def seed_plan(
     """
     if count is not None and count < 2:
         raise ConfigError(
-            "one seed gives no interval", where="--seeds", hint="use two or more, best ten"
+            "one seed gives no interval", setting="seeds", hint="use two or more, best ten"
         )
     small, large = (QUICK_SMALL_SEEDS, QUICK_LARGE_SEEDS) if quick else (SMALL_SEEDS, LARGE_SEEDS)
     return {
@@ -137,7 +137,7 @@ def available(datasets: Iterable[str]) -> tuple[list[str], list[str]]:
     for name in datasets:
         if name not in DATASET_DEFAULTS:
             raise ConfigError(
-                f"unknown dataset {name}", where="--dataset", hint=nearest(name, DATASET_DEFAULTS)
+                f"unknown dataset {name}", setting="dataset", hint=nearest(name, DATASET_DEFAULTS)
             )
         try:
             load_raw(Settings.of({"dataset": name, "mechanism": "none"}).resolved())

@@ -46,7 +46,7 @@ def _module(name: str, package: str) -> Any:  # noqa: ANN401 - an optional libra
         return importlib.import_module(name)
     except ImportError:
         raise ConfigError(
-            f"{package} is not installed", where="--against", hint="make bench installs it"
+            f"{package} is not installed", setting="against", hint="make bench installs it"
         ) from None
 
 

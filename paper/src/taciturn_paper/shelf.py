@@ -18,6 +18,7 @@ from typing import Any
 
 from taciturn.data.datasets import cache_dir
 from taciturn.errors import OutputError
+from taciturn.faces import Hint
 
 # Raised whenever the arithmetic changes in a way that a result would show.
 ARITHMETIC = 1
@@ -79,5 +80,5 @@ def _write(path: Path, text: str) -> None:
         raise OutputError(
             f"a result cannot be kept: {problem.strerror}",
             where=str(path.parent),
-            hint="name a folder with room by --cache",
+            hint=Hint("name a folder with room by {cache}"),
         ) from None

@@ -29,8 +29,10 @@ from taciturn.numerics.sgd import train_centralised
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice import train_revealed as alice
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob import train_revealed as bob
+from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -89,10 +91,11 @@ def measure(
     order = [batch.rows for batch in terms.plan(seed_of(coins.fork("alice"), bobs), rows)]
 
     def jointly() -> FloatArray:
-        return run_pair(
-            alice.train(features, terms, coins.fork("alice")),
-            bob.train(nothing, labels, terms, Unprotected(), Ledger(rows, ""), bobs),
-        )[0]
+        trained, _ = run_pair(
+            alice.train(AliceInputs(features, terms, coins.fork("alice"))),
+            bob.train(BobInputs(nothing, labels, terms, Unprotected(), Ledger(rows, ""), bobs)),
+        )
+        return trained.weights
 
     def centrally() -> FloatArray:
         return train_centralised(features.values, labels.values, order, terms.rate, terms.penalty)

@@ -23,7 +23,9 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import train_revealed as alice
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.bob import train_revealed as bob
+from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import Role
 from taciturn.rng import Entropy
 from taciturn.settings.schema import Settings
@@ -139,8 +141,10 @@ def measure(dataset: str, scheme_name: str = "bfv") -> Training:
 
     start = time.perf_counter()
     run_pair(
-        alice.train(features, terms, coins.alice),
-        bob.train(nothing, labels, terms, Unprotected(), Ledger(len(kept), ""), coins.bob),
+        alice.train(AliceInputs(features, terms, coins.alice)),
+        bob.train(
+            BobInputs(nothing, labels, terms, Unprotected(), Ledger(len(kept), ""), coins.bob)
+        ),
         tap=count,
     )
     seconds = time.perf_counter() - start

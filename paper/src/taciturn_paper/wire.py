@@ -28,11 +28,12 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
+from taciturn.deploy.bob import BobSide
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.programs import alice_program, bob_program
 from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.train import Party, Watch
+from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Channel
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
@@ -99,7 +100,7 @@ def furnish(folder: Path, mechanism: str, port: int, called: int) -> None:
 def in_process(folder: Path) -> tuple[float, int]:
     """Seconds of the two programs in one thread, and iterations."""
     sides = {
-        role: Party(PartyConfig.read(folder / f"{role}.toml"), _NoWay(), Watch())
+        role: Party(PartyConfig.read(folder / f"{role}.toml"), _NoWay(), Callbacks())
         for role in ("alice", "bob")
     }
     alice, bob = sides["alice"], sides["bob"]
@@ -109,8 +110,8 @@ def in_process(folder: Path) -> tuple[float, int]:
     coins = KeyedEntropy.from_seed(1)
     start = time.perf_counter()
     run_pair(
-        alice_program(alice.tables, alice.terms, coins.fork("alice")),
-        bob_program(bob.tables, labels, bob.terms, ledger, coins.fork("bob")),
+        alice.program(coins.fork("alice"), None),
+        bob.program(coins.fork("bob"), BobSide(labels, ledger)),
     )
     seconds = time.perf_counter() - start
     rows, agreed = bob.tables.train.rows, bob.terms.agreement

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
+from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.parallel import one_thread
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,6 @@ class LabelGuess:
         return LabelGuess(scores, self.signal, self.certain, self.remark)
 
 
-Announce = Callable[[int, int], None]
-"""Told how much of an attack is done, and of how much."""
-
-
-def quietly(done: int, total: int) -> None:
-    """Announces nothing."""
-
-
 class LabelAttack(Protocol):
     """One way to guess."""
 
@@ -67,7 +59,7 @@ class LabelAttack(Protocol):
         """Why it does not apply although the view has all that it needs; empty where it does."""
         ...
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
         """A guess at every label; it never sees one."""
         ...
 
@@ -79,11 +71,11 @@ class Attack(ABC):
         """Nothing."""
         return ""
 
-    def infer(self, view: AliceView, progress: Announce = quietly) -> LabelGuess:
+    def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
         """A guess at every label, made on one thread of linear algebra."""
         with one_thread():
             return self._guess(view, progress)
 
     @abstractmethod
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """The attack itself."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
+from taciturn.engine.callbacks import ReportProgress
 from taciturn.numerics.logistic import sigmoid
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class ModelOnlyControl(Attack):
@@ -21,7 +22,7 @@ class ModelOnlyControl(Attack):
     reference = "control"
     needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """The probability her weights give, less one half."""
         scores = sigmoid(view.features.values @ view.observations.weights) - 0.5
         everywhere = np.ones(len(scores), dtype=bool)

@@ -13,10 +13,11 @@ from itertools import groupby
 
 import numpy as np
 
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.linear import gradients, residue_step, solve
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class ExactSolveAttack(Attack):
@@ -26,7 +27,7 @@ class ExactSolveAttack(Attack):
     reference = "[Tan22] Sec. III-C, Eqs. 3 and 4"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Solves until every row is determined or the epochs run out."""
         rows = view.features.rows
         scores = np.zeros(rows)

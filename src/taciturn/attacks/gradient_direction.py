@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.linear import gradients
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class GradientDirectionAttack(Attack):
@@ -27,7 +28,7 @@ class GradientDirectionAttack(Attack):
     reference = "direction attack of [LiSun22], adapted to the sum over a batch"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Sums what the gradients hold along each row."""
         values = view.features.values
         scale = 2.0 ** -(view.agreement.feature_bits + view.agreement.residue_bits)

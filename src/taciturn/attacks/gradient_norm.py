@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.attacks.base import Announce, Attack, LabelGuess
-from taciturn.protocol.events import GradientSeen, ResiduesSeen
+from taciturn.attacks.base import Attack, LabelGuess
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import GradientSeen, ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class GradientNormAttack(Attack):
@@ -37,7 +37,7 @@ class GradientNormAttack(Attack):
             return ""
         return f"Alice has neither {Signal.RESIDUES.value} nor {Signal.GRADIENTS.value}"
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Compares sizes with their best cut."""
         sizes, met = _mean_sizes(view, progress)
         scores = np.zeros(len(sizes))
@@ -47,7 +47,7 @@ class GradientNormAttack(Attack):
         return LabelGuess(scores, met & (scores != 0), np.zeros(len(sizes), dtype=bool))
 
 
-def _mean_sizes(view: AliceView, progress: Announce) -> tuple[FloatArray, BoolArray]:
+def _mean_sizes(view: AliceView, progress: ReportProgress) -> tuple[FloatArray, BoolArray]:
     """Each row's mean size, and which rows have one."""
     rows = view.features.rows
     batches: tuple[ResiduesSeen | GradientSeen, ...] = view.observations.of(ResiduesSeen)

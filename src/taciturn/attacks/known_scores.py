@@ -20,14 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.linear import gradients
 from taciturn.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
 from taciturn.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
 from taciturn.attacks.states import Search
-from taciturn.protocol.events import GradientSeen
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # Log-odds at which a label is taken as known while others are searched for; integers check it.
 _SURE = 10.0
@@ -55,7 +55,7 @@ class KnownScoresAttack(Attack):
     seconds: float = 1.0
     budget: float = 120.0
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Hears every batch, then proves what it can."""
         every = gradients(view)
         batches = evenly(every, affordable(every, self.most_batches))

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.linear import gradients, residue_step, solve
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 _SEEN_AT_ALL = 1e-12
 
@@ -26,7 +27,7 @@ class LeastSquaresAttack(Attack):
     reference = "minimum-norm solution of [Tan22] Eq. 3"
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Sums each row's estimates; it is never certain."""
         rows = view.features.rows
         total, weight = np.zeros(rows), np.zeros(rows)

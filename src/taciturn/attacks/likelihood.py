@@ -26,11 +26,11 @@ from typing import cast
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
+from taciturn.engine.callbacks import ReportProgress
 from taciturn.privacy.base import ResidueRelease
-from taciturn.protocol.events import ResiduesSeen
+from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 SURE = math.log(1e6)
 """The logarithm of a ratio from which on a row is called certain."""
@@ -55,7 +55,7 @@ class LikelihoodAttack(Attack):
             return ""
         return f"the law of {view.mechanism.name} has no formula here"
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Adds up the ratios; exact where the scores are known."""
         seen = view.observations.of(ResiduesSeen)
         total = np.zeros(view.features.rows)

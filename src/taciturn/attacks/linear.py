@@ -20,7 +20,7 @@ from itertools import groupby
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen
 from taciturn.view.alice_view import AliceView
 
 # Beyond this a row is a candidate; whether its sign can be trusted is a question of ``mixing``.

@@ -15,16 +15,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.attacks.base import Announce, quietly
 from taciturn.attacks.known_scores import affordable, recover_states
 from taciturn.attacks.linear import gradients
 from taciturn.attacks.posterior import SWEEPS, gather, hear, scores_exact
 from taciturn.attacks.recovery import Recovered, evenly, on_cores
 from taciturn.attacks.sparse import recover_sparse
+from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.parallel import one_thread
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 NEEDS = frozenset({Signal.FEATURES, Signal.GRADIENTS, Signal.RESPONSE})
 # How many batches are heard for the labels, which help to tell the members.
@@ -52,7 +51,7 @@ class MembershipGuess:
 
 
 def guess_membership(
-    view: AliceView, most: int = 200, seconds: float = 1.0, progress: Announce = quietly
+    view: AliceView, most: int = 200, seconds: float = 1.0, progress: ReportProgress = quietly
 ) -> tuple[MembershipGuess, ...]:
     """Guesses the true batch of iterations that are spread evenly over the run.
 
@@ -72,7 +71,7 @@ def guess_membership(
 
 
 def _guesses(
-    view: AliceView, most: int, seconds: float, progress: Announce
+    view: AliceView, most: int, seconds: float, progress: ReportProgress
 ) -> tuple[MembershipGuess, ...]:
     every = gradients(view)
     heard = evenly(every, affordable(every, _MOST_HEARD))

@@ -28,10 +28,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 from taciturn.arrays import FloatArray
-from taciturn.attacks.base import Announce, quietly
 from taciturn.attacks.recovery import System
+from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.privacy.batch_response import BatchDesign, Hybrid
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen
 from taciturn.view.alice_view import AliceView
 
 SWEEPS = 2
@@ -100,7 +100,7 @@ def gather(
     view: AliceView,
     batches: Sequence[GradientSeen],
     sweeps: int = SWEEPS,
-    progress: Announce = quietly,
+    progress: ReportProgress = quietly,
 ) -> FloatArray:
     """The log-odds of label 1 for each row; 0 for rows in none of the batches.
 

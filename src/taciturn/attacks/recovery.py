@@ -25,7 +25,7 @@ from scipy.linalg import qr
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.attacks.base import LabelGuess
 from taciturn.parallel import on_all_cores
-from taciturn.protocol.events import GradientSeen
+from taciturn.protocol.observations import GradientSeen
 from taciturn.view.alice_view import AliceView
 
 T = TypeVar("T")

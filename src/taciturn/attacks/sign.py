@@ -14,11 +14,11 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
+from taciturn.engine.callbacks import ReportProgress
 from taciturn.privacy.events import OneSidedFactor
-from taciturn.protocol.events import ResiduesSeen
+from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 
 class SignAttack(Attack):
@@ -28,7 +28,7 @@ class SignAttack(Attack):
     reference = "[Tan22] Sec. III-C, on released residues"
     needs = frozenset({Signal.RESIDUES})
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Sums each row's releases; certain where a kept sign proves the label."""
         seen = view.observations.of(ResiduesSeen)
         keeps_signs = isinstance(view.mechanism.event, OneSidedFactor)

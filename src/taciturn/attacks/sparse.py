@@ -30,7 +30,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, linprog
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.linear import gradients, solve
 from taciturn.attacks.recovery import (
     Notebook,
@@ -41,9 +41,9 @@ from taciturn.attacks.recovery import (
     on_cores,
     scattered,
 )
-from taciturn.protocol.events import GradientSeen
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # The probability of a coincidence that is still called certain is 2 to the minus this.
 _CERTAIN_BITS = 40
@@ -71,7 +71,7 @@ class SparseAttack(Attack):
     seconds: float = 1.0
     budget: float = 150.0
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Recovers batch after batch; estimates are summed, certified signs stand."""
         every = gradients(view)
         batches = scattered(evenly(every, self.most_batches))

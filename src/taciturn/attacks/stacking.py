@@ -44,11 +44,11 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
-from taciturn.attacks.base import Announce, Attack, LabelGuess
+from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.linear import gradients, residue_step
-from taciturn.protocol.events import GradientSeen
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # Directions that a batch hardly sees are left out: solving for them would multiply the rounding.
 _WEAKEST = 1e-8
@@ -78,7 +78,7 @@ class StackingAttack(Attack):
             return "the batches are hidden: the equations are not linear in the labels alone"
         return ""
 
-    def _guess(self, view: AliceView, progress: Announce) -> LabelGuess:
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Solves, rounds and checks."""
         batches, of_epochs = _affordable(view)
         system = System.of(view, batches, progress)
@@ -131,7 +131,7 @@ class System:
         self._times = max(1.0, sum(block.rows.size for block in blocks) / rows)
 
     @classmethod
-    def of(cls, view: AliceView, batches: list[GradientSeen], progress: Announce) -> System:
+    def of(cls, view: AliceView, batches: list[GradientSeen], progress: ReportProgress) -> System:
         """The equations of these batches."""
         blocks: list[Block] = []
         targets: list[FloatArray] = []

@@ -14,7 +14,7 @@ from typing import Any
 
 from taciturn.crypto.registry import scheme
 from taciturn.privacy.label_response import FlippedLabels
-from taciturn.protocol.codec import decode
+from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
@@ -77,7 +77,7 @@ def messages_to_alice(view: AliceView) -> list[MessageEntry]:
     counts: dict[type[Message], tuple[int, int]] = {}
     for sender, frame in view.conversation.records:
         if sender == "bob":
-            kind = type(decode(frame))
+            kind = kind_of(frame)
             count, size = counts.get(kind, (0, 0))
             counts[kind] = count + 1, size + len(frame)
     entry = _entry_maker(view)

@@ -18,7 +18,6 @@ attack of ours applies`` says that none of ours did it there; it proves nothing 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
@@ -34,6 +33,7 @@ from taciturn.audit.rehearsal import MOST_EPOCHS, Rehearsal
 from taciturn.audit.transition import largest_sparsity
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import Announce, silent
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn.privacy.batch_response import Hybrid
@@ -114,7 +114,7 @@ def preflight(
     settings: Settings,
     raw: RawData,
     *,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Announce = silent,
 ) -> Preflight:
     """Rehearses a configuration.
 

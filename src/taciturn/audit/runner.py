@@ -12,11 +12,11 @@ Attacks are code of ours; nothing here keeps one from looking for labels elsewhe
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from taciturn.attacks.base import Announce, LabelAttack, LabelGuess, quietly
+from taciturn.attacks.base import LabelAttack, LabelGuess
 from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.attacks.flipped import about_labels
 from taciturn.attacks.registry import ATTACKS
@@ -30,6 +30,7 @@ from taciturn.audit.judge import (
 )
 from taciturn.audit.verdict import verdict
 from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
 from taciturn.view.alice_view import AliceView
 
 
@@ -70,8 +71,8 @@ def examine(
     truth: LabelTable,
     *,
     attacks: tuple[LabelAttack, ...] = ATTACKS,
-    announce: Callable[[str], None] = lambda name: None,
-    progress: Announce = quietly,
+    announce: Announce = silent,
+    progress: ReportProgress = quietly,
 ) -> Findings:
     """Lets each attack guess from the view, then judges it.
 

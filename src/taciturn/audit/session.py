@@ -13,12 +13,10 @@ against the claim. Those runs use no encryption: what Alice sees is the same to 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from taciturn.attacks.base import Announce, quietly
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import ATTACKS
 from taciturn.audit.evidence import Evidence, evidence
@@ -27,14 +25,14 @@ from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.runner import Findings, examine
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
-from taciturn.engine.driver import Observer, ignore
+from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import TranscriptError
+from taciturn.protocol.observations import Signal
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
-from taciturn.view.signals import Signal
 
 # Attacks that took longer on the whole run are not repeated for the picture over epochs.
 _QUICK_SECONDS = 5.0
@@ -44,33 +42,26 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Ears:
-    """Who listens while an audit runs."""
-
-    observe: Observer = ignore
-    announce: Callable[[str], None] = field(default=lambda what: None)
-    progress: Announce = quietly
-
-
-@dataclass(frozen=True, slots=True)
 class Session:
     """Audits runs of one table.
 
     Args:
         raw: The rows.
-        ears: Who listens.
+        callbacks: Who is told.
         canary: Whether to run a canary beside each run.
         shuffle_truth: Judge against labels shuffled after the run.
     """
 
     raw: RawData
-    ears: Ears = field(default_factory=Ears)
+    callbacks: Callbacks = SILENT
     canary: bool = True
     shuffle_truth: bool = False
 
     def audit(self, settings: Settings, record: Path | None = None) -> Record:
         """Trains, attacks, and gathers what belongs beside it."""
-        outcome = simulate(settings, self.raw, keep=True, record=record, observe=self.ears.observe)
+        outcome = simulate(
+            settings, self.raw, keep=True, record=record, observe=self.callbacks.observe
+        )
         view = _view(outcome)
         findings = self.examine(view, outcome.data.labels_train, settings.seed)
         return {
@@ -85,7 +76,9 @@ class Session:
         truth = labels
         if self.shuffle_truth:
             truth = labels.permuted(_coins(seed, "shuffled truth"))
-        return examine(view, truth, announce=self.ears.announce, progress=self.ears.progress)
+        return examine(
+            view, truth, announce=self.callbacks.announce, progress=self.callbacks.progress
+        )
 
     def findings(self, findings: Findings) -> Record:
         """The findings, with a word where they were judged against other labels."""
@@ -114,11 +107,13 @@ class Session:
             return None, []
         if settings.permute_labels:
             return findings.to_dict(), []
-        self.ears.announce("canary run")
-        outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.ears.observe)
+        self.callbacks.announce("canary run")
+        outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
         other = _view(outcome)
         labels = outcome.data.labels_train
-        found = examine(other, labels, announce=self.ears.announce, progress=self.ears.progress)
+        found = examine(
+            other, labels, announce=self.callbacks.announce, progress=self.callbacks.progress
+        )
         return found.to_dict(), self._over_epochs(other, labels, found)
 
     def _over_epochs(self, view: AliceView, labels: LabelTable, whole: Findings) -> list[Record]:
@@ -127,7 +122,7 @@ class Session:
         last = view.agreement.epochs
         rows = []
         for epochs in sorted({*(each for each in _EPOCHS_SHOWN if each < last), last}):
-            self.ears.announce(f"after {epochs} epochs")
+            self.callbacks.announce(f"after {epochs} epochs")
             found = whole if epochs == last else examine(view.until(epochs), labels, attacks=chosen)
             rows.append({"epochs": epochs, "attacks": _accuracies(found, quick)})
         return rows
@@ -136,21 +131,21 @@ class Session:
         """Coin labels against the ledger, where it claims anything."""
         if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
             return None
-        self.ears.announce("coin labels")
+        self.callbacks.announce("coin labels")
         fair = replace(self.raw, labels=self.raw.labels.coins(_coins(settings.seed, "coin labels")))
         plain = settings.model_copy(
             update={"permute_labels": False, "scheme": "clear", "key_bits": None}
         )
-        outcome = simulate(plain, fair, keep=True, observe=self.ears.observe)
+        outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
         labels = outcome.data.labels_train
-        found = examine(_view(outcome), labels, progress=self.ears.progress)
+        found = examine(_view(outcome), labels, progress=self.callbacks.progress)
         return evidence(found.guesses, labels, outcome.ledger)
 
     def _membership(self, view: AliceView, outcome: Outcome) -> Record | None:
         if Signal.RESPONSE not in view.signals:
             return None
-        self.ears.announce("who is in the batch")
-        guesses = guess_membership(view, progress=self.ears.progress)
+        self.callbacks.announce("who is in the batch")
+        guesses = guess_membership(view, progress=self.callbacks.progress)
         return judge_membership(guesses, dict(enumerate(outcome.batches))).to_dict()
 
 

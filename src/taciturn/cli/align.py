@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
-from taciturn.cli.party import refusals, stoppable
-from taciturn.errors import PeerAbsent, PeerStopped
+from taciturn.cli.console import Json, console
+from taciturn.cli.party import shown, stoppable
+from taciturn.errors import PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 
 
@@ -53,28 +53,26 @@ def align(
     from taciturn.data.normalisation import Normalisation
     from taciturn.deploy.align import AligningParty, list_file
     from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.train import Watch
     from taciturn.deploy.way import way_to_peer
 
     chosen = Normalisation.of(normalise)
     settings = PartyConfig.read(config)
     log = settings.output.log
     require_writable(list_file(settings, out), settings.path(log) if log else None)
-    with stoppable(), _in_words(), progress_bar() as meter:
-        meter.announce(f"waiting for {settings.link.peer}")
-
-        def announce(what: str) -> None:
-            meter.say(f"{settings.role}: {what}")
-
-        with refusals(announce), way_to_peer(settings, announce) as endpoint:
-            side = AligningParty(settings, endpoint, Watch(announce, meter.observe), chosen, out)
-            found = side.run()
+    with (
+        shown_by(settings.face),
+        stoppable(),
+        _in_words(),
+        shown(settings) as callbacks,
+        way_to_peer(settings, callbacks.announce) as endpoint,
+    ):
+        result = AligningParty(settings, endpoint, callbacks, chosen, out).run()
     if json:
-        typer.echo(to_json(found))
+        typer.echo(to_json(result))
     else:
         from taciturn.report.align import align as align_table
 
-        console().print(align_table(found))
+        console().print(align_table(result))
 
 
 @contextmanager

@@ -7,14 +7,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taciturn.cli.console import Json, console, progress_bar
-from taciturn.errors import ConfigError, PeerStopped
+from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
+
+if TYPE_CHECKING:
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.engine.callbacks import Callbacks
 
 
 def init(
@@ -93,27 +97,28 @@ def party(
     """
     # Imported here: the transport takes a second to load, and no other command needs it.
     from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.train import Party, Watch
+    from taciturn.deploy.train import Party
     from taciturn.deploy.way import way_to_peer
-    from taciturn.report.party import party as party_table
 
     settings = PartyConfig.read(config)
     output = settings.output
     wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
     require_writable(*wanted, record)
-    with stoppable(), _going_on(dry_run), progress_bar() as meter:
-        meter.announce(f"waiting for {settings.link.peer}")
-
-        def announce(what: str) -> None:
-            meter.say(f"{settings.role}: {what}")
-
-        with refusals(announce), way_to_peer(settings, announce) as endpoint:
-            side = Party(settings, endpoint, Watch(announce, meter.observe))
-            found = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
+    with (
+        shown_by(settings.face),
+        stoppable(),
+        _going_on(dry_run),
+        shown(settings) as callbacks,
+        way_to_peer(settings, callbacks.announce) as endpoint,
+    ):
+        side = Party(settings, endpoint, callbacks)
+        result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
     if json:
-        typer.echo(to_json(found))
+        typer.echo(to_json(result))
     else:
-        console().print(party_table(found))
+        from taciturn.report.party import party as party_table
+
+        console().print(party_table(result))
 
 
 @contextmanager
@@ -135,12 +140,20 @@ def _going_on(dry_run: bool) -> Iterator[None]:
 
 
 @contextmanager
-def refusals(announce: Any) -> Iterator[None]:  # noqa: ANN401 - a function
-    """Puts in words why callers fail before they are callers; this command owns its process."""
+def shown(settings: PartyConfig) -> Iterator[Callbacks]:
+    """Shows what happens on one side while it waits for the peer and works with it."""
     from taciturn.deploy.transport.corelog import handshake_reasons
+    from taciturn.engine.callbacks import Callbacks
 
-    with handshake_reasons(lambda why: announce(f"refused a caller: {why}"), for_good=True):
-        yield
+    with progress_bar() as meter:
+        meter.announce(f"waiting for {settings.link.peer}")
+
+        def announce(text: str) -> None:
+            meter.say(f"{settings.role}: {text}")
+
+        # The reasons why callers fail before they are callers; this command owns its process.
+        with handshake_reasons(lambda why: announce(f"refused a caller: {why}"), for_good=True):
+            yield Callbacks(announce, meter.observe, meter.progress)
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import console, progress_bar
-from taciturn.cli.party import refusals, stoppable
-from taciturn.errors import ConfigError, PeerAbsent, PeerStopped
+from taciturn.cli.console import console
+from taciturn.cli.party import shown, stoppable
+from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json, write_private
 
 COLUMNS = ("id", "score", "probability", "class")
@@ -61,7 +61,6 @@ def predict(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.predict import Question
     from taciturn.deploy.predict import predict as run
-    from taciturn.deploy.train import Watch
     from taciturn.report.prediction import prediction as prediction_table
 
     settings = PartyConfig.read(config)
@@ -75,17 +74,13 @@ def predict(
         out = rows.with_name(f"{rows.name.partition('.')[0]}.scores.csv")
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model
-    with stoppable(), _again(settings.link.peer), progress_bar() as meter:
-        meter.announce(f"waiting for {settings.link.peer}")
 
-        def announce(what: str) -> None:
-            meter.say(f"{settings.role}: {what}")
+    def read() -> Question:
+        return Question.read(settings, file, rows, tuple(id or ()))
 
-        def read() -> Question:
-            return Question.read(settings, file, rows, tuple(id or ()))
-
-        with refusals(announce):
-            answer = run(settings, read, Watch(announce, meter.observe))
+    again = _again(settings.link.peer)
+    with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:
+        answer = run(settings, read, callbacks)
     lines = answer.lines()
     if out is not None:
         write_private(out, _csv(lines))

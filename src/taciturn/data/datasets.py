@@ -34,6 +34,7 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.data.vocabularies import CENSUS_INCOME
 from taciturn.errors import ConfigError, DataError, DatasetUnavailable, nearest
+from taciturn.faces import Hint
 
 __all__ = ["NAMES", "RawData", "cache_dir", "file_names", "load"]
 
@@ -152,7 +153,7 @@ def load(name: str, *, data_dir: Path | None = None) -> RawData:
         return _breast_cancer()
     if name == "sklearn-digits":
         return _digits()
-    raise ConfigError(f"unknown dataset {name}", where="--dataset", hint=nearest(name, NAMES))
+    raise ConfigError(f"unknown dataset {name}", setting="dataset", hint=nearest(name, NAMES))
 
 
 def file_names(name: str) -> tuple[str, ...]:
@@ -255,8 +256,12 @@ def _from_openml(source: _Published, data_dir: Path | None) -> pl.DataFrame:
             f"{source.name} is not here, and OpenML (id {source.openml}) did not give it: "
             f"{type(problem).__name__}",
             where=f"looked for {' or '.join(source.files)} in {places}",
-            hint=f"put {source.files[0]} into {cache_dir()}, or name its directory by --data-dir "
-            f"or TACITURN_DATA. {source.origin}",
+            hint=Hint(
+                "put {0} into {1}, or name its directory by {data_dir} or TACITURN_DATA. {2}",
+                source.files[0],
+                cache_dir(),
+                source.origin,
+            ),
         ) from problem
     table = _verified(source, frame, f"OpenML, id {source.openml}")
     # Without a cache the next load fetches again: no reason to fail with the data in hand.

@@ -50,12 +50,12 @@ class Normalisation:
         for name in names:
             if name == NONE:
                 raise ConfigError(
-                    "none stands alone", where="--normalise", hint="leave the other names out"
+                    "none stands alone", setting="normalise", hint="leave the other names out"
                 )
             if name not in STEPS:
                 raise ConfigError(
                     f"ids cannot be normalised by {name!r}",
-                    where="--normalise",
+                    setting="normalise",
                     hint=nearest(name, (NONE, *STEPS)),
                 )
         return cls(**dict.fromkeys(names, True))

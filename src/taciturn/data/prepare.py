@@ -32,6 +32,7 @@ from taciturn.data.rules import (
     numbers,
 )
 from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, nearest
+from taciturn.faces import Hint
 
 __all__ = [
     "CategoricalRule",
@@ -79,7 +80,7 @@ class PrepareSettings:
         check_clip(self.clip, "clip")
         if self.max_levels < 1:
             raise ConfigError(
-                f"max_levels is {self.max_levels}", where="max_levels", hint="use 1 or more"
+                f"max_levels is {self.max_levels}", setting="max_levels", hint="use 1 or more"
             )
 
 
@@ -309,15 +310,17 @@ def _fit_categorical(
 
 
 def _levels(series: pl.Series, limit: int) -> tuple[str, ...]:
-    found = sorted(as_levels(series).drop_nulls().unique().to_list())
-    if len(found) <= limit:
-        return tuple(found)
-    hint = "drop it, name it as the id column, group its levels, or raise --max-levels"
+    levels = sorted(as_levels(series).drop_nulls().unique().to_list())
+    if len(levels) <= limit:
+        return tuple(levels)
+    hint = Hint("drop it, name it as the id column, group its levels, or raise {max_levels}")
     readable = series.cast(pl.String).cast(pl.Float64, strict=False).drop_nulls()
     if 2 * len(readable) > len(series) - series.null_count():
-        hint = "most of it reads as numbers: correct or mark as missing the values that do not"
+        hint = Hint(
+            "most of it reads as numbers: correct or mark as missing the values that do not"
+        )
     raise ColumnError(
-        f"column {series.name!r} is text with {len(found)} distinct values, more than {limit}",
+        f"column {series.name!r} is text with {len(levels)} distinct values, more than {limit}",
         hint=hint,
     )
 
@@ -339,4 +342,4 @@ def _finite_statistic(value: float, name: str) -> float:
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
     if value not in known:
-        raise ConfigError(f"{name} is {value!r}", where=name, hint=nearest(str(value), known))
+        raise ConfigError(f"{name} is {value!r}", setting=name, hint=nearest(str(value), known))

@@ -78,7 +78,7 @@ def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Parti
     if not 0 < test_fraction < 1:
         raise ConfigError(
             f"the test fraction is {test_fraction}",
-            where="test_fraction",
+            setting="test_fraction",
             hint="use a number between 0 and 1, such as 0.2",
         )
     order = entropy.permutation(rows)

@@ -15,14 +15,13 @@ from taciturn.data.normalisation import Normalisation
 from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.journal import NONCE_BYTES, Meta, Past
-from taciturn.deploy.link import ALIGNMENT, Link, Patience
+from taciturn.deploy.link import ALIGNMENT
 from taciturn.deploy.log import Log
-from taciturn.deploy.playback import run_party
-from taciturn.deploy.telling import Telling
-from taciturn.deploy.train import OPENING_SECONDS, Watch
+from taciturn.deploy.session import Meeting, PeerSession
+from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import RowOrderError
+from taciturn.errors import RowOrderError, shown_by
+from taciturn.faces import Hint
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, align
 from taciturn.protocol.events import Aligning, Event
@@ -41,7 +40,8 @@ def list_file(config: PartyConfig, out: Path | None = None) -> Path:
     """
     named = config.data.aligned or f"{config.role}.aligned.csv"
     path = config.path(named) if out is None else out
-    require_kind(path, f"{config.where}, [data] aligned" if out is None else "--out")
+    with shown_by(config.face):
+        require_kind(path, "aligned" if out is None else "out")
     return path
 
 
@@ -51,7 +51,7 @@ class AligningParty:
     Args:
         config: Its settings.
         endpoint: Its way to the peer.
-        watch: Who is told what happens.
+        callbacks: Who is told what happens.
         normalisation: What is done to each id before it is compared.
         out: Where the list goes; None for where the settings say.
 
@@ -65,23 +65,19 @@ class AligningParty:
         self,
         config: PartyConfig,
         endpoint: Endpoint,
-        watch: Watch,
+        callbacks: Callbacks,
         normalisation: Normalisation,
         out: Path | None = None,
     ) -> None:
         library()  # now, rather than when the peer waits
-        self.config, self._endpoint, self._watch = config, endpoint, watch
-        log = config.output.log
-        self._log = Log(config.path(log) if log else None, config.role, watch.announce)
+        self.config, self._callbacks = config, callbacks
+        self._session = PeerSession(config, endpoint, callbacks)
+        self._log = self._session.log
         self._normalisation, self._file = normalisation, list_file(config, out)
         self._own = ids_alone(config.path(config.data.file), id_column=config.data.id)
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
         self._pace = _Pace(self._log)
-        way = config.link
-        self._patience = Patience(
-            way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
-        )
 
     def run(self) -> dict[str, Any]:
         """Aligns, and writes the list.
@@ -90,67 +86,57 @@ class AligningParty:
             RowOrderError: The two sides have no id in common.
             TaciturnError: This side or the peer cannot go on; says why, and what to do.
         """
-        past = Past(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
-        link = Link(
-            self._endpoint,
-            None,
-            past,
-            purpose=ALIGNMENT,
-            rejoins=False,
-            patience=self._patience,
-            announce=self._log,
-        )
         self._log("alignment begun", ids=len(self._own))
-        try:
-            with Telling(link, self._log):
-                found = self._meet(link, past)
-                self._write(found)
-                confirmed = link.finish(FAREWELL_SECONDS)
-                seconds = time.monotonic() - (link.traffic.since or time.monotonic())
-        finally:
-            link.close()
-        self._log("aligned", rows=len(found.rows), file=str(self._file))
+        with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
+            traffic = meeting.traffic
+            alignment = self._align(meeting)
+            self._write(alignment)
+            confirmed = meeting.finish(FAREWELL_SECONDS)
+            seconds = time.monotonic() - (traffic.since or time.monotonic())
+        self._log("aligned", rows=len(alignment.rows), file=str(self._file))
         return {
             "role": self.config.role,
             "peer": self.config.link.peer,
             "normalise": str(self._normalisation),
             "ids": len(self._own),
-            "peer_ids": found.peer_ids,
-            "common": len(found.rows),
+            "peer_ids": alignment.peer_ids,
+            "common": len(alignment.rows),
             "file": str(self._file),
             "configured": self.config.data.aligned is not None
             and self.config.path(self.config.data.aligned).resolve() == self._file.resolve(),
             "peer_confirmed": confirmed,
             "seconds": seconds,
-            "waiting_seconds": link.traffic.waiting,
-            "bytes_sent": link.traffic.bytes_sent,
-            "bytes_received": link.traffic.bytes_received,
+            "waiting_seconds": traffic.waiting,
+            "bytes_sent": traffic.bytes_sent,
+            "bytes_received": traffic.bytes_received,
             "version": __version__,
         }
 
-    def _meet(self, link: Link, past: Past) -> Alignment:
+    def _align(self, meeting: Meeting) -> Alignment:
         role, terms = self.config.role, self._normalisation.canonical()
         # The group's library computes with the interpreter's lock released: threads do help, and a
         # secret scalar need not leave the process.
         with ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align") as pool:
             program = align(role, self._common, terms, SystemEntropy(), pool.map)
-            return run_party(role, program, link, past, observe=self._seen)
+            return meeting.run(program, observe=self._observe)
 
-    def _seen(self, event: Event) -> None:
-        self._watch.observe(event)
+    def _observe(self, event: Event) -> None:
+        self._callbacks.observe(event)
         if isinstance(event, Aligning):
             self._pace.passed(event)
 
-    def _write(self, found: Alignment) -> None:
-        if not len(found.rows):
+    def _write(self, alignment: Alignment) -> None:
+        if not len(alignment.rows):
             raise RowOrderError(
                 f"the two sides have no id in common: {len(self._own)} here, "
-                f"{found.peer_ids} there",
+                f"{alignment.peer_ids} there",
                 where=f"column {self.config.data.id!r} of {self.config.data.file}",
-                hint="name the same kind of id on both sides; a different spelling may need "
-                "--normalise",
+                hint=Hint(
+                    "name the same kind of id on both sides; a different spelling may need "
+                    "{normalise}"
+                ),
             )
-        own, common = self._own.take(found.rows), self._common.take(found.rows)
+        own, common = self._own.take(alignment.rows), self._common.take(alignment.rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
 
 

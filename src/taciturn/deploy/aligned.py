@@ -18,6 +18,7 @@ from taciturn.arrays import IndexArray
 from taciturn.data.files import read_frame
 from taciturn.data.ids import RowIds
 from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError, nearest
+from taciturn.faces import Hint
 from taciturn.files import write_private
 
 COMMON = "common_id"
@@ -101,8 +102,12 @@ class AlignedRows:
         return found.to_numpy().astype(np.int64)
 
 
-def require_kind(path: Path, where: str) -> None:
+def require_kind(path: Path, setting: str = "aligned") -> None:
     """Insists that a file is of a kind that can hold a list.
+
+    Args:
+        path: The file.
+        setting: What named it.
 
     Raises:
         ConfigError: It is not.
@@ -110,7 +115,8 @@ def require_kind(path: Path, where: str) -> None:
     if path.suffix not in SUFFIXES:
         raise ConfigError(
             f"a list of aligned rows cannot be a {path.suffix or 'file without a suffix'}",
-            where=f"{where}: {path}",
+            setting=setting,
+            value=str(path),
             hint="name a .csv or a .parquet file",
         )
 
@@ -127,7 +133,7 @@ def require_room(path: Path, ids: RowIds) -> None:
             raise RowIdError(
                 f"{padded.sum()} of {len(ids)} ids have blanks at their ends, which CSV loses",
                 where=f"first in row {int(padded.arg_max() or 0) + 1}",
-                hint="name a .parquet file with --out",
+                hint=Hint("name a .parquet file with {out}"),
             )
 
 
@@ -139,6 +145,4 @@ def _ids(series: pl.Series, path: Path) -> RowIds:
     try:
         return RowIds.of(series)
     except RowIdError as problem:
-        raise RowIdError(
-            problem.message, where=f"{path}, {problem.where}", hint=problem.hint
-        ) from None
+        raise problem.at(f"{path}, {problem.where}") from None

@@ -7,53 +7,58 @@ one side's own business and never leaves it. Paths are relative to the file's fo
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from taciturn.errors import ConfigError, nearest
+from taciturn.errors import ConfigError, nearest, shown_by
+from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.checked import Checked, Positive, PositiveInt
-from taciturn.settings.schema import DEFAULT_MECHANISM, Settings
+from taciturn.settings.checked import Checked, Positive, PositiveInt, named
+from taciturn.settings.schema import OWN_DATA_DEFAULTS, Impute, Scale, Settings
+from taciturn.settings.setting import Scope, Setting, declared
 
-SECTIONS = ("agreement", "data", "link", "state", "output", "privacy")
-_LOCAL_ONLY = {
-    "seed": "is refused in a real training: who knows it knows all masks and noise",
-    "seeds": "is refused in a real training: who knows them knows all masks and noise",
-    "permute_labels": "is refused in a real training: canary runs are for simulations",
-    "budget": "is not agreed on: it stands in [privacy], in Bob's file",
-    "delta": "is not agreed on: it stands in [privacy], in Bob's file",
-}
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it.
-_DERIVED = ("l_rr", "alice_columns")
-_DEFAULTS = {
-    "mechanism": DEFAULT_MECHANISM,
-    "epochs": 10,
-    "batch_size": 64,
-    "minimum_batch": 8,
-    "learning_rate": 0.05,
-    "held_out": 0.2,
-    "split_salt": "",
-    "scheme": "bfv",
-}
+DERIVED = ("l_rr", "alice_columns")
 
 S = TypeVar("S", bound=Checked)
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_data = partial(Setting, scope=Scope.DATA)
+_link = partial(Setting, scope=Scope.LINK)
+_state = partial(Setting, scope=Scope.STATE)
+_output = partial(Setting, scope=Scope.OUTPUT)
 
 
 class DataSection(Checked):
-    """The party's own table."""
+    """The party's own table. What a simulation takes too is declared in ``Settings``."""
 
-    file: str
+    file: Annotated[
+        str,
+        _data(
+            "This side's table, CSV or Parquet; rows in any order.",
+            detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`",
+            example="{role}.csv",
+        ),
+    ]
     id: str
-    aligned: str | None = None
+    aligned: Annotated[
+        str | None,
+        _data(
+            "Only these rows: the list that `taciturn align` writes.",
+            detail="`.csv` or `.parquet`; the rows go under their common ids "
+            "([align.md](align.md)). Without it all rows are used",
+            example="{role}.aligned.csv",
+        ),
+    ] = None
     label: str | None = None
     intercept: bool = True
-    impute: Literal["median", "mean", "none"] | None = None
-    scale: Literal["standard", "none"] | None = None
+    impute: Impute | None = None
+    scale: Scale | None = None
     clip: Positive | None = None
     max_levels: PositiveInt | None = None
 
@@ -61,39 +66,102 @@ class DataSection(Checked):
 class LinkSection(Checked):
     """How the peer is reached, and how it is known."""
 
-    listen: str | None = None
-    connect: str | None = None
-    peer: str
-    ca: str
-    certificate: str
-    key: str
-    connect_seconds: Seconds = 600.0
-    answer_seconds: Seconds = 600.0
-    dead_seconds: Seconds = 20.0
+    listen: Annotated[
+        str | None,
+        _link("This side opens the port, as host:port.", detail="Exactly one side listens"),
+    ] = None
+    connect: Annotated[
+        str | None,
+        _link(
+            "The other side opens the port, as host:port.",
+            detail="Each file has `listen` or `connect`",
+        ),
+    ] = None
+    peer: Annotated[str, _link("The name in the other side's certificate.", example="{peer}")]
+    ca: Annotated[
+        str,
+        _link("PEM: the authority that signed both certificates.", example="certs/ca.pem"),
+    ]
+    certificate: Annotated[str, _link("PEM: this side's certificate.", example="certs/{role}.pem")]
+    key: Annotated[
+        str,
+        _link("PEM: its private key, without a passphrase; mode 600.", example="certs/{role}.key"),
+    ]
+    connect_seconds: Annotated[
+        Seconds,
+        _link("How long to wait for the peer to be there, at the start and after every break."),
+    ] = 600.0
+    answer_seconds: Annotated[
+        Seconds,
+        _link("How long to wait for its next message while the link stands."),
+    ] = 600.0
+    dead_seconds: Annotated[
+        Seconds,
+        _link("A link on which nothing moves for so long is given up and made anew."),
+    ] = 20.0
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.listen is None) == (self.connect is None):
-            raise ValueError("give either listen or connect: this side opens a port, or it dials")
+            raise ConfigError(
+                "give either listen or connect: this side opens a port, or it dials",
+                setting="connect" if self.listen is None else "listen",
+            )
         return self
 
 
 class StateSection(Checked):
     """Where the party keeps what it needs to go on after a stop."""
 
-    folder: str
-    key: str | None = None
-    every_iterations: PositiveInt = 100
-    every_seconds: Seconds = 30.0
-    sync: bool = True
+    folder: Annotated[
+        str,
+        _state(
+            "What this side needs to go on after a stop; encrypted.",
+            detail="One session and one process at a time",
+            example="{role}-state",
+        ),
+    ]
+    key: Annotated[
+        str | None,
+        _state(
+            "Its key, made when absent; keep it on another disk, if you can.",
+            detail="The default is `alice.state.key` or `bob.state.key`",
+            example="{role}.state.key",
+        ),
+    ] = None
+    every_iterations: Annotated[PositiveInt, _state("A checkpoint after so many iterations.")] = 100
+    every_seconds: Annotated[
+        Seconds, _state("A checkpoint after so many seconds, if they pass first.")
+    ] = 30.0
+    sync: Annotated[
+        bool,
+        _state(
+            "Wait for the disk before anything is sent.",
+            detail="Without it a power cut may lose what was sent; a peer that lies about what it "
+            "received could then have it said anew under the same coins, so a session does not go "
+            "on after the machine was started again",
+        ),
+    ] = True
 
 
 class OutputSection(Checked):
     """What the party writes."""
 
-    model: str
-    log: str | None = None
-    metrics: str | None = None
+    model: Annotated[
+        str,
+        _output("This side's share of the model: JSON, mode 600.", example="{role}.model.json"),
+    ]
+    log: Annotated[
+        str | None,
+        _output("One JSON object a line, appended; no secrets.", example="{role}.log"),
+    ] = None
+    metrics: Annotated[
+        str | None,
+        _output(
+            "How far and how fast: JSON, rewritten every two seconds while it trains; no secrets.",
+            example="{role}.metrics.json",
+        ),
+    ] = None
 
 
 class PrivacySection(Checked):
@@ -101,7 +169,55 @@ class PrivacySection(Checked):
 
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
-    flips: str = "bob.flips.json"
+    flips: Annotated[
+        str,
+        Setting(
+            "`label-rr`: the book of flipped labels. Keep it: flipping anew spends again.",
+            Scope.PRIVACY,
+        ),
+    ] = "bob.flips.json"
+
+
+SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
+    {
+        "agreement": Agreement,
+        "data": DataSection,
+        "link": LinkSection,
+        "state": StateSection,
+        "output": OutputSection,
+        "privacy": PrivacySection,
+    }
+)
+
+
+def section_settings(section: str) -> dict[str, Setting]:
+    """The settings that a section may hold, by name, in the section's order."""
+    model = SECTIONS[section]
+    known = declared(model, Agreement, Settings)
+    names = [*model.model_fields, *(DERIVED if model is Agreement else ())]
+    return {name: known[name] for name in names}
+
+
+def file_default(section: str, name: str) -> object:
+    """What a setting is where the file does not say; None where that is for others to decide."""
+    declaration = section_settings(section)[name]
+    if declaration.file_default is not None:
+        return declaration.file_default
+    # In [agreement] it is a number of columns; a simulation's default is a word.
+    if name == "alice_columns":
+        return None
+    model = SECTIONS[section]
+    if model is Agreement and name in Settings.model_fields:
+        own = getattr(OWN_DATA_DEFAULTS, name, None)
+        return Settings.model_fields[name].default if own is None else own
+    field = model.model_fields[name]
+    return None if field.is_required() else field.default
+
+
+def party_file(path: str) -> TomlFile:
+    """How a party's file spells settings: each in its section."""
+    sections = {name: section for section in SECTIONS for name in section_settings(section)}
+    return TomlFile(path, sections)
 
 
 class PartyConfig:
@@ -118,13 +234,15 @@ class PartyConfig:
         self.role: Role = role
         self.folder = folder
         self.where = where
-        self.data = _section(DataSection, sections, "data", where)
-        self.link = _section(LinkSection, sections, "link", where)
-        self.state = _section(StateSection, sections, "state", where)
-        self.output = _section(OutputSection, sections, "output", where)
-        self.privacy = _section(PrivacySection, sections, "privacy", where)
-        self.agreed = _agreed(sections.get("agreement", {}), f"{where}, [agreement]")
-        self._check_role(where)
+        self.face = party_file(where)
+        self.data = self._section(DataSection, sections, "data")
+        self.link = self._section(LinkSection, sections, "link")
+        self.state = self._section(StateSection, sections, "state")
+        self.output = self._section(OutputSection, sections, "output")
+        self.privacy = self._section(PrivacySection, sections, "privacy")
+        with shown_by(self.face):
+            self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
+            self._check_role()
 
     @classmethod
     def read(cls, path: Path) -> PartyConfig:
@@ -161,8 +279,7 @@ class PartyConfig:
             name: value for name, value in self.agreed.items() if name in Settings.model_fields
         }
         limits = self.privacy.model_dump(include={"budget", "delta"})
-        where = f"{self.where}, [agreement]"
-        return Settings.of({**common, **limits}, where=where).resolved()
+        return Settings.of({**common, **limits}, face=self.face).resolved()
 
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
@@ -170,23 +287,26 @@ class PartyConfig:
             name: value for name, value in self.agreed.items() if name not in Settings.model_fields
         }
 
-    def _check_role(self, where: str) -> None:
+    def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
+        return kind.of(sections.get(name, {}), face=self.face.within(name))
+
+    def _check_role(self) -> None:
         if self.role == "bob" and self.data.label is None:
             raise ConfigError(
                 "Bob's table needs the name of its label column",
-                where=f"{where}, [data] label",
-                hint='write label = "default", say; or is this Alice\'s file?',
+                setting="label",
+                hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
             )
         if self.role == "alice" and self.data.label is not None:
             raise ConfigError(
                 "Alice has no labels",
-                where=f"{where}, [data] label",
+                setting="label",
                 hint="leave it out, or is this Bob's file?",
             )
         if self.role == "alice" and self.privacy.budget is not None:
             raise ConfigError(
                 "the budget is Bob's: it is he who stops",
-                where=f"{where}, [privacy] budget",
+                setting="budget",
                 hint="leave it out here; Bob writes it in his file",
             )
 
@@ -205,90 +325,75 @@ def _toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
 
 
-def _either(names: Iterable[str]) -> str:
-    """Texts of which one is to be chosen.
-
-    >>> _either(["a", "b"])
-    '"a" or "b"'
-    """
-    return " or ".join(f'"{name}"' for name in names)
-
-
-def _section(kind: type[S], sections: dict[str, Any], name: str, where: str) -> S:
-    return kind.of(sections.get(name, {}), where=f"{where}, [{name}]")
-
-
-def _agreed(section: dict[str, Any], where: str) -> dict[str, Any]:
-    known = [name for name in (*Agreement.model_fields, *_DERIVED)]
-    spelled = {name.replace("_", "-"): name for name in known}
-    found: dict[str, Any] = {}
-    for key, value in section.items():
-        plain = key.replace("_", "-")
-        if (reason := _LOCAL_ONLY.get(plain.replace("-", "_"))) is not None:
-            raise ConfigError(f"{plain} {reason}", where=where)
-        if plain not in spelled:
-            raise ConfigError(f"unknown setting {key}", where=where, hint=nearest(plain, spelled))
-        found[spelled[plain]] = value
-    _refuse_for_simulations(found, where)
-    agreed = {**_DEFAULTS, **found}
+def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
+    """The values of [agreement], checked, with the file's defaults."""
+    known = section_settings("agreement")
+    _refuse_what_is_not_agreed(section, face)
+    given = named(section, known, face)
+    _refuse_for_simulations(given)
+    defaults = {name: file_default("agreement", name) for name in known}
+    agreed = {**{name: value for name, value in defaults.items() if value is not None}, **given}
     if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
         agreed["held_out"] = None  # TOML has no word for none
-    _check_values(agreed, where)
+    _check_values(agreed)
     return agreed
 
 
-# What an agreement has beside the section: later it is the scheme's, or a setting's default.
-_LATER: dict[str, Any] = {
-    "key_bits": 0,
-    "schedule": "constant",
-    "decay": 0.0,
-    "l1": 0.0,
-    "l2": 0.0,
-    "feature_bits": 16,
-    "residue_bits": 20,
-}
+def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
+    """Says of a setting that there is, and that no agreement holds, where it belongs."""
+    elsewhere = declared(Settings)
+    for key in section:
+        setting = elsewhere.get(key.replace("-", "_"))
+        if setting is None or setting.scope is Scope.AGREEMENT:
+            continue
+        place = f"it stands in [{setting.scope}]" if setting.scope else "it is for simulations"
+        reason = setting.refused or f"is not agreed on: {place}"
+        raise ConfigError(f"{hyphenated(key)} {reason}", where=face.source)
 
 
-def _check_values(agreed: dict[str, Any], where: str) -> None:
+def _check_values(agreed: dict[str, Any]) -> None:
     """Refuses wrong types and ranges now, before a table is read by them."""
     columns = agreed.get("alice_columns", 1)
     if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
         raise ConfigError(
             f"setting alice-columns: it is the number of her prepared columns, not {columns!r}",
-            where=where,
+            setting="alice_columns",
         )
     known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
-    checked = Agreement.of({**_LATER, **known}, where=where)
+    # The size of the key is the scheme's to say, where the file does not.
+    checked = Agreement.of({"key_bits": 0, **known})
     if checked.patience is not None and checked.evaluate != "epoch":
         raise ConfigError(
             "patience needs a look at the held-out rows after every epoch",
-            where=f"{where} patience",
-            hint='write evaluate = "epoch", or leave patience out',
+            setting="patience",
+            hint=Hint("write {evaluate}, or leave {patience} out", evaluate="epoch"),
         )
     if checked.evaluate == "epoch" and checked.held_out is None:
         raise ConfigError(
             "held-out rows are to be looked at after each epoch, and there are none",
-            where=f"{where} evaluate",
-            hint='raise held-out, or write evaluate = "end"',
+            setting="evaluate",
+            hint=Hint("raise {held_out}, or write {evaluate}", evaluate="end"),
         )
 
 
-def _refuse_for_simulations(found: dict[str, Any], where: str) -> None:
-    if found.get("scheme") == "clear":
+def _refuse_for_simulations(given: dict[str, Any]) -> None:
+    if given.get("scheme") == "clear":
         raise ConfigError(
             "clear hides nothing and is for simulations",
-            where=f"{where} scheme",
+            setting="scheme",
             hint="use bfv or paillier",
         )
-    if found.get("noise") == "continuous":
+    if given.get("noise") == "continuous":
         raise ConfigError(
             "continuous noise leaks through its last bits and is for simulations",
-            where=f"{where} noise",
+            setting="noise",
             hint="use discrete, or leave it out",
         )
-    if found.get("mechanism") == "hybrid" and "alice_columns" not in found:
+    if given.get("mechanism") == "hybrid" and "alice_columns" not in given:
         raise ConfigError(
             "hybrid's sizes depend on how many columns Alice has, which both sides must know",
-            where=f"{where} alice-columns",
-            hint="write alice-columns = 30, say: the number of her prepared columns",
+            setting="alice_columns",
+            hint=Hint(
+                "write {alice_columns}, say: the number of her prepared columns", alice_columns=30
+            ),
         )

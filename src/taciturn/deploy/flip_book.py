@@ -33,6 +33,7 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError, OutputError, PrivacyError
+from taciturn.faces import Hint
 from taciturn.files import canonical_json, exclusive_lock, unwritable, write_private
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.rng import Entropy
@@ -115,7 +116,9 @@ class FlipBook:
                 f"the flip book's labels were released with epsilon {epsilon:g}; releasing them "
                 f"again with {self.mechanism.event.epsilon:g} would add to that",
                 where=str(self.path),
-                hint=f"use --epsilon {epsilon:g}; or another book, and add the epsilons up",
+                hint=Hint(
+                    "use {epsilon}; or another book, and add the epsilons up", epsilon=epsilon
+                ),
             )
         return known
 

@@ -212,10 +212,10 @@ def _past_of(records: list[bytes], path: Path) -> Past:
     return past
 
 
-def unchanged(meta: Meta, facts: dict[str, Any]) -> list[str]:
+def changed_facts(meta: Meta, facts: dict[str, Any]) -> list[str]:
     """Names each fact that is another one now than when the session began.
 
-    >>> unchanged(Meta({"role": "bob", "terms": "x"}, b"", b""), {"role": "bob", "terms": "y"})
+    >>> changed_facts(Meta({"role": "bob", "terms": "x"}, b"", b""), {"role": "bob", "terms": "y"})
     ['terms']
     """
     keys = meta.facts.keys() | facts.keys()

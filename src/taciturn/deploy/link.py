@@ -18,10 +18,10 @@ from __future__ import annotations
 import contextlib
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from taciturn.deploy.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
+from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.channel import Channel, Endpoint
 from taciturn.errors import (
     AgreementError,
@@ -35,6 +35,7 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
+from taciturn.faces import Hint
 
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, PREDICTION = 1, 2, 3, 4
@@ -82,11 +83,7 @@ class Traffic:
 
 
 PATIENT = Patience()
-ANEW = "begin anew on both sides with --fresh: what is released then is released a second time"
-
-
-def silent(what: str) -> None:
-    """Nobody wants to know."""
+ANEW = "begin anew on both sides with {fresh}: what is released then is released a second time"
 
 
 class Link:
@@ -111,7 +108,7 @@ class Link:
         purpose: int = TRAINING,
         rejoins: bool = True,
         patience: Patience = PATIENT,
-        announce: Callable[[str], None] = silent,
+        announce: Announce = silent,
     ) -> None:
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
         self._patience, self._announce, self._rejoins = patience, announce, rejoins
@@ -321,7 +318,10 @@ class Link:
             raise AgreementError(
                 f"the peer is here for {_PURPOSES.get(purpose, 'something else')}, "
                 f"this side for {_PURPOSES[self._purpose]}",
-                hint="run the same command on both sides; give --dry-run on both, or on neither",
+                hint=Hint(
+                    "run the same command on both sides; give {dry_run} on both, or on neither",
+                    dry_run=True,
+                ),
             )
         self._same_session(peer, known)
         self._peer_has(received)
@@ -330,7 +330,7 @@ class Link:
         if known not in (UNKNOWN, self._mine):
             raise StateError(
                 "the peer is in the middle of a session that this side does not know",
-                hint=f"restore this side's state folder, or {ANEW}",
+                hint=Hint(f"restore this side's state folder, or {ANEW}", fresh=True),
             )
         if self._peer == UNKNOWN:
             self._peer = peer
@@ -339,7 +339,7 @@ class Link:
         elif peer != self._peer:
             raise StateError(
                 "this side is in the middle of a session that the peer does not know",
-                hint=f"restore the peer's state folder, or {ANEW}",
+                hint=Hint(f"restore the peer's state folder, or {ANEW}", fresh=True),
             )
 
     def _peer_has(self, received: int) -> None:
@@ -347,14 +347,14 @@ class Link:
             raise StateError(
                 f"the peer has {received} frames of this side, which knows of {self._sent}: "
                 "its state is an old copy",
-                hint=ANEW,
+                hint=Hint(ANEW, fresh=True),
             )
         self._confirmed(received)
         if min(self._unconfirmed, default=self._sent + 1) != received + 1:
             raise StateError(
                 f"the peer lacks frame {received + 1}, which this side no longer has: "
                 "the peer's state is an old copy",
-                hint=ANEW,
+                hint=Hint(ANEW, fresh=True),
             )
 
     def _confirmed(self, number: int) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,12 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.link import Traffic
+from taciturn.engine.callbacks import Announce
 from taciturn.errors import OutputError
 from taciturn.files import write_private
 from taciturn.numerics.logistic import log_loss
-from taciturn.protocol.events import Event, HeldOutSeen, Progress, Stopped
+from taciturn.protocol.events import Event, HeldOutSeen, Progress
+from taciturn.protocol.outcome import Trained
 
 _EVERY_SECONDS = 2.0
 
@@ -34,7 +35,7 @@ class Log:
         announce: Called with each event in words.
     """
 
-    def __init__(self, path: Path | None, role: str, announce: Callable[[str], None]) -> None:
+    def __init__(self, path: Path | None, role: str, announce: Announce) -> None:
         self._path, self._role, self._announce = path, role, announce
 
     def __call__(self, event: str, **facts: Any) -> None:  # noqa: ANN401 - JSON
@@ -84,7 +85,6 @@ class Figures:
         self._start = self._written = time.monotonic()
         self.curve: list[dict[str, float | int]] = []
         self.figures: dict[str, Any] = {"iterations": 0, "iterations_total": None}
-        self.stopped: str | None = None
 
     def observe(self, event: Event) -> None:
         """Takes note of an event."""
@@ -93,12 +93,18 @@ class Figures:
             self.figures["iterations_total"] = event.total
             self._note_loss(event)
         elif isinstance(event, HeldOutSeen):
-            found = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
-            self._point(event.iteration + 1).update(found)
-            self._log("held-out rows looked at", iteration=event.iteration + 1, **_rounded(found))
-        elif isinstance(event, Stopped):
-            self.stopped = event.reason
-            self._log("training ended early", iteration=event.iteration, reason=event.reason)
+            held_out = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
+            done = event.iteration + 1
+            self._point(done).update(held_out)
+            self._log("held-out rows looked at", iteration=done, **_rounded(held_out))
+
+    def finish(self, trained: Trained) -> None:
+        """Takes note of the training's end."""
+        self.figures["iterations"] = trained.iterations
+        if trained.stopped is not None:
+            self._log(
+                "training ended early", iteration=trained.iterations, reason=trained.stopped.value
+            )
 
     def _note_loss(self, event: Progress) -> None:
         if self._labels is None or not len(event.rows):

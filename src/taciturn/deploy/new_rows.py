@@ -54,11 +54,18 @@ def new_rows(path: Path, id_column: str, model: ModelShare, only: Sequence[str] 
     frame = read_frame(path, text=[id_column, *categories])
     try:
         return _prepared(frame, id_column, model, only)
+    except MissingValueError as problem:
+        raise MissingValueError(
+            problem.message,
+            where=_place(path, problem),
+            hint="the model's preparation fills no gaps: complete the rows, or leave them out",
+        ) from None
     except DataError as problem:
-        place = f"{path}, {problem.where}" if problem.where else str(path)
-        refused = "the model's preparation fills no gaps: complete the rows, or leave them out"
-        hint = refused if isinstance(problem, MissingValueError) else problem.hint
-        raise type(problem)(problem.message, where=place, hint=hint) from None
+        raise problem.at(_place(path, problem)) from None
+
+
+def _place(path: Path, problem: DataError) -> str:
+    return f"{path}, {problem.where}" if problem.where else str(path)
 
 
 def _is_categorical(rule: object) -> bool:

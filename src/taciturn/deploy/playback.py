@@ -14,8 +14,11 @@ from typing import TypeAlias, TypeVar
 
 from taciturn.deploy.journal import Checkpoint, Journal, Past
 from taciturn.deploy.link import Link
-from taciturn.engine.driver import Driver, Observer, Tap, ignore
-from taciturn.errors import StateError
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Driver, Tap
+from taciturn.errors import MalformedFrame, StateError
+from taciturn.faces import Hint
+from taciturn.protocol.codec import kind_of
 from taciturn.protocol.events import Boundary, Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.state import TrainingState
@@ -23,8 +26,6 @@ from taciturn.protocol.steps import Program
 
 R = TypeVar("R")
 Freeze: TypeAlias = Callable[[TrainingState], bytes]
-# The byte of a frame that says which message it is (``taciturn.protocol.codec``).
-_CODE = 5
 
 
 def unheard(sender: Role, frame: bytes) -> None:
@@ -78,7 +79,12 @@ class _Playback:
         if not self._sent:
             return None
         before = self._sent.popleft()
-        if before[_CODE : _CODE + 1] != frame[_CODE : _CODE + 1]:
+        try:
+            fits = kind_of(before) is kind_of(frame)
+        except MalformedFrame:
+            # A journal of another version may hold frames that this one cannot read.
+            fits = False
+        if not fits:
             raise _unfit()
         return before
 
@@ -98,7 +104,10 @@ class _Playback:
 def _unfit() -> StateError:
     return StateError(
         "the journal does not fit the program: it was written by another version, or altered",
-        hint="finish with the version that began it, or begin anew on both sides with --fresh",
+        hint=Hint(
+            "finish with the version that began it, or begin anew on both sides with {fresh}",
+            fresh=True,
+        ),
     )
 
 

@@ -25,32 +25,23 @@ from taciturn.arrays import FloatArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.journal import NONCE_BYTES, Meta, Past
-from taciturn.deploy.link import PREDICTION, Link, Patience
-from taciturn.deploy.log import Log
+from taciturn.deploy.link import PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows
-from taciturn.deploy.playback import run_party
-from taciturn.deploy.telling import Telling, tellable
-from taciturn.deploy.train import OPENING_SECONDS, Watch
+from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
+from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
 from taciturn.errors import ConfigError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
-from taciturn.protocol.alice.predict import predict as alice_predict
-from taciturn.protocol.alice.predict_sealed import predict as alice_sealed
-from taciturn.protocol.bob.predict import predict as bob_predict
-from taciturn.protocol.bob.predict_sealed import predict as bob_sealed
-from taciturn.protocol.events import Event, WrapsSuspected
-from taciturn.protocol.prediction import ModelName, meet
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.prediction import ModelName, Scored, meet
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
+from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
-# How long a side that cannot begin tries to tell the peer so.
-TELLING_SECONDS = 3.0
 FINISH_SECONDS = 10.0
 
 
@@ -86,7 +77,7 @@ class Question:
             )
         return cls(share, new_rows(rows, config.data.id, share, only), _terms(share, model))
 
-    def program(self, entropy: Entropy) -> Program[FloatArray | None]:
+    def program(self, entropy: Entropy) -> Program[Scored | None]:
         """This side's part, from the first word to the last."""
         model, table = self.model, self.rows.table
         name = ModelName(model.session, model.agreement_digest, model.sealed)
@@ -98,25 +89,35 @@ class Question:
         return (yield from self._bob(table, entropy))
 
     def _alice(self, table: FeatureTable, entropy: Entropy) -> Program[None]:
+        # Each side loads its own programs only.
+        from taciturn.protocol.alice import predict, predict_sealed
+
         model = self.model
         if not model.sealed:
-            yield from alice_predict(table, model.weights)
+            yield from predict.predict(table, model.weights)
             return
-        share, least = np.array(model.share, dtype=np.int64), model.magnitude_bits
-        yield from alice_sealed(
-            table, share, self.terms, Scales.of_json(model.scales), entropy, least
+        share = self._weight_share()
+        yield from predict_sealed.predict(
+            table, share.values, self.terms, share.scales, entropy, model.magnitude_bits
         )
 
-    def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[FloatArray]:
-        model = self.model
-        if not model.sealed:
-            return (yield from bob_predict(table, model.weights))
-        share = np.array(model.share, dtype=np.int64)
+    def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
+        # Each side loads its own programs only.
+        from taciturn.protocol.bob import predict, predict_sealed
+
+        weights = self.model.weights
+        if not self.model.sealed:
+            return Scored((yield from predict.predict(table, weights)))
+        share = self._weight_share()
         return (
-            yield from bob_sealed(
-                table, model.weights, share, self.terms, Scales.of_json(model.scales), entropy
+            yield from predict_sealed.predict(
+                table, weights, share.values, self.terms, share.scales, entropy
             )
         )
+
+    def _weight_share(self) -> WeightShare:
+        values = np.array(self.model.share, dtype=np.int64)
+        return WeightShare(values, Scales.of_json(self.model.scales))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,26 +146,12 @@ class Predictor:
     Args:
         config: Its settings.
         endpoint: Its way to the peer.
-        watch: Who is told what happens.
+        callbacks: Who is told what happens.
     """
 
-    def __init__(self, config: PartyConfig, endpoint: Endpoint, watch: Watch) -> None:
-        self._config, self._watch, self._wraps = config, watch, 0
-        log = config.path(config.output.log) if config.output.log else None
-        self._log = Log(log, config.role, watch.announce)
-        way = config.link
-        patience = Patience(
-            way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
-        )
-        self._past = Past(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
-        self._link = Link(
-            endpoint,
-            None,
-            self._past,
-            purpose=PREDICTION,
-            patience=patience,
-            announce=self._log,
-        )
+    def __init__(self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> None:
+        self._config = config
+        self._session = PeerSession(config, endpoint, callbacks)
 
     def run(self, question: Question) -> Answer:
         """Scores the rows with the peer.
@@ -172,43 +159,31 @@ class Predictor:
         Raises:
             TaciturnError: This side or the peer cannot go on; says why, and what to do.
         """
-        role, table = self._config.role, question.rows.table
+        table = question.rows.table
         start = time.perf_counter()
-        try:
-            with Telling(self._link, self._log):
-                self._link.connect()
-                program = question.program(KeyedEntropy.from_system())
-                scores = run_party(role, program, self._link, self._past, observe=self._observe)
-                confirmed = self._link.finish(FINISH_SECONDS)
-        finally:
-            self._link.close()
-        self._log("rows scored", rows=table.rows)
+        with self._session.meet(PREDICTION) as meeting:
+            meeting.link.connect()
+            scored = meeting.run(question.program(KeyedEntropy.from_system()))
+            confirmed = meeting.finish(FINISH_SECONDS)
+        self._session.log("rows scored", rows=table.rows)
         facts = {
             **self._facts(question),
             "seconds": time.perf_counter() - start,
-            "bytes_sent": self._link.traffic.bytes_sent,
-            "bytes_received": self._link.traffic.bytes_received,
+            "bytes_sent": meeting.traffic.bytes_sent,
+            "bytes_received": meeting.traffic.bytes_received,
             "peer_confirmed": confirmed,
         }
-        if scores is None:
+        if scored is None:
             return Answer({**facts, "learnt": LEARNT})
         places = question.rows.places
         ids = tuple(table.ids.take(places).series.to_list())
-        wraps = {"suspected_wraps": self._wraps}
+        wraps = {"suspected_wraps": scored.suspected_wraps}
         meaning = {"meaning": meaning_of(question.terms.agreement)}
-        return Answer({**facts, **wraps, **meaning}, ids, scores[places])
+        return Answer({**facts, **wraps, **meaning}, ids, scored.scores[places])
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
-        code, reason = tellable(problem)
-        if self._link.reach(TELLING_SECONDS):
-            self._link.fail(code, reason)
-        self._link.close()
-
-    def _observe(self, event: Event) -> None:
-        if isinstance(event, WrapsSuspected):
-            self._wraps += event.scores
-        self._watch.observe(event)
+        self._session.refuse(PREDICTION, problem)
 
     def _facts(self, question: Question) -> dict[str, Any]:
         model = question.model
@@ -232,14 +207,14 @@ LEARNT = (
 def predict(
     config: PartyConfig,
     read: Callable[[], Question],
-    watch: Watch,
+    callbacks: Callbacks,
 ) -> Answer:
     """Reads this side's files, meets the peer and scores.
 
     Args:
         config: This side's settings.
         read: Reads the files; what it raises is told to the peer, where the peer is there already.
-        watch: Who is told what happens.
+        callbacks: Who is told what happens.
 
     Raises:
         TaciturnError: This side or the peer cannot go on; says why, and what to do.
@@ -248,12 +223,12 @@ def predict(
         question = read()
     except TaciturnError as problem:
         # What keeps us from telling is of less interest than what is told.
-        with suppress(TaciturnError), way_to_peer(config, watch.announce) as endpoint:
-            watch.announce(f"giving up, and telling {config.link.peer} so if it is there")
-            Predictor(config, endpoint, watch).refuse(problem)
+        with suppress(TaciturnError), way_to_peer(config, callbacks.announce) as endpoint:
+            callbacks.announce(f"giving up, and telling {config.link.peer} so if it is there")
+            Predictor(config, endpoint, callbacks).refuse(problem)
         raise
-    with way_to_peer(config, watch.announce) as endpoint:
-        return Predictor(config, endpoint, watch).run(question)
+    with way_to_peer(config, callbacks.announce) as endpoint:
+        return Predictor(config, endpoint, callbacks).run(question)
 
 
 def meaning_of(agreed: Agreement) -> str:

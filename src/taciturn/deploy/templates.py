@@ -1,87 +1,64 @@
-"""Commented files to begin with: one for each side, alike but for what is their own."""
+"""Commented files to begin with: one for each side, alike but for what is their own.
+
+Which settings a file shows, in which order and to which value, is said here; what they mean, and
+what holds where a file does not say, is said where they are declared.
+"""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
+from taciturn.deploy.config import file_default, section_settings
 from taciturn.errors import OutputError
+from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import write_private
 from taciturn.protocol.messages import Role
 
-_AGREEMENT = """\
-# --- The same on both sides: copy this section as it stands. ---------------------------------
-# It is compared when the parties meet, and every difference is named.
-[agreement]
-mechanism = "{mechanism}"        # what protects the labels: see taciturn check, and docs/mechanisms
-{protection}scheme = "bfv"             # encryption: bfv, or paillier (small messages, slower)
-epochs = 10
-batch-size = 64
-minimum-batch = 8          # no batch may have fewer rows: it protects Alice's columns
-learning-rate = 0.05
-# l2 = 0.001
-held-out = 0.2             # share of the rows on which Bob measures the model; 0 for none
-split-salt = "{salt}"        # another text holds out other rows
-evaluate = "end"           # or "epoch": Bob looks at the held-out rows after every epoch
-# patience = 3             # with "epoch": stop when the held-out loss has not fallen for so long;
-#                            when Bob stops depends on labels, and the ledger says so
-"""
-
-_OWN = """
-# --- This side's own business: nothing below leaves this machine. ----------------------------
-[data]
-file = "{role}.csv"            # CSV or Parquet; rows in any order
-id = "id"                  # the column that names the rows; the same names on both sides
-# aligned = "{role}.aligned.csv"  # only these rows: the list that taciturn align writes
-{label}# impute = "median"        # missing numbers: median, mean, or none (an error)
-# scale = "standard"       # or none
-# clip = 10                # largest size of a prepared value
-
-[link]
-{way}
-peer = "{peer}"             # the name in the other side's certificate
-ca = "certs/ca.pem"
-certificate = "certs/{role}.pem"
-key = "certs/{role}.key"
-connect-seconds = 600      # how long to wait for the peer to be there
-answer-seconds = 600       # how long to wait for its next message
-dead-seconds = 20          # a link on which nothing moves for so long is given up and made anew
-
-[state]
-folder = "{role}-state"      # to go on after a stop; encrypted
-key = "{role}.state.key"     # its key, made when absent; keep it on another disk, if you can
-every-iterations = 100     # a checkpoint after so many iterations
-every-seconds = 30         # or so many seconds, what comes first
-sync = true                # wait for the disk before anything is sent
-
-[output]
-model = "{role}.model.json"
-log = "{role}.log"           # one JSON object a line, no secrets
-metrics = "{role}.metrics.json"  # how far, how fast; no secrets
-{limits}"""
-
-_LABEL = 'label = "label"            # the column of 0/1 labels\nintercept = true\n'
-_LIMITS = """
-[privacy]
-# flips = "bob.flips.json"  # label-rr: keep this file; flipping labels anew spends again
-# budget = 4               # stop before a label's epsilon, summed over releases, exceeds this
-delta = 1e-6
-"""
+_COMMENT_AT, _WIDTH = 27, 100
+_CONTINUED = f"#{'':<{_COMMENT_AT}} "
 _WHO = {
     "alice": "Alice has columns and no labels; she is the one who must not learn them.",
     "bob": "Bob has the labels, and perhaps columns of his own.",
 }
+_AGREEMENT_HEAD = """\
+# --- The same on both sides: copy this section as it stands. ---------------------------------
+# It is compared when the parties meet, and every difference is named.
+"""
+_OWN_HEAD = """\
+# --- This side's own business: nothing below leaves this machine. ----------------------------
+"""
+# What each section shows; a leading # is a setting that the person may switch on as it stands.
+_AGREED = (
+    "scheme",
+    "epochs",
+    "batch_size",
+    "minimum_batch",
+    "learning_rate",
+    "#l2",
+    "held_out",
+    "split_salt",
+    "evaluate",
+    "#patience",
+)
+_TABLE = ("file", "id", "#aligned")
+_LABELS = ("label", "intercept")
+_PREPARATION = ("#impute", "#scale", "#clip")
+_CREDENTIALS = ("peer", "ca", "certificate", "key")
+_SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
+_STATE = ("folder", "key", "every_iterations", "every_seconds", "sync")
+_OUTPUT = ("model", "log", "metrics")
+_LIMITS = ("#flips", "#budget", "delta")
+# What a mechanism cannot do without, or does little without.
 _PROTECTION = {
-    "add": "epsilon = 1.0              # per release; a row is released once per epoch\n",
-    "mult": 'epsilon = 1.0              # per release\nvariant = "mean-one"\n',
-    "hybrid": "alice-columns = 30         # how many prepared columns Alice has\n",
-    "label-rr": "epsilon = 1.0              # in total\n",
+    "add": ("epsilon",),
+    "mult": ("epsilon", "variant"),
+    "hybrid": ("alice_columns",),
+    "label-rr": ("epsilon",),
 }
 # Mechanisms after which a label is an open book; the ledger says infinite.
 UNPROTECTED = ("none", "hybrid")
-_WARNING = "#                            {mechanism} gives labels NO protection\n"
-_COMMENT_AT = 27
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,37 +81,76 @@ class Trial:
 def template(role: Role, trial: Trial) -> str:
     """The file of one side."""
     peer: Role = "bob" if role == "alice" else "alice"
-    port = trial.address.rpartition(":")[2]
-    way = (
-        f'listen = "0.0.0.0:{port}"   # this side opens the port'
-        if role == trial.serves
-        else f'connect = "{trial.address}"  # the other side opens the port'
-    )
-    warned = _WARNING.format(mechanism=trial.mechanism) if trial.mechanism in UNPROTECTED else ""
-    agreement = _AGREEMENT.format(
-        mechanism=trial.mechanism,
-        protection=warned + _PROTECTION.get(trial.mechanism, ""),
-        salt=trial.salt,
-    )
-    own = _OWN.format(
-        role=role,
-        peer=peer,
-        way=way,
-        label=_LABEL if role == "bob" else "",
-        limits=_LIMITS if role == "bob" else "",
-    )
+    page = _Page(role, peer)
+    way, address = _way(role, trial)
+    agreement = [
+        page.line("agreement", "mechanism", trial.mechanism),
+        *_warning(trial.mechanism),
+        *page.lines("agreement", _PROTECTION.get(trial.mechanism, ())),
+        *page.lines("agreement", _AGREED, split_salt=trial.salt),
+    ]
+    table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)
+    own = {
+        "data": page.lines("data", table),
+        "link": page.lines("link", (way, *_CREDENTIALS, *_SECONDS), **{way: address}),
+        "state": page.lines("state", _STATE),
+        "output": page.lines("output", _OUTPUT),
+    }
+    if role == "bob":
+        own["privacy"] = page.lines("privacy", _LIMITS)
     head = f'# taciturn party {role}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
-    return _aligned(head + agreement + own)
+    sections = "\n".join(_section(name, lines) for name, lines in own.items())
+    return f"{head}{_AGREEMENT_HEAD}{_section('agreement', agreement)}\n{_OWN_HEAD}{sections}"
 
 
-def _aligned(text: str) -> str:
-    """The same text with the comments behind its values under each other."""
-    return re.sub(
-        r"^(\S.*?\S) {2,}#(?= \S)",
-        lambda found: f"{found[1]:<{_COMMENT_AT - 2}}  #",
-        text,
-        flags=re.MULTILINE,
-    )
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Writes the lines of one side's file."""
+
+    role: Role
+    peer: Role
+
+    def lines(self, section: str, names: tuple[str, ...], **values: object) -> list[str]:
+        """A line for each setting, with its value here, its example or its default."""
+        return [self.line(section, name, values.get(name)) for name in names]
+
+    def line(self, section: str, name: str, value: object = None) -> str:
+        """One setting, switched off where its name has a leading #, and what it means."""
+        sign, name = ("# ", name[1:]) if name.startswith("#") else ("", name)
+        setting = section_settings(section)[name]
+        if value is None:
+            value = self._usual(section, name)
+        return _commented(f"{sign}{hyphenated(name)} = {toml_value(value)}", setting.comment)
+
+    def _usual(self, section: str, name: str) -> object:
+        example = section_settings(section)[name].example
+        if isinstance(example, str):
+            return example.format(role=self.role, peer=self.peer)
+        return file_default(section, name) if example is None else example
+
+
+def _way(role: Role, trial: Trial) -> tuple[str, str]:
+    """How this side meets the other: it opens a port, or it dials."""
+    if role != trial.serves:
+        return "connect", trial.address
+    return "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
+
+
+def _warning(mechanism: str) -> list[str]:
+    if mechanism not in UNPROTECTED:
+        return []
+    return [f"{_CONTINUED}{mechanism} gives labels NO protection"]
+
+
+def _section(name: str, lines: list[str]) -> str:
+    return "\n".join([f"[{name}]", *lines]) + "\n"
+
+
+def _commented(code: str, comment: str) -> str:
+    """A line of a file with a comment behind it, which goes on below where it is long."""
+    start = f"{code:<{_COMMENT_AT - 2}}  "
+    first, *others = wrap(comment, _WIDTH - max(len(start) + 2, len(_CONTINUED)))
+    return "\n".join([f"{start}# {first}", *(f"{_CONTINUED}{rest}" for rest in others)])
 
 
 def write_templates(folder: Path, trial: Trial) -> list[Path]:
@@ -150,7 +166,7 @@ def write_templates(folder: Path, trial: Trial) -> list[Path]:
             raise OutputError(
                 "there is such a file already, and it may hold your settings",
                 where=str(path),
-                hint="name another folder with --folder, or move the file away",
+                hint=Hint("name another folder with {folder}, or move the file away"),
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -158,7 +174,7 @@ def write_templates(folder: Path, trial: Trial) -> list[Path]:
         raise OutputError(
             f"the folder cannot be made: {problem.strerror}",
             where=str(folder),
-            hint="name another folder with --folder",
+            hint=Hint("name another folder with {folder}"),
         ) from None
     for role, path in zip(roles, paths, strict=True):
         write_private(path, template(role, trial))

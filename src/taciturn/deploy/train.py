@@ -6,90 +6,71 @@ that may have missed the last words.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.flip_book import FlipBook
-from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, unchanged
+from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
-from taciturn.deploy.link import DRY_RUN, TRAINING, Link, Patience, silent
-from taciturn.deploy.log import Figures, Log
-from taciturn.deploy.playback import Rhythm, run_party, unheard
-from taciturn.deploy.programs import Result, alice_program, bob_program, dry_run
+from taciturn.deploy.link import DRY_RUN, TRAINING
+from taciturn.deploy.log import Figures
+from taciturn.deploy.playback import Rhythm, unheard
+from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.deploy.telling import Telling
+from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.engine.driver import ignore
-from taciturn.engine.forecast import forecast
-from taciturn.engine.transcript import TranscriptFile
-from taciturn.errors import AgreementError, ConfigError, PrivacyError, StateError
+from taciturn.errors import AgreementError, StateError, shown_by
+from taciturn.faces import Hint
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree, unused
-from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import PROTOCOL_VERSION
+from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.rng import KeyedEntropy, SystemEntropy
+from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
 
+if TYPE_CHECKING:
+    from taciturn.deploy.bob import BobSide
+    from taciturn.engine.transcript import TranscriptFile
+
 LINGER_SECONDS = 60.0
-OPENING_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Who is told what happens."""
-
-    announce: Callable[[str], None] = silent
-    observe: Callable[[Event], None] = ignore
 
 
 class Party:
-    """One side, ready to meet the other.
+    """One side of a training, ready to meet the other.
 
     Args:
         config: Its settings.
         endpoint: Its way to the peer.
-        watch: Who is told what happens.
+        callbacks: Who is told what happens.
 
     Raises:
         ConfigError: The settings do not go together.
         DataError: Its table is not fit for use.
     """
 
-    def __init__(self, config: PartyConfig, endpoint: Endpoint, watch: Watch) -> None:
-        self.config, self._endpoint, self._watch = config, endpoint, watch
-        output = config.output
-        self._log = Log(
-            config.path(output.log) if output.log else None, config.role, watch.announce
-        )
+    def __init__(
+        self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks = SILENT
+    ) -> None:
+        self.config, self.callbacks = config, callbacks
+        self._session = PeerSession(config, endpoint, callbacks)
+        self.log = self._session.log
         self.tables = load_tables(config)
         self.terms = terms_of(config, self.tables)
         for note in (*self.tables.notes, *unused(config.settings())):
-            self._log("note", about=note)
-        way = config.link
-        self._patience = Patience(
-            way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
-        )
+            self.log("note", about=note)
 
     def dry_run(self) -> dict[str, Any]:
         """Meets the peer, compares everything, and stops before the training.
@@ -97,18 +78,15 @@ class Party:
         Raises:
             TaciturnError: The two sides do not fit, or cannot meet.
         """
-        meta = Meta({}, b"", SystemEntropy().token(NONCE_BYTES))
-        link = self._link(None, Past(meta), purpose=DRY_RUN)
-        bits = self._magnitude_bits
+        tables, bits = self.tables, self.magnitude_bits
+        program = dry_run(self.config.role, self.terms, tables.train, tables.held_out, bits)
         start = time.perf_counter()
-        with Telling(link, self._log):
-            program = dry_run(self.config.role, self.tables, self.terms, bits)
-            hello = run_party(self.config.role, program, link, Past(meta))
-            link.finish(self._patience.opening)
-        seconds = time.perf_counter() - start
-        self._log("dry run passed", seconds=round(seconds, 3))
+        with self._session.meet(DRY_RUN) as meeting:
+            hello = meeting.run(program)
+            meeting.finish(self._session.patience.opening)
+        self.log("dry run passed", seconds=round(time.perf_counter() - start, 3))
         return {
-            **self._identity(),
+            **self.identity(),
             "dry_run": True,
             "peer_columns": hello.columns,
             "estimate": self._estimate(),
@@ -126,22 +104,18 @@ class Party:
         """
         with state_folder(self.config) as kept:
             for warning in kept.warnings:
-                self._log("warning", about=warning)
+                self.log("warning", about=warning)
             past = self._past(kept, fresh)
-            link = self._link(kept, past)
-            try:
-                with Telling(link, self._log):
-                    if past.done is None:
-                        done = self._train(kept, past, link, record)
-                        kept.journal.done(json.dumps(done).encode())
-                    else:
-                        done = json.loads(past.done)
-                        self._log("this side had finished; confirming to the peer")
-                    confirmed = link.finish(LINGER_SECONDS)
-            finally:
-                link.close()
+            with self._session.meet(TRAINING, past, kept.journal) as meeting:
+                if past.done is None:
+                    done = _Training.of(self, meeting, record).run()
+                    kept.journal.done(json.dumps(done).encode())
+                else:
+                    done = json.loads(past.done)
+                    self.log("this side had finished; confirming to the peer")
+                confirmed = meeting.finish(LINGER_SECONDS)
             if not confirmed:
-                self._log("the peer has not confirmed the last message; run again if it lacks it")
+                self.log("the peer has not confirmed the last message; run again if it lacks it")
             return {**done, "peer_confirmed": confirmed}
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
@@ -149,18 +123,18 @@ class Party:
         past = None if fresh else kept.journal.resume()
         if past is None:
             coins = KeyedEntropy.from_system().key
-            self._log("session begun")
+            self.log("session begun")
             return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
-        changed = unchanged(past.meta, facts)
+        changed = changed_facts(past.meta, facts)
         if changed:
             raise StateError(
                 "since the session began these have changed: " + ", ".join(changed),
                 where=str(self.config.path(self.config.state.folder)),
-                hint="restore them, or begin anew on both sides with --fresh",
+                hint=Hint("restore them, or begin anew on both sides with {fresh}", fresh=True),
             )
         sent, received = past.checkpoint.sent + len(past.sent), len(past.received)
         received += past.checkpoint.received
-        self._log("session goes on", frames_sent=sent, frames_received=received)
+        self.log("session goes on", frames_sent=sent, frames_received=received)
         return past
 
     def _facts(self) -> dict[str, Any]:
@@ -178,181 +152,46 @@ class Party:
             "limits": self.config.privacy.model_dump(),
         }
 
-    def _link(self, kept: Kept | None, past: Past, purpose: int = TRAINING) -> Link:
-        return Link(
-            self._endpoint,
-            None if kept is None else kept.journal,
-            past,
-            patience=self._patience,
-            announce=self._log,
-            purpose=purpose,
-        )
-
-    def _train(self, kept: Kept, past: Past, link: Link, record: Path | None) -> dict[str, Any]:
-        role, state = self.config.role, self.config.state
-        body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
-        resume = None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"]))
-        coins = KeyedEntropy(past.meta.coins)
-        labels, ledger = self._paid_labels(body, coins)
-        figures = Figures(
-            self.config.path(self.config.output.metrics) if self.config.output.metrics else None,
-            self.tables.labels,
-            self.terms.per_epoch(self.tables.train.rows),
-            self._log,
-        )
-        if body is not None:
-            figures.restore(body["figures"])
-        recording = self._recording(record, body, coins)
-
-        def freeze(at: TrainingState) -> bytes:
-            values = {
-                "state": at.to_bytes().hex(),
-                "ledger": None if ledger is None else ledger.to_json(),
-                "recorded": None if recording is None else recording.position(),
-                "figures": figures.to_json(),
-            }
-            return json.dumps(values).encode()
-
-        def observe(event: Event) -> None:
-            figures.observe(event)
-            figures.write(link.traffic)
-            self._watch.observe(event)
-            if role == "alice" and isinstance(event, Boundary):
-                # Her program says where she stands, and not out of how many.
-                observe(Progress(event.state.iteration, self._iterations))
-
-        # A diverging training overflows; the programs refuse what comes of it, in words.
-        with recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
-            result = run_party(
-                role,
-                self._program(labels, ledger, coins, resume),
-                link,
-                past,
-                journal=kept.journal,
-                freeze=freeze,
-                rhythm=Rhythm(state.every_iterations, state.every_seconds),
-                tap=recording or unheard,
-                observe=observe,
-            )
-            if role == "alice":
-                self._count_last(figures)
-            share = self._share(result, ledger, link, figures)
-            share.save(self.config.path(self.config.output.model))
-            if recording is not None:
-                recording.conclude({"session": share.session})
-        figures.write(link.traffic, force=True)
-        self._log("model written", file=self.config.output.model)
-        return {
-            **self._identity(),
-            "model": str(self.config.path(self.config.output.model)),
-            "stopped": figures.stopped,
-            "metrics": share.metrics,
-            "ledger": share.ledger,
-            "run": figures.to_dict(link.traffic),
-        }
-
-    def _count_last(self, figures: Figures) -> None:
-        """Alice's last iteration ends without a word; where it came early, Bob ended it."""
-        done = figures.figures["iterations"] + 1
-        figures.figures["iterations"] = min(done, self._iterations)
-        if done < self._iterations:
-            figures.stopped = "the peer ended the training"
-
     @property
-    def _magnitude_bits(self) -> int:
+    def magnitude_bits(self) -> int:
         """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
         return magnitude_bits(self.tables.train.largest) if self.config.role == "alice" else 0
 
     @property
-    def _iterations(self) -> int:
+    def iterations(self) -> int:
         """How many there are, unless the training ends early."""
         return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
 
-    def _program(
-        self,
-        labels: LabelTable | None,
-        ledger: Ledger | None,
-        coins: KeyedEntropy,
-        resume: TrainingState | None,
-    ) -> Program[Result]:
-        if labels is None or ledger is None:
-            return alice_program(self.tables, self.terms, coins, resume)
-        return bob_program(self.tables, labels, self.terms, ledger, coins, resume)
+    def program(
+        self, coins: Entropy, bob: BobSide | None, resume: TrainingState | None = None
+    ) -> Program[PartyResult]:
+        """This side's program, from the first word to the last.
 
-    def _paid_labels(
-        self, body: dict[str, Any] | None, coins: KeyedEntropy
-    ) -> tuple[LabelTable | None, Ledger | None]:
-        """The labels that Bob's training may use, and his ledger as it stood at the checkpoint."""
-        truth = self.tables.labels
-        if truth is None:
-            return None, None
-        limits, method = self.config.privacy, mechanism(self.terms.agreement)
-        ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
-        book = self.config.path(limits.flips)
-        respond = FlipBook(book, method).release if isinstance(method, FlippedLabels) else None
-        labels = released_labels(truth, method, ledger, coins, respond)
-        if body is not None and body["ledger"] is not None:
-            ledger.restore(body["ledger"])
-        return labels, ledger
-
-    def _share(
-        self, result: Result, ledger: Ledger | None, link: Link, figures: Figures
-    ) -> ModelShare:
-        metrics: dict[str, Any] = {}
-        labels, held_out = self.tables.labels, self.tables.held_out_labels
-        if labels is not None and result.train_scores is not None:
-            metrics["train"] = evaluate(result.train_scores, labels.values).to_dict()
-        if held_out is not None and result.held_out_scores is not None:
-            metrics["held_out"] = evaluate(result.held_out_scores, held_out.values).to_dict()
-        if figures.curve:
-            metrics["curve"] = figures.curve
-        return ModelShare(
-            role=self.config.role,
-            columns=self.tables.train.columns,
-            weights=result.weights,
-            preparation=self.tables.preparation,
-            agreement=self.terms.agreement.model_dump(),
-            session=_session(self.config.role, link),
-            rows=self.tables.train.rows,
-            data_digest=self.tables.train.digest(),
-            metrics=metrics,
-            ledger={} if ledger is None else dict(ledger.statement().to_dict()),
-            notes=self.tables.notes,
-            share=() if result.kept is None else tuple(result.kept.share.tolist()),
-            scales={} if result.kept is None else result.kept.scales.to_json(),
-            magnitude_bits=self._magnitude_bits,
-        )
-
-    def _recording(
-        self, record: Path | None, body: dict[str, Any] | None, coins: KeyedEntropy
-    ) -> TranscriptFile | None:
-        """The transcript of this side, begun or gone on with.
-
-        Raises:
-            StateError: The session began without one.
+        Args:
+            coins: This side's coins.
+            bob: Bob's labels and ledger; None at Alice.
+            resume: The state from which to resume; None to begin.
         """
-        if record is None:
+        tables, terms = self.tables, self.terms
+        if bob is not None:
+            return bob.program(tables, terms, coins, resume)
+        # Each side loads its own programs only.
+        from taciturn.protocol.alice.inputs import AliceInputs
+        from taciturn.protocol.alice.party import alice_program
+
+        return alice_program(AliceInputs(tables.train, terms, coins, resume, tables.held_out))
+
+    def bob_side(self, coins: Entropy, spent: dict[str, Any] | None = None) -> BobSide | None:
+        """Bob's labels and ledger, the latter as it stood at the checkpoint; None at Alice."""
+        if self.tables.labels is None:
             return None
-        if body is not None and body["recorded"] is None:
-            raise StateError(
-                "the session began without a transcript, and a part of one says little",
-                where="--record",
-                hint="leave --record out, or begin anew on both sides with --fresh",
-            )
-        at = None if body is None else body["recorded"]
-        return TranscriptFile(record, self._header(coins), at=at, keep=True)
+        # Each side loads its own programs only.
+        from taciturn.deploy.bob import BobSide
 
-    def _header(self, coins: KeyedEntropy) -> dict[str, Any]:
-        return {
-            "kind": "party",
-            "role": self.config.role,
-            "version": __version__,
-            "agreement": self.terms.agreement.model_dump(),
-            "coins": {self.config.role: coins.key.hex()},
-            "features_digest": self.tables.train.digest(),
-        }
+        return BobSide.of(self.config, self.tables.labels, self.terms, coins, spent)
 
-    def _identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
+        """What the party's record says of it, however it went."""
         held_out = self.tables.held_out
         return {
             "role": self.config.role,
@@ -370,14 +209,165 @@ class Party:
         """How long it will take; only Alice has the columns that decide it."""
         if self.config.role == "bob":
             return None
+        # Loaded here: a training makes no forecast.
+        from taciturn.engine.forecast import forecast
+
         return forecast(self.terms, self.tables.train).to_dict()
 
 
-def _session(role: str, link: Link) -> str:
-    """One name of the session for both sides."""
-    mine, peer = link.names
-    first, second = (mine, peer) if role == "alice" else (peer, mine)
-    return hashlib.sha256(first + second).hexdigest()[:32]
+@dataclass(frozen=True, slots=True, repr=False)
+class _Training:
+    """One training, from its checkpoint to its model file.
+
+    Args:
+        party: Whose it is.
+        meeting: With the peer.
+        coins: This side's coins.
+        bob: Bob's labels and ledger; None at Alice.
+        resume: The state at the checkpoint; None to begin.
+        figures: How it goes.
+        recording: The transcript of this side, where one is asked for.
+    """
+
+    party: Party
+    meeting: Meeting
+    coins: KeyedEntropy
+    bob: BobSide | None
+    resume: TrainingState | None
+    figures: Figures
+    recording: TranscriptFile | None
+
+    @classmethod
+    def of(cls, party: Party, meeting: Meeting, record: Path | None) -> _Training:
+        """The training as the checkpoint left it."""
+        past, metrics = meeting.past, party.config.output.metrics
+        body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
+        coins = KeyedEntropy(past.meta.coins)
+        figures = Figures(
+            party.config.path(metrics) if metrics else None,
+            party.tables.labels,
+            party.terms.per_epoch(party.tables.train.rows),
+            party.log,
+        )
+        if body is not None:
+            figures.restore(body["figures"])
+        return cls(
+            party,
+            meeting,
+            coins,
+            party.bob_side(coins, None if body is None else body["ledger"]),
+            None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"])),
+            figures,
+            None if record is None else _recording(party, record, body, coins),
+        )
+
+    def run(self) -> dict[str, Any]:
+        """Trains, writes the model and returns the record of it."""
+        config, state = self.party.config, self.party.config.state
+        program = self.party.program(self.coins, self.bob, self.resume)
+        # A diverging training overflows; the programs refuse what comes of it, in words.
+        with self.recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
+            result = self.meeting.run(
+                program,
+                observe=self._observe,
+                freeze=self._freeze,
+                rhythm=Rhythm(state.every_iterations, state.every_seconds),
+                tap=self.recording or unheard,
+            )
+            self.figures.finish(result.trained)
+            share = self._share(result)
+            share.save(config.path(config.output.model))
+            if self.recording is not None:
+                self.recording.conclude({"session": share.session})
+        self.figures.write(self.meeting.traffic, force=True)
+        self.party.log("model written", file=config.output.model)
+        stopped = result.trained.stopped
+        return {
+            **self.party.identity(),
+            "model": str(config.path(config.output.model)),
+            "stopped": None if stopped is None else stopped.value,
+            "metrics": share.metrics,
+            "ledger": share.ledger,
+            "run": self.figures.to_dict(self.meeting.traffic),
+        }
+
+    def _observe(self, event: Event) -> None:
+        self.figures.observe(event)
+        self.figures.write(self.meeting.traffic)
+        self.party.callbacks.observe(event)
+        if self.party.config.role == "alice" and isinstance(event, Boundary):
+            # Her program says where she stands, and not out of how many.
+            self._observe(Progress(event.state.iteration, self.party.iterations))
+
+    def _freeze(self, at: TrainingState) -> bytes:
+        """What a checkpoint holds."""
+        values = {
+            "state": at.to_bytes().hex(),
+            "ledger": None if self.bob is None else self.bob.ledger.to_json(),
+            "recorded": None if self.recording is None else self.recording.position(),
+            "figures": self.figures.to_json(),
+        }
+        return json.dumps(values).encode()
+
+    def _share(self, result: PartyResult) -> ModelShare:
+        """This side's share of the model, for its file."""
+        tables, terms, trained = self.party.tables, self.party.terms, result.trained
+        return ModelShare(
+            role=self.party.config.role,
+            columns=tables.train.columns,
+            weights=trained.weights,
+            preparation=tables.preparation,
+            agreement=terms.agreement.model_dump(),
+            session=self.meeting.name,
+            rows=tables.train.rows,
+            data_digest=tables.train.digest(),
+            metrics=self._metrics(result),
+            ledger={} if self.bob is None else dict(self.bob.ledger.statement().to_dict()),
+            notes=tables.notes,
+            share=() if trained.share is None else tuple(trained.share.values.tolist()),
+            scales={} if trained.share is None else trained.share.scales.to_json(),
+            magnitude_bits=self.party.magnitude_bits,
+        )
+
+    def _metrics(self, result: PartyResult) -> dict[str, Any]:
+        """How good the model is; only Bob can say."""
+        metrics: dict[str, Any] = {}
+        labels, held_out = self.party.tables.labels, self.party.tables.held_out_labels
+        if labels is not None and result.train_scores is not None:
+            metrics["train"] = evaluate(result.train_scores, labels.values).to_dict()
+        if held_out is not None and result.held_out_scores is not None:
+            metrics["held_out"] = evaluate(result.held_out_scores, held_out.values).to_dict()
+        if self.figures.curve:
+            metrics["curve"] = self.figures.curve
+        return metrics
+
+
+def _recording(
+    party: Party, record: Path, body: dict[str, Any] | None, coins: KeyedEntropy
+) -> TranscriptFile:
+    """The transcript of this side, new or continued at the checkpoint.
+
+    Raises:
+        StateError: The session began without one.
+    """
+    # Loaded here: few trainings are recorded.
+    from taciturn.engine.transcript import TranscriptFile
+
+    if body is not None and body["recorded"] is None:
+        raise StateError(
+            "the session began without a transcript, and a part of one says little",
+            setting="record",
+            hint=Hint("leave {record} out, or begin anew on both sides with {fresh}", fresh=True),
+        )
+    header = {
+        "kind": "party",
+        "role": party.config.role,
+        "version": __version__,
+        "agreement": party.terms.agreement.model_dump(),
+        "coins": {party.config.role: coins.key.hex()},
+        "features_digest": party.tables.train.digest(),
+    }
+    return TranscriptFile(record, header, at=None if body is None else body["recorded"], keep=True)
 
 
 def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
@@ -390,33 +380,15 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
     """
     settings = config.settings()
     known = config.agreed.get("alice_columns")
-    mine = len(tables.train.columns)
-    columns = known if isinstance(known, int) else mine
-    if config.role == "alice" and isinstance(known, int) and known != mine:
-        raise AgreementError(
-            f"alice-columns is {known}, and her prepared table has {mine}",
-            where="[agreement] alice-columns",
-            hint=f"write alice-columns = {mine} on both sides",
-        )
-    try:
-        found = agree(settings, columns, tables.train.rows)
-    except (ConfigError, PrivacyError) as problem:
-        raise _in_the_file(problem, config.where) from None
+    own = len(tables.train.columns)
+    columns = known if isinstance(known, int) else own
+    with shown_by(config.face):
+        if config.role == "alice" and isinstance(known, int) and known != own:
+            raise AgreementError(
+                f"alice-columns is {known}, and her prepared table has {own}",
+                setting="alice_columns",
+                hint=Hint("write {alice_columns} on both sides", alice_columns=own),
+            )
+        common = agree(settings, columns, tables.train.rows)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
-    return Terms(Agreement.of({**found.agreement.model_dump(), **beside}), found.scheme)
-
-
-def _in_the_file(problem: ConfigError | PrivacyError, file: str) -> ConfigError | PrivacyError:
-    """The same error in the words of a party's file: keys, where a simulation has options."""
-
-    def key(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
-        return f"{name} = {value}" if value[0].isdigit() else f'{name} = "{value}"'
-
-    hint = re.sub(
-        r"--([a-z0-9-]+) ([0-9.]+|printed|one-sided|mean-one|released)", key, problem.hint
-    )
-    hint = re.sub(r"--([a-z0-9-]+)", r"\1", hint)
-    place = re.sub(r"^--(budget|delta)$", r"[privacy] \1", problem.where)
-    place = re.sub(r"^--([a-z0-9-]+)$", r"[agreement] \1", place)
-    return type(problem)(problem.message, where=f"{file}, {place}" if place else file, hint=hint)
+    return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)

@@ -32,6 +32,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from taciturn import files
 from taciturn.errors import StateError
+from taciturn.faces import Hint
 from taciturn.files import sync_folder
 from taciturn.rng import SystemEntropy
 from taciturn.version import FORMER_NAME
@@ -170,7 +171,10 @@ def _salt_of(head: bytes, path: Path) -> bytes:
         raise StateError(
             f"this journal was begun under the product's former name, {FORMER_NAME}",
             where=str(path),
-            hint="finish the training with the version that began it, or begin anew (--fresh)",
+            hint=Hint(
+                "finish the training with the version that began it, or begin anew ({fresh})",
+                fresh=True,
+            ),
         )
     if len(head) < _HEAD or not head.startswith(MAGIC):
         raise StateError("this is not a journal of taciturn", where=str(path))

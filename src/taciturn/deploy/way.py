@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.transport.dial import DialEndpoint
 from taciturn.deploy.transport.limits import Limits
-from taciturn.deploy.transport.serve import ServeEndpoint
 from taciturn.deploy.transport.tls import load_credentials
+from taciturn.engine.callbacks import Announce
 from taciturn.engine.channel import Endpoint
 
 
 @contextmanager
-def way_to_peer(config: PartyConfig, announce: Callable[[str], None]) -> Iterator[Endpoint]:
+def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
     """The endpoint that a party's file describes; closed at the end.
 
     Args:
@@ -33,17 +32,22 @@ def way_to_peer(config: PartyConfig, announce: Callable[[str], None]) -> Iterato
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
     limits = Limits(dead_after=link.dead_seconds)
-    endpoint: ServeEndpoint | DialEndpoint
+    endpoint: Endpoint
+    # A party opens a port or dials, and loads what it does.
     if link.listen is not None:
-        endpoint = ServeEndpoint(
+        from taciturn.deploy.transport.serve import ServeEndpoint
+
+        endpoint = served = ServeEndpoint(
             link.listen,
             credentials,
             peer=link.peer,
             limits=limits,
             on_refused=lambda reason: announce(f"refused a caller: {reason}"),
         )
-        announce(f"listening on port {endpoint.port} for {link.peer}")
+        announce(f"listening on port {served.port} for {link.peer}")
     else:
+        from taciturn.deploy.transport.dial import DialEndpoint
+
         endpoint = DialEndpoint(str(link.connect), credentials, peer=link.peer, limits=limits)
         announce(f"calling {link.peer} at {link.connect}")
     try:

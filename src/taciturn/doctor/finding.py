@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from taciturn.errors import TaciturnError
+from taciturn.faces import COMMAND_LINE
 
 
 class Level(StrEnum):
@@ -56,6 +57,7 @@ class Finding:
         >>> Finding.of_error("data", ConfigError("no id", where="x.csv", hint="add one")).what
         'no id (x.csv)'
         """
+        error.face = error.face or COMMAND_LINE
         where = f" ({error.where})" if error.where else ""
         return cls.problem(area, f"{error.message}{where}", error.hint or "see docs/errors.md")
 

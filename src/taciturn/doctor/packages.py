@@ -9,33 +9,26 @@ from collections.abc import Mapping
 from importlib import metadata
 
 from taciturn.doctor.finding import Finding
+from taciturn.extras import EXTRAS, MODULES, install_hint
 
 OLDEST_PYTHON = (3, 11)
 TESTED_PYTHONS = ((3, 11), (3, 12), (3, 13))
 # As in pyproject.toml, which an installed program does not have beside it; a test compares them.
 NEEDED: Mapping[str, str] = {
     "cryptography": "44",
-    "dp-accounting": "0.6",
     "gmpy2": "2.2",
     "grpcio": "1.70",
-    "jinja2": "3.1",
-    "markupsafe": "3.0",
-    "matplotlib": "3.10",
     "numpy": "2.0",
     "polars": "1.20",
     "pydantic": "2.10",
     "rbcl": "1.1",
     "rich": "13.9",
-    "scikit-learn": "1.6",
-    "scipy": "1.14",
     "tenseal": "0.3.16",
-    "threadpoolctl": "3.5",
     "typer": "0.29",
     "zstandard": "0.23",
 }
-_MODULES = {"scikit-learn": "sklearn", "grpcio": "grpc"}
 _AREA = "packages"
-_SHOWN = ("tenseal", "gmpy2", "grpcio", "rbcl", "cryptography", "polars", "numpy", "scikit-learn")
+_SHOWN = ("tenseal", "gmpy2", "grpcio", "rbcl", "cryptography", "polars", "numpy")
 
 
 def look_at_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
@@ -64,6 +57,20 @@ def look_at_packages(needed: Mapping[str, str] = NEEDED) -> list[Finding]:
     return [Finding.ok(_AREA, f"{len(fit)} of {len(needed)} load, such as {shown}"), *wrong]
 
 
+def look_at_extras(extras: Mapping[str, Mapping[str, str]] = EXTRAS) -> list[Finding]:
+    """One line for each extra: whole, or what is absent and how to get it."""
+    return [_look_at_extra(extra, needed) for extra, needed in extras.items()]
+
+
+def _look_at_extra(extra: str, needed: Mapping[str, str]) -> Finding:
+    wrong = [finding for name, least in needed.items() if (finding := _look_at(name, least))]
+    if not wrong:
+        return Finding.ok(_AREA, f"extra {extra}: {', '.join(needed)}")
+    reasons = "; ".join(finding.what for finding in wrong)
+    # A party needs no extra, so that the absence of one is no fault.
+    return Finding.warning(_AREA, f"extra {extra}: {reasons}", install_hint(extra))
+
+
 def _look_at(name: str, least: str) -> Finding | None:
     install = f"python -m pip install '{name}>={least}'"
     try:
@@ -71,7 +78,7 @@ def _look_at(name: str, least: str) -> Finding | None:
     except metadata.PackageNotFoundError:
         return Finding.problem(_AREA, f"{name} is not installed", install)
     try:
-        importlib.import_module(_MODULES.get(name, name.replace("-", "_")))
+        importlib.import_module(MODULES.get(name, name.replace("-", "_")))
     except Exception as problem:  # a broken wheel may raise anything while it loads
         return Finding.problem(
             _AREA,

@@ -8,7 +8,7 @@ from pathlib import Path
 from taciturn.doctor.datasets import look_at_datasets
 from taciturn.doctor.finding import Finding
 from taciturn.doctor.machine import look_at_machine
-from taciturn.doctor.packages import look_at_packages, look_at_python
+from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
 from taciturn.doctor.schemes import look_at_schemes
 
 
@@ -20,7 +20,7 @@ def visit(config: Path | None, announce: Callable[[str], None]) -> list[Finding]
         announce: Called with what is looked at now.
     """
     announce("packages")
-    findings = [look_at_python(), *look_at_packages()]
+    findings = [look_at_python(), *look_at_packages(), *look_at_extras()]
     announce("machine")
     findings += look_at_machine()
     announce("schemes")

@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
+from taciturn.engine.callbacks import Observer, ignore
 from taciturn.errors import LocalProtocolError
 from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Message, Role
 from taciturn.protocol.steps import Emit, Keep, Program, Receive, Send
 
 R = TypeVar("R")
-Observer: TypeAlias = Callable[[Event], None]
 Tap: TypeAlias = Callable[[Role, bytes], None]
 Outlet: TypeAlias = Callable[[bytes], None]
 Keeping: TypeAlias = Callable[[bytes], bytes]
-
-
-def ignore(event: Event) -> None:
-    """The observer that drops everything."""
 
 
 def forget(data: bytes) -> bytes:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, TypeVar
 
-from taciturn.engine.driver import Driver, Observer, Tap, ignore
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Driver, Tap
 from taciturn.errors import Deadlock, RemoteProtocolError
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program

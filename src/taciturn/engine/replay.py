@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from taciturn.engine.driver import Driver, Observer, ignore
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Driver
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import CryptoError, ProtocolError, TranscriptError
 from taciturn.protocol.messages import Role

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from taciturn.errors import OutputError, TranscriptError
+from taciturn.faces import Hint
 from taciturn.files import canonical_json
 from taciturn.protocol.codec import MAX_FRAME
 from taciturn.protocol.messages import Role
@@ -142,9 +143,11 @@ class TranscriptFile:
             self._stream.seek(0, os.SEEK_END)
         except OSError as problem:
             raise TranscriptError(
-                f"the unfinished transcript cannot be gone on with: {problem.strerror}",
+                f"cannot resume the partial transcript: {problem.strerror}",
                 where=str(self._partial),
-                hint="give --record as before, or begin anew on both sides with --fresh",
+                hint=Hint(
+                    "give {record} as before, or begin anew on both sides with {fresh}", fresh=True
+                ),
             ) from None
 
     def position(self) -> Header:

@@ -24,6 +24,7 @@ import polars as pl
 
 from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.errors import ConfigError
+from taciturn.extras import explained
 from taciturn.model.whole import Part, WholeModel, input_names
 from taciturn.version import __version__
 
@@ -202,16 +203,10 @@ def _metadata(parts: tuple[Part, ...]) -> dict[str, str]:
 
 
 def _onnx() -> ModuleType:
-    try:
+    with explained():
         import onnx
         import onnx.checker
         import onnx.helper
         import onnx.numpy_helper
-    except ImportError:
-        raise ConfigError(
-            "the package onnx is not installed",
-            where="--onnx",
-            hint="in a checkout of taciturn: pip install '.[onnx]'",
-        ) from None
-    found: ModuleType = onnx
-    return found
+    package: ModuleType = onnx
+    return package

@@ -54,11 +54,11 @@ def batch_count(rows: int, size: int, minimum: int = 1) -> int:
     (3, 2)
     """
     if size < 1:
-        raise ConfigError(f"the batch size is {size}", where="batch_size", hint="use 1 or more")
+        raise ConfigError(f"the batch size is {size}", setting="batch_size", hint="use 1 or more")
     if minimum > min(size, max(rows, 1)):
         raise ConfigError(
             f"batches of {min(size, rows)} rows are below the agreed minimum of {minimum}",
-            where="minimum_batch",
+            setting="minimum_batch",
             hint="use larger batches, or agree on a lower minimum",
         )
     whole, rest = divmod(rows, size)

@@ -25,10 +25,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import expit
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ShapeError
+from taciturn.numerics.logistic import sigmoid
 
 
 def corrected_residue(scores: FloatArray, labels: LabelArray, epsilon: float) -> FloatArray:
@@ -53,8 +53,8 @@ def corrected_residue(scores: FloatArray, labels: LabelArray, epsilon: float) ->
     _check_rows(scores, labels)
     signs = np.where(labels, 1.0, -1.0)
     signed = signs * scores
-    found: FloatArray = signs * (-math.expm1(-epsilon) * expit(-signed) * expit(signed + epsilon))
-    return found
+    slopes: FloatArray = -math.expm1(-epsilon) * sigmoid(-signed) * sigmoid(signed + epsilon)
+    return signs * slopes
 
 
 def corrected_loss(scores: FloatArray, labels: LabelArray, epsilon: float) -> float:
@@ -78,7 +78,7 @@ def debiased_residue(scores: FloatArray, labels: LabelArray, epsilon: float) -> 
     [1.0]
     """
     _check_rows(scores, labels)
-    return _unbiased(labels, epsilon) - expit(scores)
+    return _unbiased(labels, epsilon) - sigmoid(scores)
 
 
 def debiased_loss(scores: FloatArray, labels: LabelArray, epsilon: float) -> float:
@@ -93,9 +93,9 @@ def debiased_loss(scores: FloatArray, labels: LabelArray, epsilon: float) -> flo
 
 def _unbiased(labels: LabelArray, epsilon: float) -> FloatArray:
     # (y~ - (1-p)) / (2p-1), where 2p-1 = tanh(eps/2) and 1-p = 1/(1+e^eps).
-    flipped = float(expit(-epsilon))
-    found: FloatArray = (np.asarray(labels, dtype=np.float64) - flipped) / math.tanh(epsilon / 2)
-    return found
+    flipped = 1.0 / (1.0 + math.exp(epsilon))
+    values: FloatArray = (np.asarray(labels, dtype=np.float64) - flipped) / math.tanh(epsilon / 2)
+    return values
 
 
 def _check_rows(scores: FloatArray, labels: LabelArray) -> None:

@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError, ShapeError
@@ -33,7 +32,8 @@ def sigmoid(scores: FloatArray) -> FloatArray:
     >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.5, 1.0]
     """
-    return expit(scores)
+    with np.errstate(over="ignore"):  # exp(1000) is infinite, and its inverse 0 is the answer
+        return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(scores, dtype=np.float64))))
 
 
 def log_loss(scores: FloatArray, labels: LabelArray) -> float:
@@ -144,7 +144,7 @@ class Penalty:
     def __post_init__(self) -> None:
         for name, factor in (("l1", self.l1), ("l2", self.l2)):
             if not (math.isfinite(factor) and factor >= 0):
-                raise ConfigError(f"{name} is {factor}", where=name, hint="use 0 or more")
+                raise ConfigError(f"{name} is {factor}", setting=name, hint="use 0 or more")
 
     def value(self, weights: FloatArray, free: int = 0) -> float:
         """The penalty itself.

@@ -44,17 +44,17 @@ class LearningRate:
         if not (math.isfinite(self.initial) and self.initial > 0):
             raise ConfigError(
                 f"the learning rate is {self.initial}",
-                where="learning_rate",
+                setting="learning_rate",
                 hint="use a number above 0",
             )
         if self.schedule not in SCHEDULES:
             raise ConfigError(
                 f"no learning-rate schedule is called {self.schedule!r}",
-                where="schedule",
+                setting="schedule",
                 hint=nearest(str(self.schedule), SCHEDULES),
             )
         if not (math.isfinite(self.decay) and self.decay >= 0):
-            raise ConfigError(f"the decay is {self.decay}", where="decay", hint="use 0 or more")
+            raise ConfigError(f"the decay is {self.decay}", setting="decay", hint="use 0 or more")
 
     def at(self, iteration: int) -> float:
         """The rate of one iteration.

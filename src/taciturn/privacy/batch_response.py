@@ -27,10 +27,10 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import gammaln, xlog1py, xlogy
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import MaskedProduct, Released
 from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
@@ -40,6 +40,7 @@ from taciturn.rng import Entropy
 # A design whose response is almost never long enough would be redrawn forever.
 _MOST_REDRAWS = 10_000
 _SPARSE = 4
+_TOO_FEW_ROWS = Hint("use a smaller {batch_size} or {epsilon}: there are too few rows for this one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class BatchDesign:
         if not 0.5 < keep < 1:
             raise ConfigError(
                 f"hybrid needs 1/2 < p < 1, and epsilon {epsilon:g} gives p = {keep:g}",
-                where="--epsilon",
+                setting="epsilon",
                 hint="use a value between 0 and 36",
             )
         return cls(subset, max(1, round(batch_size / keep)), epsilon)
@@ -109,37 +110,39 @@ class BatchDesign:
         if self.asked_rows <= columns:
             raise ConfigError(
                 f"hybrid needs d_A < L_RR, and {columns} < {self.asked_rows:.1f} does not hold",
-                where="--l-rr",
+                setting="l_rr",
                 hint=self._larger(columns, rows),
             )
         if 2 * self.marked >= self.subset:
             raise ConfigError(
                 f"hybrid needs q < 1/2, and {self.marked} of {self.subset} rows are marked",
-                where="--l-rr",
+                setting="l_rr",
                 hint=self._larger(columns, rows),
             )
         if self.subset > rows:
             raise ConfigError(
                 f"hybrid needs a subset of {self.subset} rows, and there are {rows}",
-                where="--subset-size",
+                setting="subset_size",
                 hint=self._smaller(columns, rows),
             )
 
-    def _larger(self, columns: int, rows: int) -> str:
+    def _larger(self, columns: int, rows: int) -> Hint:
         """The smallest sizes that meet both lower bounds, where there are rows enough."""
         ones = _unmarked_for(columns - self.true_rows, self.keep)
         subset = max(self.marked + ones, 2 * self.marked + 1)
         least = max(columns + 1, math.ceil(replace(self, subset=subset).asked_rows))
         if max(subset, self._subset_of(least)) > rows:
-            return "use a smaller --batch-size or --epsilon: there are too few rows for this one"
-        return f"use --l-rr {least} or more, or --subset-size {subset} or more"
+            return _TOO_FEW_ROWS
+        return Hint("use {l_rr} or more, or {subset_size} or more", l_rr=least, subset_size=subset)
 
-    def _smaller(self, columns: int, rows: int) -> str:
+    def _smaller(self, columns: int, rows: int) -> Hint:
         """The largest size that there are rows for, where it meets the lower bounds."""
         most = replace(self, subset=rows)
         if most.asked_rows <= columns + 1 or 2 * self.marked >= rows:
-            return "use a smaller --batch-size or --epsilon: there are too few rows for this one"
-        return f"use --subset-size {rows} or less, or a smaller --epsilon or --batch-size"
+            return _TOO_FEW_ROWS
+        return Hint(
+            "use {subset_size} or less, or a smaller {epsilon} or {batch_size}", subset_size=rows
+        )
 
     def _subset_of(self, asked: int) -> int:
         """The subset that brings so many scored rows on average."""
@@ -179,16 +182,16 @@ def design(
     """
     if subset_size is not None and l_rr is not None:
         raise ConfigError(
-            "subset-size and l-rr determine each other", where="--subset-size", hint="give one"
+            "subset-size and l-rr determine each other", setting="subset_size", hint="give one"
         )
-    found = BatchDesign.of(batch_size, epsilon, subset_size or 1)
+    sizes = BatchDesign.of(batch_size, epsilon, subset_size or 1)
     if subset_size is None:
         # More than d_A for the first inequality; more than q|S| makes q < 1/2, the second.
-        least = max(columns + 1, found.marked + 1)
+        least = max(columns + 1, sizes.marked + 1)
         target = math.ceil(1.1 * least) if l_rr is None else l_rr
-        found = replace(found, subset=found._subset_of(target))
-    found.require(columns, rows)
-    return found
+        sizes = replace(sizes, subset=sizes._subset_of(target))
+    sizes.require(columns, rows)
+    return sizes
 
 
 def _unmarked_for(beyond: float, keep: float, *, inclusive: bool = False) -> int:
@@ -229,10 +232,12 @@ def _ones(design: BatchDesign) -> FloatArray:
 
 
 def _binomial(count: int, chance: float) -> FloatArray:
-    """How likely each number of heads is; not scipy.stats, which takes a second to import."""
+    """How likely each number of heads is, for a chance strictly between 0 and 1."""
     heads = np.arange(count + 1)
-    ways = gammaln(count + 1) - gammaln(heads + 1) - gammaln(count - heads + 1)
-    return np.asarray(np.exp(ways + xlogy(heads, chance) + xlog1py(count - heads, -chance)))
+    factorials = np.array([math.lgamma(number + 1) for number in range(count + 1)])  # in logarithms
+    ways = factorials[-1] - factorials - factorials[::-1]
+    logs = ways + heads * math.log(chance) + (count - heads) * math.log1p(-chance)
+    return np.asarray(np.exp(logs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +280,8 @@ def draw_batch(design: BatchDesign, columns: int, rows: int, entropy: Entropy) -
             return HiddenBatch(subset, response, marks, redraws)
     raise ConfigError(
         f"no response of {_MOST_REDRAWS} had more than {columns} ones",
-        where="--l-rr",
-        hint="raise --l-rr or --subset-size",
+        setting="l_rr",
+        hint=Hint("raise {l_rr} or {subset_size}"),
     )
 
 

@@ -25,11 +25,11 @@ class PrivacyEvent:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for parameter in fields(self):
+            value = getattr(self, parameter.name)
             if not (math.isfinite(value) and value > 0):
                 raise ConfigError(
-                    f"{each.name} is {value:g}", where=f"--{each.name}", hint="use more than 0"
+                    f"{parameter.name} is {value:g}", setting=parameter.name, hint="use more than 0"
                 )
 
 
@@ -65,7 +65,7 @@ class MultiplicativeNoise(PrivacyEvent):
         PrivacyEvent.__post_init__(self)
         if self.b1 > 1:
             raise ConfigError(
-                f"b1 is {self.b1:g}", where="--b1", hint="residues are below 1: use 1 or less"
+                f"b1 is {self.b1:g}", setting="b1", hint="residues are below 1: use 1 or less"
             )
 
     @property

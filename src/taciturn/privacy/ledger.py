@@ -77,9 +77,9 @@ class Ledger:
         delta: float = DEFAULT_DELTA,
     ) -> None:
         if budget is not None and not budget > 0:
-            raise ConfigError(f"the budget is {budget:g}", where="--budget", hint="use more than 0")
+            raise ConfigError(f"the budget is {budget:g}", setting="budget", hint="use more than 0")
         if not 0 <= delta < 1:
-            raise ConfigError(f"delta is {delta:g}", where="--delta", hint="use 0 to below 1")
+            raise ConfigError(f"delta is {delta:g}", setting="delta", hint="use 0 to below 1")
         self.rows = rows
         self._counts: dict[PrivacyEvent, IntArray] = {}
         self._assumption = assumption
@@ -111,7 +111,7 @@ class Ledger:
         if not self.affords(event, rows):
             raise BudgetExceeded(
                 f"a release would take a label's epsilon above the budget of {self._budget:g}",
-                where="--budget",
+                setting="budget",
                 hint="stop here, or raise the budget",
             )
         if event not in self._counts:

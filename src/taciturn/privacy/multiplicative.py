@@ -92,7 +92,7 @@ class Multiplicative:
         # The event tells the bounds in use: its price is that of what is released.
         self.event = replace(event, b1=inner / unit, b2=outer / unit)
         if outer.bit_length() > _ROOM_BITS:
-            raise ConfigError(f"b2 is {event.b2:g}", where="--b2", hint="use a smaller bound")
+            raise ConfigError(f"b2 is {event.b2:g}", setting="b2", hint="use a smaller bound")
         factor = 2.0 * outer / (inner * event.epsilon)
         # The largest residue has the most noise: it must be within what the sampler resolves.
         divisor(factor * 2**residue_bits)

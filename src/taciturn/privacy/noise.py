@@ -26,6 +26,7 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.rng import Entropy
 
 UNIT_BITS = 56
@@ -46,16 +47,16 @@ def divisor(sigma: float) -> int:
         ConfigError: The scale is not positive, or too large for the draws to resolve it.
     """
     if not (math.isfinite(sigma) and sigma > 0):
-        raise ConfigError(f"noise of scale {sigma:g} is not possible", where="--epsilon")
+        raise ConfigError(f"noise of scale {sigma:g} is not possible", setting="epsilon")
     # Beyond the largest there is no noise at all, and a larger scale costs no privacy.
-    found = math.floor(min(_UNIT / sigma, LARGEST_DIVISOR))
-    if found < SMALLEST_DIVISOR:
+    steps = math.floor(min(_UNIT / sigma, LARGEST_DIVISOR))
+    if steps < SMALLEST_DIVISOR:
         raise ConfigError(
             f"noise of {sigma:.3g} steps of the residues' grid is more than the sampler resolves",
-            where="--epsilon",
-            hint="raise epsilon or b1, or lower b2 or residue-bits",
+            setting="epsilon",
+            hint=Hint("raise {epsilon} or {b1}, or lower {b2} or {residue_bits}"),
         )
-    return found
+    return steps
 
 
 def scale(divisor: int) -> float:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from taciturn.errors import ConfigError, nearest
+from taciturn.faces import Hint, hyphenated
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.batch_response import BatchDesign, Hybrid
@@ -22,6 +23,8 @@ from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.sealed import SEALED_DEFAULTS, Sealed
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Protection
+from taciturn.settings.setting import declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Entry:
 
 _NOISY = {"noise": "discrete", "bob_update": "released"}
 _FACTOR = {"variant": "printed", "b1": 0.1, "b2": 10.0}
-_EXAMPLES = {"over": "none", "epsilon": 1, "variant": "mean-one", "b1": 0.1, "b2": 10}
+_DECLARED = declared(Protection)
 
 
 def _make_add(agreed: Agreement) -> Mechanism:
@@ -63,8 +66,8 @@ def _make_label_rr(agreed: Agreement) -> Mechanism:
     if over not in MECHANISMS:
         raise ConfigError(
             f"label-rr cannot run over {over}: there is no such mechanism",
-            where="--over",
-            hint="use --over none",
+            setting="over",
+            hint=Hint("use {over}", over="none"),
         )
     return FlippedLabels(LabelResponse(epsilon), MECHANISMS[over].make(agreed))
 
@@ -97,21 +100,20 @@ def require_weighable(name: str) -> None:
         raise ConfigError(
             f"{name} has no class weights: its guarantee and its attacks are those of residues "
             "that all count alike",
-            where="--class-weight",
-            hint=f"leave it out, or use --mechanism {', '.join(WEIGHTED[:-1])} or {WEIGHTED[-1]}",
+            setting="class_weight",
+            hint=Hint("leave it out, or use {mechanism}", mechanism=WEIGHTED),
         )
 
 
 def _given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type
     value = getattr(agreed, name)
     if value is None:
-        option = f"--{name.replace('_', '-')}"
         # A subset is several batches; how many it must be, the number of columns says.
-        fitting = {**_EXAMPLES, "subset_size": 8 * agreed.batch_size}[name]
+        example = _DECLARED[name].example or 8 * agreed.batch_size
         raise ConfigError(
-            f"{agreed.mechanism} needs {option[2:]}",
-            where=option,
-            hint=f"use {option} {fitting}, for example",
+            f"{agreed.mechanism} needs {hyphenated(name)}",
+            setting=name,
+            hint=Hint(f"use {{{name}}}, for example", **{name: example}),
         )
     return value
 
@@ -127,7 +129,7 @@ def entry(name: str, over: str | None = None) -> Entry:
     """
     if name not in MECHANISMS:
         raise ConfigError(
-            f"unknown mechanism {name}", where="--mechanism", hint=nearest(name, MECHANISMS)
+            f"unknown mechanism {name}", setting="mechanism", hint=nearest(name, MECHANISMS)
         )
     found = MECHANISMS[name]
     beneath = MECHANISMS.get(over or "") if "over" in found.takes else None

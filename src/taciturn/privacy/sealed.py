@@ -20,6 +20,7 @@ from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 from taciturn.settings.agreement import Agreement
@@ -81,19 +82,21 @@ def require_sealable(agreed: Agreement) -> None:
         raise ConfigError(
             "sealed has no L1 penalty: on Alice's columns it needs the sign of a weight, "
             "which neither party knows",
-            where="--l1",
-            hint="use --l2, or another mechanism",
+            setting="l1",
+            hint=Hint("use {l2}, or another mechanism"),
         )
     if agreed.patience is not None:
         raise ConfigError(
             "sealed does not stop early: when Bob stops depends on labels, and Alice sees it",
-            where="patience",
-            hint="leave patience out; the number of epochs is fixed",
+            setting="patience",
+            hint=Hint("leave {patience} out; the number of epochs is fixed"),
         )
     if agreed.learning_rate * agreed.l2 >= 1:
         raise ConfigError(
             f"a learning rate of {agreed.learning_rate:g} times an L2 penalty of {agreed.l2:g} is "
             "not below 1",
-            where="--l2",
-            hint="lower --l2 or --learning-rate: each step would turn the sign of every weight",
+            setting="l2",
+            hint=Hint(
+                "lower {l2} or {learning_rate}: each step would turn the sign of every weight"
+            ),
         )

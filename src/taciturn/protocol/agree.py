@@ -8,6 +8,7 @@ from typing import Any
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.errors import BudgetExceeded, ConfigError
+from taciturn.faces import Hint
 from taciturn.privacy.batch_response import design
 from taciturn.privacy.prices import price
 from taciturn.privacy.registry import Entry, entry, mechanism
@@ -100,13 +101,16 @@ def _require_budget(settings: Settings, cost: float) -> None:
         raise BudgetExceeded(
             f"one release of {settings.mechanism}{variant} has no finite price: no budget can be "
             "kept with it",
-            where="--budget",
-            hint="use add, or mult with --variant printed or mean-one; or leave --budget out",
+            setting="budget",
+            hint=Hint(
+                "use add, or mult with {variant}; or leave {budget} out",
+                variant=("printed", "mean-one"),
+            ),
         )
     raise BudgetExceeded(
         f"one release of {settings.mechanism} costs a label epsilon of {cost:g}, "
         f"and the budget is {settings.budget:g}",
-        where="--budget",
+        setting="budget",
         hint="use a mechanism or an epsilon that costs less, or raise the budget",
     )
 
@@ -114,8 +118,8 @@ def _require_budget(settings: Settings, cost: float) -> None:
 def _key_bits(settings: Settings, chosen: Scheme) -> int:
     bits = chosen.key_bits[0] if settings.key_bits is None else settings.key_bits
     if bits not in chosen.key_bits:
-        offered = " or ".join(str(each) for each in chosen.key_bits)
+        offered = " or ".join(str(size) for size in chosen.key_bits)
         raise ConfigError(
-            f"{chosen.name} has no keys of {bits} bits", where="--key-bits", hint=f"use {offered}"
+            f"{chosen.name} has no keys of {bits} bits", setting="key_bits", hint=f"use {offered}"
         )
     return bits

@@ -40,7 +40,9 @@ from taciturn.arrays import IndexArray
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require_elements
 from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
+from taciturn.faces import Hint
 from taciturn.protocol.events import Aligning
+from taciturn.protocol.handshake import require_roles
 from taciturn.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,
@@ -159,18 +161,12 @@ def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
             f"the peer aligns by version {theirs.version}, this side by {ours.version}",
             hint="install the same version of taciturn on both sides",
         )
-    if {ours.role, theirs.role} != {"alice", "bob"}:
-        raise AgreementError(
-            f"both sides are {ours.role}"
-            if ours.role == theirs.role
-            else "the peer's role is neither alice nor bob",
-            hint="one side holds the labels (bob), the other only features (alice)",
-        )
+    require_roles(ours.role, theirs.role)
     if theirs.terms != ours.terms:
         named = differences(ours.terms, theirs.terms) or ["spelled differently"]
         raise AgreementError(
             "the two sides normalise ids differently: " + "; ".join(named),
-            hint="give the same --normalise on both sides",
+            hint=Hint("give the same {normalise} on both sides"),
         )
     if not 0 < theirs.rows <= MAX_IDS:
         raise RemoteProtocolError(

@@ -405,6 +405,26 @@ def decode(frame: bytes) -> Message:
     if len(frame) > MAX_FRAME:
         raise MalformedFrame(f"a frame of {len(frame)} bytes exceeds {MAX_FRAME}")
     reader = _Reader(frame)
+    kind, codecs = _read_head(reader)
+    values = {name: codec.read(reader) for name, codec in codecs}
+    reader.finish()
+    return kind(**values)
+
+
+def kind_of(frame: bytes) -> type[Message]:
+    """Which message a frame holds, by its head alone; its fields are not looked at.
+
+    >>> kind_of(encode(BudgetSpent(3))).__name__
+    'BudgetSpent'
+
+    Raises:
+        MalformedFrame: The bytes do not begin as a frame of this version does.
+    """
+    kind, _ = _read_head(_Reader(frame))
+    return kind
+
+
+def _read_head(reader: _Reader) -> tuple[type[Message], tuple[tuple[str, _FieldCodec], ...]]:
     if reader.take(len(MAGIC)) != MAGIC:
         raise MalformedFrame("the bytes are not a frame")
     version = reader.number(_U8)
@@ -413,7 +433,4 @@ def decode(frame: bytes) -> Message:
     code = reader.number(_U8)
     if code not in _BY_CODE:
         raise MalformedFrame(f"a message of unknown kind {code}")
-    kind, codecs = _BY_CODE[code]
-    values = {name: codec.read(reader) for name, codec in codecs}
-    reader.finish()
-    return kind(**values)
+    return _BY_CODE[code]

@@ -1,16 +1,14 @@
-"""What programs report to their driver while they run."""
+"""What programs report to their driver while they run; their results are what they return."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from taciturn.arrays import FloatArray, IndexArray
 from taciturn.numerics.metrics import Metrics
-from taciturn.privacy.events import PrivacyEvent
-from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 
 
@@ -77,98 +75,3 @@ class HeldOutSeen(Event):
 
     iteration: int
     metrics: Metrics
-
-
-@dataclass(frozen=True, slots=True)
-class Redrawn(Event):
-    """Bob threw so many draws of a hidden batch away before one was long enough."""
-
-    iteration: int
-    draws: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped(Event):
-    """Bob ended the training before its last iteration."""
-
-    iteration: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class WrapsSuspected(Event):
-    """So many of Bob's decrypted scores lie near the end of their range: some may have wrapped.
-
-    It depends on labels. Bob's program goes on as if nothing were, and only he may know.
-    """
-
-    iteration: int
-    scores: int
-
-
-@dataclass(frozen=True, slots=True)
-class ShareKept(Event):
-    """A training that leaves Alice's weights shared has ended; this side's share."""
-
-    role: Literal["alice", "bob"]
-    share: IntArray = field(repr=False)
-    scales: Scales
-
-
-@dataclass(frozen=True, slots=True)
-class Observation(Event):
-    """Something Alice could note down; ``signal`` says in words what kind of thing it is."""
-
-    signal: ClassVar[str]
-
-    iteration: int
-
-
-@dataclass(frozen=True, slots=True)
-class GradientSeen(Observation):
-    """Alice has unmasked the gradient of a batch: the heart of her view.
-
-    ``gradient`` is ``X^T r`` summed over the rows (not averaged), in exact fixed-point integers:
-    the real value is ``gradient / 2^(feature_bits + residue_bits)``. ``weights`` are those with
-    which the rows were scored, and ``largest`` bounds the size of an r.
-    """
-
-    signal = "the gradient of each batch in clear"
-
-    epoch: int
-    rows: IndexArray = field(repr=False)
-    weights: FloatArray = field(repr=False)
-    gradient: IntArray = field(repr=False)
-    largest: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenBatchSeen(Observation):
-    """Alice was shown a subset of rows and a randomised response about which are meant."""
-
-    signal = "a randomised response about the rows of each batch"
-
-    subset: IndexArray = field(repr=False)
-    response: BoolArray = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class ResiduesSeen(Observation):
-    """Alice received a noisy residue for each row of a batch, at their real scale."""
-
-    signal = "a noisy residue of each row in clear"
-
-    epoch: int
-    rows: IndexArray = field(repr=False)
-    weights: FloatArray = field(repr=False)
-    residues: FloatArray = field(repr=False)
-    event: PrivacyEvent
-
-
-@dataclass(frozen=True, slots=True)
-class ShareRevealed(Observation):
-    """Bob has told Alice his share of her weights: she has them in clear."""
-
-    signal = "her own weights in clear"
-
-    weights: FloatArray = field(repr=False)

@@ -17,6 +17,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol.messages import Hello, Role
 from taciturn.protocol.steps import Program, receive, send
+from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import differences
 
 PROTOCOL_VERSION = 2
@@ -71,6 +72,28 @@ def shake_hands(ours: Hello) -> Program[Hello]:
     return theirs
 
 
+def open_training(
+    role: Role, terms: Terms, features: FeatureTable, magnitude_bits: int = 0
+) -> Program[Hello]:
+    """The first words of every training: exchanges and compares greetings.
+
+    Args:
+        role: Who is speaking.
+        terms: The agreement in use.
+        features: The training rows.
+        magnitude_bits: The size of their values, where the conversation needs it.
+
+    Returns:
+        The peer's greeting.
+
+    Raises:
+        AgreementError: Versions, roles, terms or rows differ.
+        RemoteProtocolError: The peer's table has an absurd size.
+    """
+    ours = greeting(role, terms.agreement.canonical(), features, magnitude_bits)
+    return (yield from shake_hands(ours))
+
+
 def compare(ours: Hello, theirs: Hello) -> None:
     """Compares this side's greeting with the peer's, which came over the wire.
 
@@ -83,13 +106,7 @@ def compare(ours: Hello, theirs: Hello) -> None:
             f"the peer speaks protocol {theirs.version}, this side {ours.version}",
             hint="install the same version of taciturn on both sides",
         )
-    if {ours.role, theirs.role} != {"alice", "bob"}:
-        raise AgreementError(
-            f"both sides are {ours.role}"
-            if ours.role == theirs.role
-            else "the peer's role is neither alice nor bob",
-            hint="one side holds the labels (bob), the other only features (alice)",
-        )
+    require_roles(ours.role, theirs.role)
     if theirs.terms != ours.terms:
         named = differences(ours.terms, theirs.terms) or ["spelled differently"]
         raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
@@ -110,3 +127,18 @@ def compare(ours: Hello, theirs: Hello) -> None:
         )
     if not 0 <= theirs.columns <= MAX_COLUMNS:
         raise RemoteProtocolError(f"the peer's table is said to have {theirs.columns} columns")
+
+
+def require_roles(ours: str, theirs: str) -> None:
+    """Refuses a peer that does not have the other role.
+
+    Raises:
+        AgreementError: Both sides are alice, or both bob, or the peer is neither.
+    """
+    if {ours, theirs} != {"alice", "bob"}:
+        raise AgreementError(
+            f"both sides are {ours}"
+            if ours == theirs
+            else "the peer's role is neither alice nor bob",
+            hint="one side holds the labels (bob), the other only features (alice)",
+        )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError
 from taciturn.files import canonical_json
@@ -17,9 +18,20 @@ from taciturn.settings.agreement import differences
 
 PREDICTION_TERMS = '{"purpose":"predict"}'
 CHUNK_ROWS = 1 << 16
-
-
 SEALED_CHUNK_ROWS = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What Bob has at the end of a joint prediction.
+
+    Args:
+        scores: The log-odds of every row.
+        suspected_wraps: How many of them, from shared weights, lay near the end of their range.
+    """
+
+    scores: FloatArray = field(repr=False)
+    suspected_wraps: int = 0
 
 
 @dataclass(frozen=True, slots=True)

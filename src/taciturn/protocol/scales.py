@@ -31,6 +31,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.schedule import LearningRate
@@ -82,9 +83,13 @@ class Scales:
             f"features up to 2^{magnitude_bits}, a step of 2^-{spread} per row and an L2 penalty "
             f"that shrinks weights to 2^-{_bits(1 / max(decay[-1], 1e-300))} leave fewer than "
             f"{LEAST} digits of a modulus of 2^{MODULI[-1]}",
-            where="--mechanism sealed",
-            hint="clip the features (--clip 16), use smaller batches, a larger --learning-rate, "
-            "or a smaller --l2",
+            setting="mechanism",
+            value="sealed",
+            hint=Hint(
+                "clip the features ({clip}), use smaller batches, a larger {learning_rate}, or a "
+                "smaller {l2}",
+                clip=16,
+            ),
         )
 
     def to_json(self) -> dict[str, int | float]:

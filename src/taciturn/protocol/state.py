@@ -15,6 +15,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import StateError
+from taciturn.faces import Hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,11 @@ class TrainingState:
         except (KeyError, TypeError, ValueError):
             raise StateError(
                 "these bytes are not the state of a training, or of another version's",
-                hint="finish with the version that began it, or begin anew on both sides with "
-                "--fresh",
+                hint=Hint(
+                    "finish with the version that began it, or begin anew on both sides with "
+                    "{fresh}",
+                    fresh=True,
+                ),
             ) from None
 
 

@@ -6,6 +6,7 @@ Its canonical text travels in the handshake, and a difference is named key by ke
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -14,22 +15,49 @@ from taciturn.errors import ConfigError
 from taciturn.files import canonical_json
 from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.schema import Evaluate, Protection, Schedule
+from taciturn.settings.setting import Scope, Setting
 
 MOST_DIFFERENCES = 40
+_watched = partial(Setting, scope=Scope.AGREEMENT)
 
 
 class Agreement(Protection):
     """What both parties must have set alike before anything is sent that costs privacy."""
 
+    # A field without a ``Setting`` is declared in ``Settings``; what may be None there has a value
+    # once it is agreed on.
+    mechanism: str
     scheme: str
     key_bits: Annotated[int, Field(ge=0)]
     epochs: PositiveInt
     batch_size: PositiveInt
     minimum_batch: PositiveInt = 1
-    evaluate: Evaluate = "end"
-    patience: PositiveInt | None = None
-    held_out: Annotated[float, Field(gt=0, lt=1)] | None = None
-    split_salt: str | None = None
+    evaluate: Annotated[
+        Evaluate,
+        _watched(
+            "When Bob looks at the held-out rows: at the `end`, or after every `epoch` too.",
+            detail="Each look gives him Alice's scores of these rows",
+        ),
+    ] = "end"
+    patience: Annotated[
+        PositiveInt | None,
+        _watched(
+            "With `epoch`: stop when the held-out loss has not fallen for so many epochs. When Bob "
+            "stops depends on labels: the ledger says infinite.",
+            example=3,
+        ),
+    ] = None
+    held_out: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        _watched(
+            "Share of the rows on which Bob measures the model, below 1; 0 for none.",
+            detail="They are not trained on. An id alone decides whether its row is one",
+            file_default=0.2,
+        ),
+    ] = None
+    split_salt: Annotated[
+        str | None, _watched("Another text holds out other rows.", file_default="")
+    ] = None
     learning_rate: Positive
     schedule: Schedule
     decay: NonNegative

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from taciturn.errors import ConfigError, nearest
+from taciturn.errors import ConfigError, nearest_setting, shown_by
+from taciturn.faces import Face, hyphenated
 
 PositiveInt = Annotated[int, Field(ge=1)]
 # Adding zero turns -0.0 into 0.0: equal settings have equal texts.
@@ -19,7 +20,7 @@ def _class_weight(value: object) -> object:
     """The weights of label 0 and label 1, from a text, a list or a pair."""
     parts = value.split(",") if isinstance(value, str) else value
     try:
-        zero, one = (float(each) + 0.0 for each in parts)  # type: ignore[attr-defined]
+        zero, one = (float(part) + 0.0 for part in parts)  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         zero, one = -1.0, -1.0
     if not (0 <= zero <= 1 and 0 <= one <= 1 and zero + one > 0):
@@ -40,27 +41,27 @@ class Checked(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], *, where: str = "") -> Self:
+    def of(cls, values: Mapping[str, Any], *, face: Face | None = None) -> Self:
         """Checks ``values``; keys may be spelled with hyphens or underscores.
+
+        Args:
+            values: The settings that were given.
+            face: Where they were given, to spell them in an error; None leaves it to the caller.
 
         Raises:
             ConfigError: A key is unknown, missing or has a value of the wrong kind or range.
         """
-        known = {name.replace("_", "-"): name for name in cls.model_fields}
-        plain: dict[str, Any] = {}
-        for key, value in values.items():
-            spelled = key.replace("_", "-")
-            if spelled not in known:
-                raise ConfigError(
-                    f"unknown setting {key}", where=where, hint=nearest(spelled, known)
-                )
-            if known[spelled] in plain:
-                raise ConfigError(f"setting {spelled} is given twice", where=where)
-            plain[known[spelled]] = value
-        try:
-            return cls.model_validate(plain)
-        except ConfigError as problem:
-            raise ConfigError(problem.message, where=where) from None
+        with shown_by(face):
+            return cls.model_validate(cls.named(values, face=face))
+
+    @classmethod
+    def named(cls, values: Mapping[str, Any], *, face: Face | None = None) -> dict[str, Any]:
+        """The same values under the names of the fields.
+
+        Raises:
+            ConfigError: A key is unknown, or given in both spellings.
+        """
+        return named(values, cls.model_fields, face)
 
     def __init__(self, **values: object) -> None:
         try:
@@ -69,10 +70,42 @@ class Checked(BaseModel):
             raise _explain(problem) from None
 
 
+def named(
+    values: Mapping[str, Any], known: Collection[str], face: Face | None = None
+) -> dict[str, Any]:
+    """Values by the names of settings, from keys that are spelled with hyphens or underscores.
+
+    Args:
+        values: What was given.
+        known: The names that there are.
+        face: Where it was given.
+
+    Raises:
+        ConfigError: A key is unknown, or given in both spellings.
+
+    >>> named({"batch-size": 16}, ["batch_size"])
+    {'batch_size': 16}
+    """
+    plain: dict[str, Any] = {}
+    with shown_by(face):
+        for key, value in values.items():
+            name = key.replace("-", "_")
+            if name not in known:
+                raise ConfigError(
+                    f"unknown setting {key}",
+                    where="" if face is None else face.source,
+                    hint=nearest_setting(key, known),
+                )
+            if name in plain:
+                raise ConfigError(f"setting {hyphenated(name)} is given twice", setting=name)
+            plain[name] = value
+    return plain
+
+
 def _explain(problem: ValidationError) -> ConfigError:
     first = problem.errors(include_url=False, include_context=False)[0]
-    name = str(first["loc"][0]).replace("_", "-") if first["loc"] else ""
+    name = str(first["loc"][0]) if first["loc"] else ""
     reason = first["msg"].removeprefix("Value error, ")
     given = "" if first["type"] in ("missing", "value_error") else f", not {first['input']!r}"
-    subject = f"setting {name}: " if name else ""
-    return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}")
+    subject = f"setting {hyphenated(name)}: " if name else ""
+    return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}", setting=name)

@@ -1,6 +1,7 @@
-"""``Settings``: what a person asks for.
+"""``Settings``: what a person asks for. Each field is declared once, and here (``Setting``).
 
-Every field is an option of the commands and a key of the TOML file, spelled with hyphens there.
+Every field is an option of the commands, a key of a settings file, where it is spelled with
+hyphens, and a keyword argument of ``train``, ``check`` and ``audit``.
 """
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint, TomlFile
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
+from taciturn.settings.setting import Panel, Scope, Setting
 
 # The one that hides labels and changes nothing about the model.
 DEFAULT_MECHANISM = "sealed"
@@ -24,6 +28,14 @@ Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
 Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
+Impute = Literal["median", "mean", "none"]
+Scale = Literal["standard", "none"]
+
+_source = partial(Setting, scope=Scope.SIMULATION, panel=Panel.DATA)
+_table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
+_model = partial(Setting, scope=Scope.AGREEMENT, panel=Panel.MODEL)
+_protection = partial(Setting, scope=Scope.AGREEMENT, panel=Panel.PROTECTION)
+_run = partial(Setting, scope=Scope.SIMULATION, panel=Panel.RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,55 +69,270 @@ class Protection(Checked):
     One that is not given is None; so is, once agreed on, one that the mechanism does not take.
     """
 
-    mechanism: str
-    epsilon: Positive | None = None
-    noise: Noise | None = None
-    variant: Variant | None = None
-    b1: Positive | None = None
-    b2: Positive | None = None
-    subset_size: PositiveInt | None = None
-    bob_update: BobUpdate | None = None
-    over: Over | None = None
-    reveal: bool | None = None
-    dither: NonNegative | None = None
-    fresh_keys: bool | None = None
+    mechanism: Annotated[
+        str,
+        _protection(
+            "What protects the labels: `sealed`, `label-rr`, `none`, `add`, `mult` or `hybrid`.",
+            detail="[What each is worth](threat_model.md)",
+        ),
+    ] = DEFAULT_MECHANISM
+    epsilon: Annotated[
+        Positive | None,
+        _protection(
+            "The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in "
+            "`label-rr`.",
+            detail="`add`, `mult` and `label-rr` need it; `hybrid` takes 1",
+            example=1.0,
+        ),
+    ] = None
+    noise: Annotated[
+        Noise | None,
+        _protection(
+            "`add`, `mult`: `discrete` (exact, on the grid) or `continuous` (as printed; leaky) "
+            "(default: discrete).",
+            detail="Continuous noise leaks through its last bits and is refused here",
+            example="discrete",
+        ),
+    ] = None
+    variant: Annotated[
+        Variant | None,
+        _protection(
+            "`mult`: `printed`, `one-sided` or `mean-one` (default: printed).",
+            example="mean-one",
+        ),
+    ] = None
+    b1: Annotated[
+        Positive | None,
+        _protection(
+            "`mult`: residues are clipped to at least this size (default: 0.1).", example=0.1
+        ),
+    ] = None
+    b2: Annotated[
+        Positive | None,
+        _protection(
+            "`mult`: outputs are clipped to at most this size (default: 10).", example=10.0
+        ),
+    ] = None
+    subset_size: Annotated[
+        PositiveInt | None,
+        _protection(
+            "`hybrid`: rows among which the batch hides; from L_RR or Alice's columns unless given."
+        ),
+    ] = None
+    bob_update: Annotated[
+        BobUpdate | None,
+        _protection(
+            "`add`, `mult`: Bob's own weights learn from `released` or `true` residues (default: "
+            "released).",
+            detail="With true ones every total in the ledger is infinite",
+            example="released",
+        ),
+    ] = None
+    over: Annotated[
+        Over | None,
+        _protection(
+            "`label-rr`: the conversation on the flipped labels, `none` or `sealed` (default: "
+            "none).",
+            example="none",
+        ),
+    ] = None
+    reveal: Annotated[
+        bool | None,
+        _protection(
+            "`sealed`: Bob reveals Alice's weights at the end, a release without protection.",
+            example=True,
+        ),
+    ] = None
+    dither: Annotated[
+        NonNegative | None,
+        _protection(
+            "`sealed`: noise up to this size that Alice adds to her scores (default: 0).",
+            example=0.5,
+        ),
+    ] = None
+    fresh_keys: Annotated[
+        bool | None, _protection("`sealed`: a new key for each of Bob's messages.", example=True)
+    ] = None
 
 
 class Settings(Protection):
     """One simulated run, as a person asks for it. ``None`` means the dataset's default."""
 
-    dataset: str | None = None
-    data: str | None = None
-    id: str | None = None
-    label: str | None = None
-    data_dir: str | None = None
-    test_fraction: Annotated[float, Field(gt=0, lt=1)] = 0.2
-    impute: Literal["median", "mean", "none"] | None = None
-    scale: Literal["standard", "none"] | None = None
-    clip: Positive | None = None
-    max_levels: PositiveInt | None = None
-    alice_columns: str | int | tuple[str, ...] = "all"
-    intercept: bool | None = None
-    mechanism: str = DEFAULT_MECHANISM
-    l_rr: PositiveInt | None = None
-    budget: Positive | None = None
-    delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
-    scheme: str = "bfv"
-    key_bits: int | None = None
-    batch_size: PositiveInt | None = None
-    minimum_batch: PositiveInt = 1
-    epochs: PositiveInt | None = None
-    learning_rate: Positive | None = None
-    schedule: Schedule = "constant"
-    decay: NonNegative = 0.0
-    l1: NonNegative = 0.0
-    l2: NonNegative = 0.0
-    class_weight: ClassWeight | None = None
-    feature_bits: Annotated[int, Field(ge=4, le=30)] = 16
-    residue_bits: Annotated[int, Field(ge=8, le=40)] = 20
-    seed: Annotated[int, Field(ge=0)] | None = None
-    seeds: PositiveInt = 1
-    permute_labels: bool = False
+    dataset: Annotated[
+        str | None,
+        _source(
+            "A dataset of the paper: `breast-cancer`, `sklearn-digits`, `census-income` or "
+            "`give-me-some-credit`."
+        ),
+    ] = None
+    data: Annotated[str | None, _source("Own data: a CSV or Parquet file.")] = None
+    id: Annotated[
+        str | None,
+        _table(
+            "The column that names the rows.",
+            in_file="The column that names the rows; the same names on both sides.",
+            detail="Align first where a side lacks some; leading zeros count",
+            example="id",
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        _table(
+            "The column of 0/1 labels.",
+            detail="Bob must name it, and Alice must not",
+            example="label",
+        ),
+    ] = None
+    data_dir: Annotated[str | None, _source("Where the datasets' files lie.")] = None
+    test_fraction: Annotated[float, Field(gt=0, lt=1), _source("Share of rows held out.")] = 0.2
+    impute: Annotated[
+        Impute | None,
+        _table(
+            "Missing numbers become the `median`, the `mean`, or an error (`none`) (default: "
+            "median).",
+            example="median",
+        ),
+    ] = None
+    scale: Annotated[
+        Scale | None,
+        _table(
+            "Numbers are standardised (`standard`) or left as they are (`none`) (default: "
+            "standard).",
+            detail="Standardised is mean 0 and deviation 1 on this side's training rows",
+            example="standard",
+        ),
+    ] = None
+    clip: Annotated[Positive | None, _table("Clip prepared values to this size.", example=10.0)] = (
+        None
+    )
+    max_levels: Annotated[
+        PositiveInt | None,
+        _table(
+            "Most levels a text column may have (default: 100).",
+            detail="Each level but the first becomes a column",
+            example=100,
+        ),
+    ] = None
+    alice_columns: Annotated[
+        str | int | tuple[str, ...],
+        Setting(
+            "Alice's columns: `all`, `half`, a number (the first so many), or names separated by "
+            "commas.",
+            Scope.AGREEMENT,
+            Panel.DATA,
+            in_file="How many prepared columns Alice has; `hybrid` needs it on both sides.",
+            example=30,
+        ),
+    ] = "all"
+    intercept: Annotated[
+        bool | None,
+        Setting(
+            "An intercept at Bob, without penalty.",
+            Scope.DATA,
+            Panel.MODEL,
+            detail="Alice never has one",
+            both_ways=True,
+        ),
+    ] = None
+    l_rr: Annotated[
+        PositiveInt | None,
+        _protection(
+            "`hybrid`: how many rows of a subset Alice scores on average (L_RR), in place of its "
+            "size."
+        ),
+    ] = None
+    budget: Annotated[
+        Positive | None,
+        Setting(
+            "Stop before a label's epsilon, summed over releases, exceeds this.",
+            Scope.PRIVACY,
+            Panel.PROTECTION,
+            detail="Bob's file only",
+            example=4.0,
+            refused="is not agreed on: it stands in [privacy], in Bob's file",
+        ),
+    ] = None
+    delta: Annotated[
+        float,
+        Field(ge=0, lt=1),
+        Setting(
+            "The delta of the tighter total in the ledger.",
+            Scope.PRIVACY,
+            Panel.PROTECTION,
+            refused="is not agreed on: it stands in [privacy], in Bob's file",
+        ),
+    ] = 1e-6
+    scheme: Annotated[
+        str,
+        _protection(
+            "Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for "
+            "simulations only).",
+            detail="Not used by `add` and `mult`",
+        ),
+    ] = "bfv"
+    key_bits: Annotated[
+        int | None,
+        _protection("Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security."),
+    ] = None
+    batch_size: Annotated[PositiveInt | None, _model("Rows per iteration.")] = None
+    minimum_batch: Annotated[
+        PositiveInt,
+        _model(
+            "No batch has fewer rows, which protects Alice's columns: a short last one joins the "
+            "one before it.",
+            file_default=8,
+        ),
+    ] = 1
+    epochs: Annotated[
+        PositiveInt | None,
+        _model("Passes over the rows.", detail="A row's releases, and their price, are as many"),
+    ] = None
+    learning_rate: Annotated[Positive | None, _model("Step size of the gradient descent.")] = None
+    schedule: Annotated[
+        Schedule, _model("How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.")
+    ] = "constant"
+    decay: Annotated[NonNegative, _model("How fast the schedule falls.")] = 0.0
+    l1: Annotated[
+        NonNegative, _model("L1 penalty, not in `sealed`; each side applies it to its own weights.")
+    ] = 0.0
+    l2: Annotated[
+        NonNegative, _model("L2 penalty; each side applies it to its own weights.", example=0.001)
+    ] = 0.0
+    class_weight: Annotated[
+        ClassWeight | None,
+        _model(
+            "What rows of label 0 and of label 1 count, each from 0 to 1, such as 0.2,1; public.",
+            detail="Never compute it from the labels of a protected training. Only `none`, "
+            "`hybrid` and `sealed` have it",
+        ),
+    ] = None
+    feature_bits: Annotated[
+        int, Field(ge=4, le=30), _protection("Binary digits after the point of a feature.")
+    ] = 16
+    residue_bits: Annotated[
+        int, Field(ge=8, le=40), _protection("Binary digits after the point of a residue.")
+    ] = 20
+    seed: Annotated[
+        Annotated[int, Field(ge=0)] | None,
+        _run(
+            "Repeatable simulation; no protection against who knows it.",
+            refused="is refused in a real training: who knows it knows all masks and noise",
+        ),
+    ] = None
+    seeds: Annotated[
+        PositiveInt,
+        _run(
+            "Run this many seeds, from the first or 0 on, and report means.",
+            refused="is refused in a real training: who knows them knows all masks and noise",
+        ),
+    ] = 1
+    permute_labels: Annotated[
+        bool,
+        _run(
+            "Canary run: shuffle the labels before training.",
+            refused="is refused in a real training: canary runs are for simulations",
+        ),
+    ] = False
 
     @field_validator("alice_columns", mode="before")
     @classmethod
@@ -115,16 +342,27 @@ class Settings(Protection):
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if self.dataset is not None and self.data is not None:
-            raise ValueError("give dataset or data, not both")
+            raise ConfigError(
+                "give dataset or data, not both",
+                setting="dataset",
+                hint=Hint("leave {dataset} or {data} out"),
+            )
         if self.data is not None and self.label is None:
-            raise ValueError("own data needs the name of its label column: --label COLUMN")
+            raise missing_label()
         if self.dataset is not None and (self.id is not None or self.label is not None):
-            raise ValueError("id and label name columns of own data; a dataset has its own")
+            raise ConfigError(
+                "id and label name columns of own data; a dataset has its own",
+                setting="label" if self.id is None else "id",
+                hint=Hint("leave {id} and {label} out"),
+            )
         return self
 
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:
         """Reads a TOML file of settings; the command's own options are laid over it.
+
+        Returns:
+            Its values, by the names of the fields.
 
         Raises:
             ConfigError: The file is absent, is not TOML, or holds a table.
@@ -143,8 +381,9 @@ class Settings(Protection):
                 raise ConfigError(
                     f"[{key}] is a table; settings stand at the top level", where=str(path)
                 )
-        cls.of({"mechanism": "none", **values}, where=str(path))
-        return values
+        face = settings_file(path)
+        cls.of(values, face=face)
+        return cls.named(values, face=face)
 
     @property
     def source(self) -> str:
@@ -161,3 +400,17 @@ class Settings(Protection):
             "intercept": fallback.intercept if self.intercept is None else self.intercept,
         }
         return self.model_copy(update=filled)
+
+
+def settings_file(path: Path) -> TomlFile:
+    """How a settings file of the commands spells settings: at its top level."""
+    return TomlFile(str(path), dict.fromkeys(Settings.model_fields, ""))
+
+
+def missing_label() -> ConfigError:
+    """The error of own data whose label column is not named."""
+    return ConfigError(
+        "own data needs the name of its label column",
+        setting="label",
+        hint=Hint("use {label}", label="COLUMN"),
+    )

@@ -12,7 +12,8 @@ from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.data.own import ids_alone
-from taciturn.engine.driver import Observer, Tap, ignore
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
 from taciturn.protocol.align import Alignment, Spread, align
 from taciturn.rng import Entropy, KeyedEntropy

@@ -14,6 +14,7 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Header, Transcript
 from taciturn.errors import ConfigError, TranscriptError
+from taciturn.faces import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins, DataCoins
@@ -55,7 +56,7 @@ class RecordedRun:
         if header.get("kind") == "party":
             raise TranscriptError(
                 "this is one party's own recording: it names no table of labels to judge by",
-                hint="audit a simulation with the same settings (taciturn train --record)",
+                hint=Hint("audit a simulation with the same settings: train with {record}"),
             )
         try:
             run = cls(

@@ -14,7 +14,8 @@ from taciturn.crypto.registry import scheme
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.driver import Observer, Tap, ignore
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.metrics import Metrics, evaluate
@@ -24,12 +25,15 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import entry, mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob import predict as bob_predict
+from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOB
-from taciturn.protocol.events import Event, Progress, Redrawn, ShareKept, Stopped, WrapsSuspected
+from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.messages import Role
+from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.settings.schema import Settings
@@ -85,33 +89,33 @@ class _Run:
     def outcome(self, taps: list[Tap], observe: Observer) -> Outcome:
         data, terms = self.data, self.terms
         start = time.perf_counter()
-        log = _Log(observe)
-        (alice, bob), ledger, meter = self._converse(taps, log)
+        batches = _Batches(observe)
+        (alice, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
-        shared = Shared.of(log.shares)
-        alice = alice if shared is None else shared.weights
+        shared = Shared.of(alice, bob)
+        hers, his = alice.weights if shared is None else shared.weights, bob.weights
         return Outcome(
             settings=self.settings,
             terms=terms,
             data=data,
-            alice_weights=alice,
-            bob_weights=bob,
-            train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
-            test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
-            comparison=compare(data, terms, log.batches, np.concatenate([alice, bob])),
-            iterations=len(log.batches),
-            stopped=log.stopped,
-            hidden_batches=self._hidden_batches(log),
-            sealed=None if shared is None else shared.describe(terms.agreement, log.wraps),
+            alice_weights=hers,
+            bob_weights=his,
+            train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, hers, his),
+            test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, hers, his),
+            comparison=compare(data, terms, batches.rows, np.concatenate([hers, his])),
+            iterations=bob.iterations,
+            stopped=None if bob.stopped is None else bob.stopped.value,
+            hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
+            sealed=None if shared is None else shared.describe(terms.agreement),
             seconds=seconds,
             traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
             ledger=ledger.statement(),
-            batches=tuple(log.batches),
+            batches=tuple(batches.rows),
         )
 
     def _converse(
         self, taps: list[Tap], observe: Observer
-    ) -> tuple[tuple[FloatArray, FloatArray], Ledger, _Meter]:
+    ) -> tuple[tuple[Trained, BobTrained], Ledger, _Meter]:
         method = mechanism(self.terms.agreement)
         rows, settings = self.data.labels_train.rows, self.settings
         ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
@@ -126,49 +130,36 @@ class _Run:
             return f"noise without rounding, which this is not; {method.assumption}"
         return method.assumption
 
-    def _hidden_batches(self, log: _Log) -> HiddenBatches | None:
+    def _hidden_batches(self, batches: list[IndexArray], redraws: int) -> HiddenBatches | None:
         if self.terms.agreement.subset_size is None:
             return None
         method = mechanism(self.terms.agreement)
         if not isinstance(method, Hybrid):
             return None
         fewest = self.terms.too_few(len(self.data.alice_train.columns))
-        return HiddenBatches.of(method.design, fewest, log.batches, log.redraws)
+        return HiddenBatches.of(method.design, fewest, batches, redraws)
 
 
 def both_programs(
     data: VerticalData, terms: Terms, coins: Coins, method: Mechanism, ledger: Ledger
-) -> tuple[Program[FloatArray], Program[FloatArray]]:
+) -> tuple[Program[Trained], Program[BobTrained]]:
     """Alice's and Bob's training, ready to be driven."""
-    alice = ALICE[method.conversation](data.alice_train, terms, coins.alice)
+    alice = AliceInputs(data.alice_train, terms, coins.alice)
     labels = released_labels(data.labels_train, method, ledger, coins.bob)
-    bob = BOB[method.conversation](data.bob_train, labels, terms, method, ledger, coins.bob)
-    return alice, bob
+    bob = BobInputs(data.bob_train, labels, terms, method, ledger, coins.bob)
+    return ALICE[method.conversation](alice), BOB[method.conversation](bob)
 
 
-class _Log:
-    """Notes what Bob's program reports, and passes it on."""
+class _Batches:
+    """Notes the true batch of each iteration, which only Bob knows, and passes events on."""
 
     def __init__(self, observe: Observer) -> None:
         self._observe = observe
-        self.batches: list[IndexArray] = []
-        self.redraws = 0
-        self.wraps = 0
-        self.shares: dict[str, ShareKept] = {}
-        self.stopped: str | None = None
+        self.rows: list[IndexArray] = []
 
     def __call__(self, event: Event) -> None:
-        match event:
-            case Progress():
-                self.batches.append(event.rows)
-            case Redrawn():
-                self.redraws += event.draws
-            case ShareKept():
-                self.shares[event.role] = event
-            case WrapsSuspected():
-                self.wraps += event.scores
-            case Stopped():
-                self.stopped = event.reason
+        if isinstance(event, Progress):
+            self.rows.append(event.rows)
         self._observe(event)
 
 

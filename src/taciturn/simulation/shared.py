@@ -7,11 +7,10 @@ features rounded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from taciturn.arrays import FloatArray
-from taciturn.protocol.events import ShareKept
+from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.settings.agreement import Agreement
 from taciturn.simulation.outcome import SharedWeights
 
@@ -20,20 +19,23 @@ from taciturn.simulation.outcome import SharedWeights
 class Shared:
     """Both shares of Alice's weights."""
 
-    alice: ShareKept
-    bob: ShareKept
+    alice: WeightShare
+    bob: WeightShare
+    suspected_wraps: int
 
     @classmethod
-    def of(cls, shares: Mapping[str, ShareKept]) -> Shared | None:
+    def of(cls, alice: Trained, bob: BobTrained) -> Shared | None:
         """Both shares, where the training left any."""
-        return cls(shares["alice"], shares["bob"]) if shares else None
+        if alice.share is None or bob.share is None:
+            return None
+        return cls(alice.share, bob.share, bob.suspected_wraps)
 
     @property
     def weights(self) -> FloatArray:
         """Alice's weights, which neither party has."""
-        return self.alice.scales.weights(self.alice.share, self.bob.share)
+        return self.alice.scales.weights(self.alice.values, self.bob.values)
 
-    def describe(self, agreed: Agreement, suspected_wraps: int) -> SharedWeights:
+    def describe(self, agreed: Agreement) -> SharedWeights:
         """The scales of the run, for its record."""
         scales = self.alice.scales
         return SharedWeights(
@@ -41,7 +43,7 @@ class Shared:
             feature_bits=scales.feature_bits,
             residue_bits=scales.residue_bits,
             score_bound=scales.score_bound,
-            suspected_wraps=suspected_wraps,
+            suspected_wraps=self.suspected_wraps,
             reveal=bool(agreed.reveal),
             dither=agreed.dither or 0.0,
             fresh_keys=bool(agreed.fresh_keys),

@@ -14,8 +14,14 @@ from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
-from taciturn.settings.schema import Settings
+from taciturn.faces import Hint
+from taciturn.settings.schema import Settings, missing_label
 from taciturn.simulation.coins import DataCoins
+
+_NAME_DATA = Hint(
+    "use {dataset}, or {data} with {label}", dataset="NAME", data="FILE", label="COLUMN"
+)
+_NAME_COLUMNS = Hint("use {dataset}, {data} or {columns}", dataset="NAME", data="FILE", columns=30)
 
 
 def load_raw(settings: Settings, table: object = None, labels: object = None) -> RawData:
@@ -33,9 +39,9 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
     if labels is not None:
         return _columns_and_labels(settings, table, labels)
     if table is None and settings.data is None:
-        return _load_dataset(settings, "use --dataset NAME, or --data FILE --label COLUMN")
+        return _load_dataset(settings, _NAME_DATA)
     if settings.label is None:
-        raise ConfigError("own data needs the name of its label column", where="--label")
+        raise missing_label()
     return own_data(
         Path(settings.data or "") if table is None else table,
         id_column=settings.id,
@@ -56,7 +62,7 @@ def load_features(settings: Settings, table: object = None) -> RawData:
         DataError: The data cannot be had or used.
     """
     if table is None and settings.data is None:
-        return _load_dataset(settings, "use --dataset NAME, --data FILE or --columns NUMBER")
+        return _load_dataset(settings, _NAME_COLUMNS)
     return columns_alone(
         Path(settings.data or "") if table is None else table,
         id_column=settings.id,
@@ -81,7 +87,7 @@ def _columns_and_labels(settings: Settings, table: object, labels: object) -> Ra
     )
 
 
-def _load_dataset(settings: Settings, hint: str) -> RawData:
+def _load_dataset(settings: Settings, hint: Hint) -> RawData:
     if settings.dataset is None:
         raise ConfigError("no data is named", hint=hint)
     directory = Path(settings.data_dir) if settings.data_dir else None

@@ -24,15 +24,16 @@ from taciturn.numerics.batches import batch_count
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.base import GradientRelease, Mechanism
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS
-from taciturn.protocol.codec import decode
-from taciturn.protocol.events import Event, Observation
+from taciturn.protocol.codec import decode, kind_of
+from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Hello
+from taciturn.protocol.observations import Observation, Signal
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.view.recall import RecallScheme
-from taciturn.view.signals import Signal
 
 Seen = TypeVar("Seen", bound=Observation)
 
@@ -92,7 +93,7 @@ class AliceView:
     @cached_property
     def signals(self) -> frozenset[Signal]:
         """What kinds of things Alice has or received."""
-        seen = {Signal(event.signal) for event in self.observations.events}
+        seen = {event.signal for event in self.observations.events}
         # Where her weights are shared she returns none.
         own = {Signal.WEIGHTS} if len(self.observations.weights) else set()
         return frozenset({Signal.FEATURES} | own | seen)
@@ -107,11 +108,11 @@ class AliceView:
                 seen.append(event)
 
         terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
-        program = TRAININGS[mechanism(self.agreement).conversation](
-            self.features, terms, self.coins
+        program = TRAININGS[self.mechanism.conversation](
+            AliceInputs(self.features, terms, self.coins)
         )
-        weights = replay(program, self.conversation, verify=False, observe=keep)
-        return Observations(weights, tuple(seen))
+        trained = replay(program, self.conversation, verify=False, observe=keep)
+        return Observations(trained.weights, tuple(seen))
 
     def until(self, epochs: int) -> AliceView:
         """What she knew after so many epochs; her weights are those of that time."""
@@ -137,11 +138,9 @@ class AliceView:
         Raises:
             TranscriptError: He said nothing.
         """
-        for sender, frame in self.conversation.records:
-            if sender == "bob":
-                message = decode(frame)
-                if isinstance(message, Hello):
-                    return message
+        for frame in self.conversation.frames("bob"):
+            if kind_of(frame) is Hello:
+                return cast(Hello, decode(frame))
         raise TranscriptError("the transcript does not begin with a greeting")
 
     @property

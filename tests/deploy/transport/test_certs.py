@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.deploy.transport.certs import check_name, make_certificates
+from taciturn.deploy.transport.address import check_name
+from taciturn.deploy.transport.certs import make_certificates
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.errors import ConfigError, OutputError
 

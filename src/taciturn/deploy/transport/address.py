@@ -1,4 +1,4 @@
-"""Where to listen or to dial: ``host:port``."""
+"""Where to listen or to dial, ``host:port``, and what a party is called."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from taciturn.errors import ConfigError
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
 def check_address(address: str, *, where: str, any_port: bool = False) -> str:
@@ -31,3 +33,21 @@ def check_address(address: str, *, where: str, any_port: bool = False) -> str:
             hint="use host:port, such as bob.example:7443, 0.0.0.0:7443 or [::]:7443",
         )
     return address
+
+
+def check_name(name: str, setting: str = "name") -> str:
+    """A party's name, if it can stand in a certificate.
+
+    >>> check_name("alice.example")
+    'alice.example'
+
+    Raises:
+        ConfigError: It is not a DNS name in lower case.
+    """
+    if len(name) > 253 or not _NAME.fullmatch(name) or name.replace(".", "").isdigit():
+        raise ConfigError(
+            f"{name!r} cannot be a party's name",
+            setting=setting,
+            hint="use lower-case letters, digits, hyphens and dots, as in alice or alice.example",
+        )
+    return name

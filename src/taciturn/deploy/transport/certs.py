@@ -14,7 +14,6 @@ authority uses that instead: each party then makes its own key, and no key trave
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -30,14 +29,14 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from taciturn.deploy.transport.address import check_name
 from taciturn.errors import ConfigError, OutputError
+from taciturn.faces import Hint
 
 MOST_DAYS = 3650
 # Clocks differ between machines: a fresh certificate is valid from a little while ago.
 CLOCK_SLACK = timedelta(hours=1)
 AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
-_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +65,6 @@ class Issuer:
 
     def __repr__(self) -> str:
         return "Issuer(<key withheld>)"
-
-
-def check_name(name: str, where: str = "--name") -> str:
-    """A party's name, if it can stand in a certificate.
-
-    >>> check_name("alice.example")
-    'alice.example'
-
-    Raises:
-        ConfigError: It is not a DNS name in lower case.
-    """
-    if len(name) > 253 or not _NAME.fullmatch(name) or name.replace(".", "").isdigit():
-        raise ConfigError(
-            f"{name!r} cannot be a party's name",
-            where=where,
-            hint="use lower-case letters, digits, hyphens and dots, as in alice or alice.example",
-        )
-    return name
 
 
 def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> Made:
@@ -150,13 +131,13 @@ def _check_request(names: Sequence[str], days: int) -> None:
     if len(names) < 2 or len(set(names)) < len(names) or "ca" in names:
         raise ConfigError(
             "a trial needs two or more different names, none of them ca",
-            where="--name",
-            hint="use --name alice --name bob",
+            setting="name",
+            hint="name two, such as alice and bob",
         )
     if not 1 <= days <= MOST_DAYS:
         raise ConfigError(
             f"certificates cannot be valid for {days} days",
-            where="--days",
+            setting="days",
             hint=f"use 1 to {MOST_DAYS}",
         )
 
@@ -224,7 +205,7 @@ def _write_all(folder: Path, files: dict[Path, bytes]) -> None:
             if exists
             else f"the certificates cannot be written: {problem.strerror}",
             where=str(problem.filename or folder),
-            hint="name another folder with --out",
+            hint=Hint("name another folder with {out}"),
         ) from None
 
 

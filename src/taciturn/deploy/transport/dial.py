@@ -14,8 +14,7 @@ import time
 
 import grpc
 
-from taciturn.deploy.transport.address import check_address
-from taciturn.deploy.transport.certs import check_name
+from taciturn.deploy.transport.address import check_address, check_name
 from taciturn.deploy.transport.grpc_channel import METHOD, GrpcChannel
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.security import client_credentials
@@ -63,7 +62,7 @@ class DialEndpoint:
         limits: Limits | None = None,
     ) -> None:
         self._address = check_address(address, where="address")
-        self._peer = check_name(peer, where="peer")
+        self._peer = check_name(peer, setting="peer")
         self._credentials = client_credentials(credentials)
         self._limits = limits or Limits()
         self._closed = threading.Event()

@@ -7,6 +7,7 @@ read stops the thread, that fills the window, and that stops the peer.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
@@ -156,8 +157,7 @@ class GrpcChannel:
         if self._failure is None:
             return ConnectionLost("the connection is closed on this side")
         # A fresh one each time: an exception that is raised twice collects two tracebacks.
-        found = self._failure
-        return type(found)(found.message, where=found.where, hint=found.hint)
+        return copy.copy(self._failure)
 
     def _read(self, incoming: Iterable[bytes]) -> None:
         """The reader's life: takes what comes until the stream is over, and says why it is."""

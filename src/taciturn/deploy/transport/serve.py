@@ -19,8 +19,7 @@ from urllib.parse import unquote
 
 import grpc
 
-from taciturn.deploy.transport.address import check_address
-from taciturn.deploy.transport.certs import check_name
+from taciturn.deploy.transport.address import check_address, check_name
 from taciturn.deploy.transport.grpc_channel import METHOD, GrpcChannel
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.rate import Allowance
@@ -64,7 +63,7 @@ class ServeEndpoint:
         on_refused: Callable[[str], None] = unheard,
     ) -> None:
         check_address(listen, where="listen", any_port=True)
-        self._peer = check_name(peer, where="peer")
+        self._peer = check_name(peer, setting="peer")
         self._limits = limits or Limits()
         self._on_refused = on_refused
         self._reports = Allowance(REPORTS_PER_SECOND)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from taciturn.arrays import FloatArray
-from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.messages import EpochScores, EpochVerdict
 from taciturn.protocol.scores import require_finite
 from taciturn.protocol.steps import Program, receive, require_turn, send
-from taciturn.protocol.terms import Terms
 
 
-def report(
-    held_out: FeatureTable, weights: FloatArray, iteration: int, terms: Terms
-) -> Program[bool]:
-    """Sends her scores; True where Bob ends the training.
+def report(inputs: AliceInputs, weights: FloatArray, iteration: int) -> Program[bool]:
+    """Sends her scores at the end of an epoch, where that is agreed; True where Bob stops.
 
     Raises:
         RemoteProtocolError: The verdict is not one.
     """
+    held_out = inputs.scored_each_epoch
+    if held_out is None:
+        return False
     scores = require_finite(held_out.values @ weights)
     yield from send(EpochScores(iteration, scores))
-    if terms.agreement.patience is None:
+    if inputs.terms.agreement.patience is None:
         return False
     verdict = yield from receive(EpochVerdict)
     require_turn("EpochVerdict", verdict.iteration, iteration)

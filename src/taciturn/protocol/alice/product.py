@@ -12,34 +12,9 @@ from __future__ import annotations
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import PreparedMatrix, PublicKey
-from taciturn.data.tables import FeatureTable
-from taciturn.protocol.messages import (
-    EncryptedResidues,
-    KeyOffer,
-    MaskedGradient,
-    RevealedGradient,
-)
-from taciturn.protocol.state import TrainingState
+from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, RevealedGradient
 from taciturn.protocol.steps import Program, receive, require_turn, send
-from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
-
-
-def receive_key(terms: Terms, features: FeatureTable, magnitude_bits: int) -> Program[PublicKey]:
-    """Bob's public key, fit for products of her table."""
-    offer = yield from receive(KeyOffer)
-    capacity = terms.capacity(magnitude_bits, features.rows)
-    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, capacity)
-
-
-def kept_key(terms: Terms, features: FeatureTable, state: TrainingState) -> PublicKey:
-    """The key of a training that goes on.
-
-    Raises:
-        CryptoError: The state holds no such key.
-    """
-    capacity = terms.capacity(state.magnitude_bits, features.rows)
-    return terms.scheme.read_public(state.key, terms.agreement.key_bits, capacity)
 
 
 def unmasked_product(

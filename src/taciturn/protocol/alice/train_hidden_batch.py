@@ -20,78 +20,52 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.arrays import BoolArray, FloatArray, IndexArray
-from taciturn.crypto.base import PublicKey
-from taciturn.data.tables import FeatureTable
+from taciturn.arrays import BoolArray, IndexArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.held_out import report
-from taciturn.protocol.alice.product import kept_key, receive_key, unmasked_product
-from taciturn.protocol.events import Boundary, GradientSeen, HiddenBatchSeen
-from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import greet, with_key
+from taciturn.protocol.alice.product import unmasked_product
+from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import HiddenBatchOffer, PartialScores
+from taciturn.protocol.observations import GradientSeen, HiddenBatchSeen
+from taciturn.protocol.outcome import StopReason, Trained
 from taciturn.protocol.scores import require_finite
-from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
-from taciturn.rng import Entropy
 
 
-def train(
-    features: FeatureTable,
-    terms: Terms,
-    entropy: Entropy,
-    *,
-    resume: TrainingState | None = None,
-    held_out: FeatureTable | None = None,
-) -> Program[FloatArray]:
+def train(inputs: AliceInputs) -> Program[Trained]:
     """Trains Alice's weights.
-
-    Args:
-        features: Her columns, rows in the agreed order.
-        terms: The agreement in use.
-        entropy: Her coins: masks and obfuscators.
-        resume: Where to go on; None to begin.
-        held_out: Her columns of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         Her weights, one per column.
     """
-    if resume is None:
-        state, key = yield from _open(features, terms)
-    else:
-        state, key = resume, kept_key(terms, features, resume)
+    features, terms = inputs.features, inputs.terms
+    state = inputs.resume or (yield from greet(inputs, magnitude_bits(features.largest)))
+    state, key = yield from with_key(inputs, state)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
     batch_size, per_epoch = terms.agreement.batch_size, terms.per_epoch(features.rows)
+    iterations = terms.agreement.epochs * per_epoch
     weights = state.weights
-    for iteration in range(state.iteration, terms.agreement.epochs * per_epoch):
+    for iteration in range(state.iteration, iterations):
         yield from emit(Boundary(state.at(iteration, weights)))
         subset, response = yield from _offer(iteration, features.rows, terms)
         yield from emit(HiddenBatchSeen(iteration, subset, response))
         asked = subset[response]
         rows = features.values.take(asked, axis=0)
         yield from send(PartialScores(iteration, require_finite(rows @ weights)))
-        total = yield from unmasked_product(
-            key, key.prepare(grid.nearest(rows).T), iteration, entropy
-        )
-        epoch = iteration // per_epoch
+        matrix = key.prepare(grid.nearest(rows).T)
+        total = yield from unmasked_product(key, matrix, iteration, inputs.entropy)
+        epoch, ends_epoch = iteration // per_epoch, (iteration + 1) % per_epoch == 0
         yield from emit(GradientSeen(iteration, epoch, asked, weights, total, float(batch_size)))
         step = terms.product_grid.decode(total) / -batch_size + penalty.gradient(weights)
         weights = weights - rate.at(iteration) * step
-        if held_out is not None and (iteration + 1) % per_epoch == 0:
-            if (yield from report(held_out, weights, iteration, terms)):
-                break
-    return weights
-
-
-def _open(features: FeatureTable, terms: Terms) -> Program[tuple[TrainingState, PublicKey]]:
-    """Everything before the first iteration."""
-    size = magnitude_bits(features.largest)
-    hello = yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
-    key = yield from receive_key(terms, features, size)
-    weights = np.zeros(len(features.columns))
-    return TrainingState(0, weights, b"", key.to_bytes(), hello.columns, size), key
+        if ends_epoch and (yield from report(inputs, weights, iteration)):
+            return Trained(weights, iteration + 1, StopReason.PEER)
+    return Trained(weights, iterations)
 
 
 def _offer(iteration: int, rows: int, terms: Terms) -> Program[tuple[IndexArray, BoolArray]]:

@@ -17,49 +17,29 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from taciturn.arrays import FloatArray
-from taciturn.crypto.base import PublicKey
-from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.held_out import report
-from taciturn.protocol.alice.product import kept_key, receive_key, unmasked_product
-from taciturn.protocol.events import Boundary, GradientSeen
-from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import greet, with_key, with_seed
+from taciturn.protocol.alice.product import unmasked_product
+from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import PartialScores
+from taciturn.protocol.observations import GradientSeen
+from taciturn.protocol.outcome import StopReason, Trained
 from taciturn.protocol.scores import require_finite
-from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, send
-from taciturn.protocol.terms import Terms
-from taciturn.rng import Entropy
 
 
-def train(
-    features: FeatureTable,
-    terms: Terms,
-    entropy: Entropy,
-    *,
-    resume: TrainingState | None = None,
-    held_out: FeatureTable | None = None,
-) -> Program[FloatArray]:
+def train(inputs: AliceInputs) -> Program[Trained]:
     """Trains Alice's weights.
-
-    Args:
-        features: Her columns, rows in the agreed order.
-        terms: The agreement in use.
-        entropy: Her coins: masks and obfuscators.
-        resume: Where to go on; None to begin.
-        held_out: Her columns of the held-out rows, where they are looked at after each epoch.
 
     Returns:
         Her weights, one per column.
     """
-    if resume is None:
-        state, key = yield from _open(features, terms, entropy)
-    else:
-        state, key = resume, kept_key(terms, features, resume)
+    features, terms = inputs.features, inputs.terms
+    state = inputs.resume or (yield from greet(inputs, magnitude_bits(features.largest)))
+    state, key = yield from with_key(inputs, state)
+    state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
@@ -70,24 +50,11 @@ def train(
         yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
         # The range is known since the handshake, and the key's capacity checks it once more.
         matrix = key.prepare(grid.nearest(rows).T)
-        total = yield from unmasked_product(key, matrix, batch.iteration, entropy)
+        total = yield from unmasked_product(key, matrix, batch.iteration, inputs.entropy)
         yield from emit(GradientSeen(batch.iteration, batch.epoch, batch.rows, weights, total))
         gradient = terms.product_grid.decode(total) / -len(batch.rows)
         step = gradient + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
-        if held_out is not None and plan.ends_epoch(batch):
-            if (yield from report(held_out, weights, batch.iteration, terms)):
-                break
-    return weights
-
-
-def _open(
-    features: FeatureTable, terms: Terms, entropy: Entropy
-) -> Program[tuple[TrainingState, PublicKey]]:
-    """Everything before the first iteration."""
-    size = magnitude_bits(features.largest)
-    hello = yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
-    key = yield from receive_key(terms, features, size)
-    seed = yield from agree_seed(entropy)
-    weights = np.zeros(len(features.columns))
-    return TrainingState(0, weights, seed, key.to_bytes(), hello.columns, size), key
+        if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration)):
+            return Trained(weights, batch.iteration + 1, StopReason.PEER)
+    return Trained(weights, plan.iterations)

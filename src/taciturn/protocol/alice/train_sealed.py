@@ -28,55 +28,47 @@ exchanged for them; Bob never says what he saw.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import greet, with_seed
 from taciturn.protocol.alice.sealed import Keys, answer_scores, own_scores
 from taciturn.protocol.batches import Batch
-from taciturn.protocol.events import Boundary, ShareKept, ShareRevealed
-from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.events import Boundary
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from taciturn.protocol.observations import ShareRevealed
+from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
-from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
 _NO_SCORES = np.empty(0, dtype=np.int64)
+_NO_WEIGHTS = np.empty(0)
 
 
-def train(
-    features: FeatureTable,
-    terms: Terms,
-    entropy: Entropy,
-    *,
-    resume: TrainingState | None = None,
-    held_out: FeatureTable | None = None,
-) -> Program[FloatArray]:
+def train(inputs: AliceInputs) -> Program[Trained]:
     """Trains Alice's share of her weights.
 
-    Args:
-        features: Her columns, rows in the agreed order.
-        terms: The agreement in use.
-        entropy: Her coins: the masks that make the shares, obfuscators.
-        resume: Where to go on; None to begin.
-        held_out: Her columns of the held-out rows, where they are looked at after each epoch.
-
     Returns:
-        Nothing: she has no weights in clear, only a share (``ShareKept``). Her weights, one per
-        column, where Bob reveals his share.
+        Her share, and no weights: she has none in clear. Her weights too, one per column, where Bob
+        reveals his share.
     """
+    features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
+    resume, held_out = inputs.resume, inputs.scored_each_epoch
     size = magnitude_bits(features.largest) if resume is None else resume.magnitude_bits
     scales = Scales.of(terms.agreement, features.rows, size)
     turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
     keys = Keys(terms, turns.ring, b"" if resume is None else resume.key)
-    state = resume or (yield from _open(features, terms, keys, size, entropy))
+    state = resume or (yield from _open(inputs, keys, size))
     plan = terms.plan(state.seed, features.rows)
 
     def rounded(batch: Batch) -> FloatArray:
@@ -101,20 +93,20 @@ def train(
         if held_out is not None and plan.ends_epoch(batch):
             coins = entropy.fork(f"held out {number}")
             yield from _score_held_out(keys, scales, held_out, share, size, coins, dither)
-    yield from emit(ShareKept("alice", share, scales))
-    return (yield from _revealed(scales, share)) if terms.agreement.reveal else np.empty(0)
+    weights = _NO_WEIGHTS
+    if terms.agreement.reveal:
+        weights = yield from _revealed(scales, share)
+    return Trained(weights, plan.iterations, share=WeightShare(share, scales))
 
 
-def _open(
-    features: FeatureTable, terms: Terms, keys: Keys, size: int, entropy: Entropy
-) -> Program[TrainingState]:
-    """Everything before the first iteration."""
-    hello = yield from shake_hands(greeting("alice", terms.agreement.canonical(), features, size))
-    if not terms.agreement.fresh_keys:
+def _open(inputs: AliceInputs, keys: Keys, size: int) -> Program[TrainingState]:
+    """Everything before the first iteration; she has a share in place of weights."""
+    state = yield from greet(inputs, size)
+    if not inputs.terms.agreement.fresh_keys:
         yield from keys.receive()
-    seed = yield from agree_seed(entropy)
-    share = np.zeros(len(features.columns), dtype=np.int64)
-    return TrainingState(0, np.empty(0), seed, keys.to_bytes(), hello.columns, size, share=share)
+    state = yield from with_seed(inputs, state)
+    share = np.zeros(len(inputs.features.columns), dtype=np.int64)
+    return replace(state, weights=_NO_WEIGHTS, key=keys.to_bytes(), share=share)
 
 
 def _answer_step(
@@ -159,9 +151,9 @@ def _score_held_out(
 
 
 def _revealed(scales: Scales, share: IntArray) -> Program[FloatArray]:
-    told = (yield from receive(RevealedShare)).share.value
-    if len(told) != len(share):
-        raise RemoteProtocolError(f"the peer's share has {len(told)} entries, not {len(share)}")
-    weights = scales.weights(share, told)
+    theirs = (yield from receive(RevealedShare)).share.value
+    if len(theirs) != len(share):
+        raise RemoteProtocolError(f"the peer's share has {len(theirs)} entries, not {len(share)}")
+    weights = scales.weights(share, theirs)
     yield from emit(ShareRevealed(len(scales.decay) - 1, weights))
     return weights

@@ -11,9 +11,9 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.bob.sealed import Keys, ask_scores
-from taciturn.protocol.events import RowsScored, WrapsSuspected
+from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks, sealed_terms
+from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, Scored, chunks, sealed_terms
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
@@ -27,8 +27,8 @@ def predict(
     terms: Terms,
     scales: Scales,
     entropy: Entropy,
-) -> Program[FloatArray]:
-    """The log-odds of every row.
+) -> Program[Scored]:
+    """The log-odds of every row, and how many may have wrapped.
 
     Args:
         features: His columns of the rows to score.
@@ -48,12 +48,11 @@ def predict(
         )
     keys = Keys(terms, scales.ring(hello.magnitude_bits, len(share)))
     scores = features.values @ weights
-    last = len(scales.decay) - 1
+    last, suspected_wraps = len(scales.decay) - 1, 0
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
-        found = yield from ask_scores(keys, share, rows.stop - rows.start, number, entropy)
-        if wraps := scales.suspected(found):
-            yield from emit(WrapsSuspected(number, wraps))
-        scores[rows] += scales.scores(found, last)
+        theirs = yield from ask_scores(keys, share, rows.stop - rows.start, number, entropy)
+        suspected_wraps += scales.suspected(theirs)
+        scores[rows] += scales.scores(theirs, last)
         yield from emit(RowsScored(rows.stop, features.rows))
     # Whatever the numbers are, he goes on: an end here would tell that they are none.
-    return np.nan_to_num(scores)
+    return Scored(np.nan_to_num(scores), suspected_wraps)

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
-from taciturn.arrays import FloatArray
-from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob import (
     train_hidden_batch,
     train_residues,
     train_revealed,
     train_sealed,
 )
-from taciturn.protocol.held_out import HeldOut
-from taciturn.protocol.state import TrainingState
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.steps import Program
-from taciturn.protocol.terms import Terms
-from taciturn.rng import Entropy
 
-
-class Training(Protocol):
-    """Bob's program of a training; begins, or goes on from a state."""
-
-    def __call__(
-        self,
-        features: FeatureTable,
-        labels: LabelTable,
-        terms: Terms,
-        # The conversation's own type: each program names the narrow one that it needs.
-        mechanism: Any,  # noqa: ANN401
-        ledger: Ledger,
-        entropy: Entropy,
-        *,
-        resume: TrainingState | None = None,
-        held_out: HeldOut | None = None,
-    ) -> Program[FloatArray]:
-        """The program."""
-        ...
-
+# Any: the mechanism's own type. Each program names the narrow one that it needs, and a mechanism
+# names the conversation that suits it.
+Training: TypeAlias = Callable[[BobInputs[Any]], Program[BobTrained]]
+"""Bob's program of a training; begins, or resumes from a state."""
 
 TRAININGS: Mapping[str, Training] = MappingProxyType(
     {

@@ -10,108 +10,64 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import SecretKey
-from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.numerics.logistic import gradient
 from taciturn.privacy.base import Released
 from taciturn.privacy.batch_response import HiddenBatch, Hybrid, draw_batch
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.bob.held_out import STOPPED, watch
-from taciturn.protocol.bob.product import kept_key, offer_key, released_product
-from taciturn.protocol.events import Boundary, Progress, Redrawn, Stopped
-from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.bob.held_out import watch
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.opening import greet, with_key
+from taciturn.protocol.bob.product import released_product
+from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import HiddenBatchOffer, RowNumbers
+from taciturn.protocol.outcome import BobTrained, StopReason
 from taciturn.protocol.scores import receive_scores, require_finite
-from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, send
 from taciturn.protocol.terms import Terms
-from taciturn.rng import Entropy
 
 
-def train(
-    features: FeatureTable,
-    labels: LabelTable,
-    terms: Terms,
-    mechanism: Hybrid,
-    ledger: Ledger,
-    entropy: Entropy,
-    *,
-    resume: TrainingState | None = None,
-    held_out: HeldOut | None = None,
-) -> Program[FloatArray]:
+def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
     """Trains Bob's weights and answers Alice.
 
-    Args:
-        features: His columns (there may be none), rows in the agreed order.
-        labels: The labels of the same rows.
-        terms: The agreement in use.
-        mechanism: The sizes of the hidden batch.
-        ledger: Charged before every release.
-        entropy: His coins: the key, the batches, the response, encryption.
-        resume: Where to go on; None to begin.
-        held_out: His part of the held-out rows, where they are looked at after each epoch.
-
     Returns:
-        His weights, one per column; an intercept is his last column and is not penalised.
+        His weights, one per column, and how many draws were too short.
 
     Raises:
         ConfigError: The sizes do not meet the paper's requirement for Alice's columns.
     """
-    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
-    if resume is None:
-        state, key = yield from _open(features, terms, mechanism, entropy)
-    else:
-        state, key = resume, kept_key(terms, resume, features.rows)
+    features, terms, mechanism = inputs.features, inputs.terms, inputs.mechanism
+    state = inputs.resume or (yield from greet(inputs))
+    fewest = terms.too_few(state.columns)
+    # Before the key leaves: a design that asks for too few rows ends the training here.
+    mechanism.design.require(fewest, features.rows)
+    state, key = yield from with_key(inputs, state)
 
     rate, penalty = terms.rate, terms.penalty
-    per_epoch, fewest = terms.per_epoch(features.rows), terms.too_few(state.columns)
+    per_epoch = terms.per_epoch(features.rows)
     iterations = terms.agreement.epochs * per_epoch
-    weights, losses = state.weights, state.losses
+    weights, losses, redraws = state.weights, state.losses, 0
     for iteration in range(state.iteration, iterations):
         yield from emit(Boundary(state.at(iteration, weights, losses)))
-        coins = entropy.fork(f"batch {iteration}")
+        coins = inputs.entropy.fork(f"batch {iteration}")
         batch = draw_batch(mechanism.design, fewest, features.rows, coins)
-        if batch.redraws:
-            yield from emit(Redrawn(iteration, batch.redraws))
-        yield from _offer(iteration, batch, mechanism, ledger)
+        redraws += batch.redraws
+        yield from _offer(iteration, batch, mechanism, inputs.ledger)
         theirs = yield from receive_scores(iteration, len(batch.asked))
-        true, mine = batch.asked[batch.true], features.values.take(batch.asked, axis=0)
-        scores = require_finite(theirs + mine @ weights)[batch.true]
-        residues = mechanism.residue(scores, labels.values[true]) if len(true) else scores
-        yield from released_product(
-            key,
-            _encoded(residues, batch, terms),
-            true,
-            state.columns,
-            iteration,
-            mechanism,
-            ledger,
-            entropy,
-        )
+        true, rows = batch.asked[batch.true], features.values.take(batch.asked, axis=0)
+        scores = require_finite(theirs + rows @ weights)[batch.true]
+        residues = mechanism.residue(scores, inputs.labels.values[true]) if len(true) else scores
+        encoded = _encoded(residues, batch, terms)
+        yield from released_product(inputs, key, encoded, true, state.columns, iteration)
         step = penalty.gradient(weights, features.free)
         if len(true):
-            step = step + gradient(mine[batch.true], residues)
+            step = step + gradient(rows[batch.true], residues)
         weights = weights - rate.at(iteration) * step
         yield from emit(Progress(iteration + 1, iterations, true, scores))
-        if held_out is not None and (iteration + 1) % per_epoch == 0:
-            losses, stop = yield from watch(held_out, weights, losses, iteration, terms, ledger)
+        if (iteration + 1) % per_epoch == 0:
+            losses, stop = yield from watch(inputs, weights, losses, iteration)
             if stop:
-                yield from emit(Stopped(iteration + 1, STOPPED))
-                break
-    return weights
-
-
-def _open(
-    features: FeatureTable, terms: Terms, mechanism: Hybrid, entropy: Entropy
-) -> Program[tuple[TrainingState, SecretKey]]:
-    """Everything before the first iteration."""
-    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    mechanism.design.require(terms.too_few(hello.columns), features.rows)
-    key = yield from offer_key(terms, hello, entropy)
-    weights = np.zeros(len(features.columns))
-    state = TrainingState(0, weights, b"", key.to_bytes(), hello.columns, hello.magnitude_bits)
-    return state, key
+                return BobTrained(weights, iteration + 1, StopReason.LOSS, redraws=redraws)
+    return BobTrained(weights, iterations, redraws=redraws)
 
 
 def _offer(iteration: int, batch: HiddenBatch, mechanism: Hybrid, ledger: Ledger) -> Program[None]:

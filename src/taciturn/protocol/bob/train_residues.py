@@ -10,21 +10,21 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import ByteLabels, FloatArray
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded
+from taciturn.faces import Hint
 from taciturn.numerics.logistic import gradient, residue, sigmoid
 from taciturn.privacy.base import ResidueRelease
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import LaplaceStock
 from taciturn.protocol.batches import Batch
-from taciturn.protocol.bob.batch_seed import agree_seed
-from taciturn.protocol.bob.held_out import STOPPED, watch
-from taciturn.protocol.events import Boundary, Progress, Stopped
-from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.bob.held_out import watch
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.opening import greet, with_seed
+from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import BudgetSpent, NoisyResidues, RealResidues
+from taciturn.protocol.outcome import BobTrained, StopReason
 from taciturn.protocol.scores import receive_scores, require_finite
-from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -35,44 +35,26 @@ TRUE_UPDATES = (
 )
 
 
-def train(
-    features: FeatureTable,
-    labels: LabelTable,
-    terms: Terms,
-    mechanism: ResidueRelease,
-    ledger: Ledger,
-    entropy: Entropy,
-    *,
-    resume: TrainingState | None = None,
-    held_out: HeldOut | None = None,
-) -> Program[FloatArray]:
-    """Trains Bob's weights and answers Alice.
-
-    Args:
-        features: His columns (there may be none), rows in the agreed order.
-        labels: The labels of the same rows.
-        terms: The agreement in use.
-        mechanism: What is done to the residues before they are sent.
-        ledger: Charged before every release; where it is spent, the training ends.
-        entropy: His coins: his share of the batch seed, and the noise.
-        resume: Where to go on; None to begin.
-        held_out: His part of the held-out rows, where they are looked at after each epoch.
+def train(inputs: BobInputs[ResidueRelease]) -> Program[BobTrained]:
+    """Trains Bob's weights and answers Alice; where the ledger is spent, the training ends.
 
     Returns:
-        His weights, one per column; an intercept is his last column and is not penalised.
+        His weights, one per column.
 
     Raises:
         BudgetExceeded: There is a budget, and true updates would exceed any.
     """
-    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
+    features, terms = inputs.features, inputs.terms
+    mechanism, ledger = inputs.mechanism, inputs.ledger
     with_true = terms.agreement.bob_update == "true"
     if with_true and features.columns:
         _give_up_totals(features, mechanism, ledger)
-    state = resume or (yield from _open(features, terms, entropy))
+    state = inputs.resume or (yield from greet(inputs))
+    state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
-    release = _Release(terms, mechanism, entropy.fork("noise"))
+    release = _Release(terms, mechanism, inputs.entropy.fork("noise"))
     weights, losses = state.weights, state.losses
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
@@ -80,9 +62,8 @@ def train(
         theirs = yield from receive_scores(batch.iteration, len(batch.rows))
         if not ledger.affords(mechanism.event, batch.rows):
             yield from send(BudgetSpent(batch.iteration))
-            yield from emit(Stopped(batch.iteration, "the privacy budget is spent"))
-            return weights
-        scores, truth = require_finite(theirs + rows @ weights), labels.values[batch.rows]
+            return BobTrained(weights, batch.iteration, StopReason.BUDGET)
+        scores, truth = require_finite(theirs + rows @ weights), inputs.labels.values[batch.rows]
         ledger.charge(mechanism.event, batch.rows)
         message, released = release(batch, scores, truth)
         yield from send(message)
@@ -90,21 +71,11 @@ def train(
         step = gradient(rows, used) + penalty.gradient(weights, features.free)
         weights = weights - rate.at(batch.iteration) * step
         yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
-        if held_out is not None and plan.ends_epoch(batch):
-            losses, stop = yield from watch(
-                held_out, weights, losses, batch.iteration, terms, ledger
-            )
+        if plan.ends_epoch(batch):
+            losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
-                yield from emit(Stopped(batch.iteration + 1, STOPPED))
-                break
-    return weights
-
-
-def _open(features: FeatureTable, terms: Terms, entropy: Entropy) -> Program[TrainingState]:
-    """Everything before the first iteration."""
-    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    seed = yield from agree_seed(entropy)
-    return TrainingState(0, np.zeros(len(features.columns)), seed, columns=hello.columns)
+                return BobTrained(weights, batch.iteration + 1, StopReason.LOSS)
+    return BobTrained(weights, plan.iterations)
 
 
 def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: Ledger) -> None:
@@ -112,8 +83,8 @@ def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: L
     if not ledger.affords(mechanism.event, np.arange(features.rows)):
         raise BudgetExceeded(
             "no budget can be kept where Bob updates his own weights with true residues",
-            where="--budget",
-            hint="use --bob-update released, or leave the budget out",
+            setting="budget",
+            hint=Hint("use {bob_update}, or leave the budget out", bob_update="released"),
         )
 
 

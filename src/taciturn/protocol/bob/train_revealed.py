@@ -6,58 +6,28 @@ masked gradient; what he returns passes through his mechanism and is charged bef
 
 from __future__ import annotations
 
-import numpy as np
-
-from taciturn.arrays import FloatArray
-from taciturn.crypto.base import SecretKey
-from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.numerics.logistic import gradient
 from taciturn.privacy.base import GradientRelease
-from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.bob.batch_seed import agree_seed
-from taciturn.protocol.bob.held_out import STOPPED, watch
-from taciturn.protocol.bob.product import kept_key, offer_key, released_product
-from taciturn.protocol.events import Boundary, Progress, Stopped
-from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.bob.held_out import watch
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.opening import greet, with_key, with_seed
+from taciturn.protocol.bob.product import released_product
+from taciturn.protocol.events import Boundary, Progress
+from taciturn.protocol.outcome import BobTrained, StopReason
 from taciturn.protocol.scores import receive_scores, require_finite
-from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit
-from taciturn.protocol.terms import Terms
-from taciturn.rng import Entropy
 
 
-def train(
-    features: FeatureTable,
-    labels: LabelTable,
-    terms: Terms,
-    mechanism: GradientRelease,
-    ledger: Ledger,
-    entropy: Entropy,
-    *,
-    resume: TrainingState | None = None,
-    held_out: HeldOut | None = None,
-) -> Program[FloatArray]:
+def train(inputs: BobInputs[GradientRelease]) -> Program[BobTrained]:
     """Trains Bob's weights and answers Alice.
 
-    Args:
-        features: His columns (there may be none), rows in the agreed order.
-        labels: The labels of the same rows.
-        terms: The agreement in use.
-        mechanism: What is done to a gradient before it is returned.
-        ledger: Charged before every release.
-        entropy: His coins: the key, his share of the batch seed, encryption, noise.
-        resume: Where to go on; None to begin.
-        held_out: His part of the held-out rows, where they are looked at after each epoch.
-
     Returns:
-        His weights, one per column; an intercept is his last column and is not penalised.
+        His weights, one per column.
     """
-    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
-    if resume is None:
-        state, key = yield from _open(features, terms, entropy)
-    else:
-        state, key = resume, kept_key(terms, resume, features.rows)
+    features, terms, mechanism = inputs.features, inputs.terms, inputs.mechanism
+    state = inputs.resume or (yield from greet(inputs))
+    state, key = yield from with_key(inputs, state)
+    state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.residue_grid
@@ -67,37 +37,16 @@ def train(
         rows = features.values.take(batch.rows, axis=0)
         theirs = yield from receive_scores(batch.iteration, len(batch.rows))
         scores = require_finite(theirs + rows @ weights)
-        residues = mechanism.residue(scores, labels.values[batch.rows])
+        residues = mechanism.residue(scores, inputs.labels.values[batch.rows])
+        encoded = grid.encode(residues, 0)
         yield from released_product(
-            key,
-            grid.encode(residues, 0),
-            batch.rows,
-            state.columns,
-            batch.iteration,
-            mechanism,
-            ledger,
-            entropy,
+            inputs, key, encoded, batch.rows, state.columns, batch.iteration
         )
         step = gradient(rows, residues) + penalty.gradient(weights, features.free)
         weights = weights - rate.at(batch.iteration) * step
         yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
-        if held_out is not None and plan.ends_epoch(batch):
-            losses, stop = yield from watch(
-                held_out, weights, losses, batch.iteration, terms, ledger
-            )
+        if plan.ends_epoch(batch):
+            losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
-                yield from emit(Stopped(batch.iteration + 1, STOPPED))
-                break
-    return weights
-
-
-def _open(
-    features: FeatureTable, terms: Terms, entropy: Entropy
-) -> Program[tuple[TrainingState, SecretKey]]:
-    """Everything before the first iteration."""
-    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    key = yield from offer_key(terms, hello, entropy)
-    seed = yield from agree_seed(entropy)
-    weights = np.zeros(len(features.columns))
-    state = TrainingState(0, weights, seed, key.to_bytes(), hello.columns, hello.magnitude_bits)
-    return state, key
+                return BobTrained(weights, batch.iteration + 1, StopReason.LOSS)
+    return BobTrained(weights, plan.iterations)

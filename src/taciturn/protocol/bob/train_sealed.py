@@ -5,7 +5,7 @@ The chart of messages stands in Alice's file. Bob decrypts scores and masked ste
 **What he does never depends on what he decrypts.** Every answer of the right structure is taken,
 whatever is inside: there is no range check, no check for divergence, no early end, and the number,
 kinds and lengths of his messages follow from the agreement and the sizes of the tables. Scores that
-look as if they had wrapped are counted for himself (``WrapsSuspected``).
+look as if they had wrapped are counted for himself (``BobTrained.suspected_wraps``).
 """
 
 from __future__ import annotations
@@ -14,80 +14,58 @@ from dataclasses import replace
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.arrays import IntArray
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import Released, SealedTraining
-from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.bob.batch_seed import agree_seed
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.opening import greet, with_seed
 from taciturn.protocol.bob.sealed import Keys, ask_scores, sized
-from taciturn.protocol.events import Boundary, HeldOutSeen, Progress, ShareKept, WrapsSuspected
-from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
-from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
 
-def train(
-    features: FeatureTable,
-    labels: LabelTable,
-    terms: Terms,
-    mechanism: SealedTraining,
-    ledger: Ledger,
-    entropy: Entropy,
-    *,
-    resume: TrainingState | None = None,
-    held_out: HeldOut | None = None,
-) -> Program[FloatArray]:
-    """Trains Bob's weights, and his share of Alice's.
-
-    Args:
-        features: His columns (there may be none), rows in the agreed order.
-        labels: The labels of the same rows.
-        terms: The agreement in use.
-        mechanism: What residues are made of scores and labels.
-        ledger: Charged where his share is revealed, and not before.
-        entropy: His coins: the key, his share of the batch seed, encryption.
-        resume: Where to go on; None to begin.
-        held_out: His part of the held-out rows, where they are looked at after each epoch.
+def train(inputs: BobInputs[SealedTraining]) -> Program[BobTrained]:
+    """Trains Bob's weights, and his share of Alice's; charged only where he reveals that.
 
     Returns:
-        His weights, one per column; an intercept is his last column and is not penalised. His share
-        of Alice's is reported (``ShareKept``).
+        His weights, one per column, his share of Alice's, and how many scores may have wrapped.
     """
-    labels.ids.require_same(features.ids, names=("the labels", "bob's columns"))
-    state = resume or (yield from _greet(features, terms))
+    features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
+    held_out = inputs.scored_each_epoch
+    state = inputs.resume or (yield from greet(inputs))
     scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
     turns = Turns.of(terms, scales, features.rows, state.columns, state.magnitude_bits)
     keys = Keys(terms, turns.ring, state.key)
-    if resume is None:
-        state = yield from _open(state, keys, entropy)
+    if inputs.resume is None:
+        state = yield from _open(inputs, state, keys)
     plan = terms.plan(state.seed, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
     weights, share, losses, ahead = state.weights, state.share, state.losses, state.ahead
+    suspected_wraps = 0
     for batch, following in plan.with_next(state.iteration):
         number, size = batch.iteration, len(batch.rows)
         yield from emit(Boundary(state.at(number, weights, losses, share, ahead)))
         rows = features.values.take(batch.rows, axis=0)
-        found = ahead
+        theirs = ahead
         if number == 0:
             # As the weights are: there is nothing to ask.
-            found = np.zeros(size, dtype=np.int64)
+            theirs = np.zeros(size, dtype=np.int64)
         elif not turns.ahead:
-            found = yield from ask_scores(keys, share, size, number, entropy, after=size)
-        if wraps := scales.suspected(found):
-            yield from emit(WrapsSuspected(number, wraps))
+            theirs = yield from ask_scores(keys, share, size, number, entropy, after=size)
+        suspected_wraps += scales.suspected(theirs)
         # Whatever the numbers are, he goes on: an end here would tell that they are none.
-        scores = np.nan_to_num(scales.scores(found, number) + rows @ weights)
-        residues = mechanism.residue(scores, labels.values[batch.rows])
+        scores = np.nan_to_num(scales.scores(theirs, number) + rows @ weights)
+        residues = inputs.mechanism.residue(scores, inputs.labels.values[batch.rows])
         step = scales.steps(residues, rate.at(number), number)
         after = 0 if following is None else len(following.rows)
         masked, ahead = yield from _ask_step(keys, turns, step, share, after, number, entropy)
@@ -98,32 +76,26 @@ def train(
         if held_out is not None and plan.ends_epoch(batch):
             theirs = yield from _ask_held_out(keys, held_out, share, number, entropy)
             scores = scales.scores(theirs, number + 1) + held_out.features.values @ weights
-            found_there = evaluate(np.nan_to_num(scores), held_out.labels.values)
-            yield from emit(HeldOutSeen(number, found_there))
-            losses = np.append(losses, found_there.loss)
-    yield from emit(ShareKept("bob", share, scales))
+            metrics = evaluate(np.nan_to_num(scores), held_out.labels.values)
+            yield from emit(HeldOutSeen(number, metrics))
+            losses = np.append(losses, metrics.loss)
     if terms.agreement.reveal:
-        told = Released.unprotected(share)
-        ledger.charge(told.event, np.arange(ledger.rows))
-        yield from send(RevealedShare(told))
-    return weights
+        revealed = Released.unprotected(share)
+        inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
+        yield from send(RevealedShare(revealed))
+    kept = WeightShare(share, scales)
+    return BobTrained(weights, plan.iterations, share=kept, suspected_wraps=suspected_wraps)
 
 
-def _greet(features: FeatureTable, terms: Terms) -> Program[TrainingState]:
-    """What Alice says of her table, in a state that has neither key nor seed yet."""
-    hello = yield from shake_hands(greeting("bob", terms.agreement.canonical(), features))
-    weights, share = np.zeros(len(features.columns)), np.zeros(hello.columns, dtype=np.int64)
-    return TrainingState(
-        0, weights, columns=hello.columns, magnitude_bits=hello.magnitude_bits, share=share
-    )
-
-
-def _open(state: TrainingState, keys: Keys, entropy: Entropy) -> Program[TrainingState]:
-    """The key, unless each is used once, and the seed of the batches."""
+def _open(
+    inputs: BobInputs[SealedTraining], state: TrainingState, keys: Keys
+) -> Program[TrainingState]:
+    """The key, unless each is used once, the seed of the batches, and a share of zeros."""
     if not keys.single_use:
-        yield from keys.offer(entropy)
-    seed = yield from agree_seed(entropy)
-    return replace(state, seed=seed, key=keys.to_bytes())
+        yield from keys.offer(inputs.entropy)
+    state = yield from with_seed(inputs, state)
+    share = np.zeros(state.columns, dtype=np.int64)
+    return replace(state, key=keys.to_bytes(), share=share)
 
 
 def _ask_step(
@@ -158,15 +130,15 @@ def _ask_step(
         key.stock(*upcoming, coins)
     message = yield from receive(SealedGradient)
     require_turn("SealedGradient", message.iteration, number)
-    found = keys.ring.residues(key.decrypt(sized(message.answer, entries), len(vector)))
-    return found[:columns], found[columns:]
+    answer = keys.ring.residues(key.decrypt(sized(message.answer, entries), len(vector)))
+    return answer[:columns], answer[columns:]
 
 
 def _ask_held_out(
     keys: Keys, held_out: HeldOut, share: IntArray, number: int, entropy: Entropy
 ) -> Program[IntArray]:
     coins = entropy.fork(f"held out {number}")
-    found = np.empty(held_out.features.rows, dtype=np.int64)
+    scores = np.empty(held_out.features.rows, dtype=np.int64)
     for piece, rows in chunks(held_out.features.rows, SEALED_CHUNK_ROWS):
-        found[rows] = yield from ask_scores(keys, share, rows.stop - rows.start, piece, coins)
-    return found
+        scores[rows] = yield from ask_scores(keys, share, rows.stop - rows.start, piece, coins)
+    return scores

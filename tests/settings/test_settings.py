@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,12 @@ from pydantic import ValidationError
 
 from taciturn.errors import ConfigError
 from taciturn.settings.agreement import Agreement, differences
-from taciturn.settings.schema import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Settings
+from taciturn.settings.schema import (
+    DATASET_DEFAULTS,
+    OWN_DATA_DEFAULTS,
+    Settings,
+    settings_file,
+)
 
 RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 
@@ -39,12 +45,15 @@ def of(**values: object) -> Settings:
 def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
     with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
         Settings.of({**RUN, key: 1})
+    assert f"did you mean {near.replace('-', '_')}?" in raised.value.hint
+    with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
+        Settings.of({**RUN, key: 1}, face=settings_file(Path("run.toml")))
     assert f"did you mean {near}?" in raised.value.hint
 
 
 def test_a_key_like_no_other_gets_the_list():
     with pytest.raises(ConfigError, match="unknown setting zzzz") as raised:
-        Settings.of({**RUN, "zzzz": 1}, where="run.toml")
+        Settings.of({**RUN, "zzzz": 1}, face=settings_file(Path("run.toml")))
     assert raised.value.hint.startswith("known: mechanism, epsilon, noise")
     assert raised.value.where == "run.toml"
 
@@ -139,6 +148,7 @@ def test_a_value_of_the_wrong_kind_or_range_is_refused_by_its_key(key, value):
         Settings.of({**RUN, key: value})
     assert raised.value.message.startswith(f"setting {key}")
     assert "not " in raised.value.message
+    assert raised.value.setting == key.replace("-", "_")
 
 
 def test_the_refused_value_is_shown():
@@ -279,7 +289,7 @@ def toml(tmp_path):
 def test_a_file_of_settings_is_read(toml):
     path = toml('dataset = "breast-cancer"\nbatch-size = 5\nalice-columns = ["a", "b"]\n')
     values = Settings.read_toml(path)
-    assert values == {"dataset": "breast-cancer", "batch-size": 5, "alice-columns": ["a", "b"]}
+    assert values == {"dataset": "breast-cancer", "batch_size": 5, "alice_columns": ["a", "b"]}
     assert Settings.of({"mechanism": "none", **values}).alice_columns == ("a", "b")
 
 
@@ -311,20 +321,21 @@ def test_a_table_in_the_file_is_refused(toml, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "said", "key"),
     [
-        ("epoch = 1", "unknown setting epoch"),
-        ('epochs = "1"', "setting epochs"),
-        ("epochs = 2024-01-01", "setting epochs"),
-        ("l2 = nan", "setting l2"),
-        ("batch-size = 1\nbatch_size = 2", "given twice"),
+        ("epoch = 1", "unknown setting epoch", ""),
+        ('epochs = "1"', "setting epochs", ", epochs"),
+        ("epochs = 2024-01-01", "setting epochs", ", epochs"),
+        ("l2 = nan", "setting l2", ", l2"),
+        ("batch-size = 1\nbatch_size = 2", "given twice", ", batch-size"),
+        ('data = "mine.csv"', "name of its label column", ", label"),
     ],
 )
-def test_a_wrong_setting_in_the_file_is_named_with_the_file(toml, text, said):
+def test_a_wrong_setting_in_the_file_is_named_with_the_file(toml, text, said, key):
     path = toml(text)
     with pytest.raises(ConfigError, match=said) as raised:
         Settings.read_toml(path)
-    assert raised.value.where == str(path)
+    assert raised.value.where == f"{path}{key}"
 
 
 # --- the agreement --------------------------------------------------------------------------------

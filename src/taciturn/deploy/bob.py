@@ -1,0 +1,105 @@
+"""What Bob has beside his rows: the labels that a training may use, and his ledger.
+
+Only Bob's process loads this file; Alice's has no labels, no ledger and none of his programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from taciturn.data.tables import LabelTable
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.tables import PartyTables
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BobSide:
+    """Bob's part of a training that is about to begin or to be resumed.
+
+    Args:
+        labels: Those that the training may use: true, or flipped and paid for.
+        ledger: Charged before every release.
+    """
+
+    labels: LabelTable
+    ledger: Ledger
+
+    @classmethod
+    def of(
+        cls,
+        config: PartyConfig,
+        truth: LabelTable,
+        terms: Terms,
+        coins: Entropy,
+        spent: dict[str, Any] | None = None,
+    ) -> BobSide:
+        """Flips and charges where the mechanism asks for it.
+
+        Args:
+            config: His settings.
+            truth: His labels.
+            terms: The agreement in use.
+            coins: His coins.
+            spent: The ledger as it stood at the checkpoint; None to begin.
+
+        Raises:
+            BudgetExceeded: The budget does not pay for the flips; nothing was drawn.
+        """
+        limits, method = config.privacy, terms.mechanism
+        ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
+        respond = None
+        if isinstance(method, FlippedLabels):
+            from taciturn.deploy.flip_book import FlipBook
+
+            respond = FlipBook(config.path(limits.flips), method).release
+        labels = released_labels(truth, method, ledger, coins, respond)
+        if spent is not None:
+            ledger.restore(spent)
+        return cls(labels, ledger)
+
+    def program(
+        self, tables: PartyTables, terms: Terms, coins: Entropy, resume: TrainingState | None = None
+    ) -> Program[PartyResult]:
+        """His program, from the first word to the last.
+
+        Raises:
+            ConfigError: Held-out rows are to be looked at, and there are none.
+        """
+        inputs: BobInputs[Mechanism] = BobInputs(
+            tables.train,
+            self.labels,
+            terms,
+            terms.mechanism,
+            self.ledger,
+            coins,
+            resume,
+            _held_out(tables, terms),
+        )
+        return bob_program(inputs)
+
+
+def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
+    if tables.held_out is not None and tables.held_out_labels is not None:
+        return HeldOut(tables.held_out, tables.held_out_labels)
+    if terms.agreement.evaluate == "epoch":
+        raise ConfigError(
+            "held-out rows are to be looked at after each epoch, and there are none",
+            setting="evaluate",
+            hint=Hint("raise {held_out}, or use {evaluate}", evaluate="end"),
+        )
+    return None

@@ -1,0 +1,47 @@
+"""Who is told what happens while something runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from taciturn.protocol.events import Event
+
+Announce: TypeAlias = Callable[[str], None]
+"""Told in words what runs now, or what has happened."""
+Observer: TypeAlias = Callable[[Event], None]
+"""Told each event of a program."""
+ReportProgress: TypeAlias = Callable[[int, int], None]
+"""Told how much of some work is done, and of how much."""
+
+
+def silent(text: str) -> None:
+    """Announces nothing."""
+
+
+def ignore(event: Event) -> None:
+    """Observes nothing."""
+
+
+def quietly(done: int, total: int) -> None:
+    """Reports no progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """Everyone who is told; by default nobody.
+
+    Args:
+        announce: Told in words.
+        observe: Told each event.
+        progress: Told how much is done.
+    """
+
+    announce: Announce = silent
+    observe: Observer = ignore
+    progress: ReportProgress = quietly
+
+
+SILENT = Callbacks()
+"""Nobody is told."""

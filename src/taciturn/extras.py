@@ -1,0 +1,70 @@
+"""Packages that only some commands need, and the extra that brings them.
+
+A party that trains, aligns or predicts needs none of these. Whoever asks for something that needs
+one, and lacks it, is told which extra it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from taciturn.errors import ConfigError
+
+# Extra -> distribution -> the least version. As in pyproject.toml, which an installed program does
+# not have beside it; a test compares them.
+EXTRAS: Mapping[str, Mapping[str, str]] = {
+    "audit": {
+        "dp-accounting": "0.6",
+        "jinja2": "3.1",
+        "markupsafe": "3.0",
+        "matplotlib": "3.10",
+        "scikit-learn": "1.6",
+        "scipy": "1.14",
+        "threadpoolctl": "3.5",
+    },
+    "onnx": {"onnx": "1.17"},
+}
+# Where a module is not called like its distribution.
+MODULES = {"scikit-learn": "sklearn", "grpcio": "grpc", "dp-accounting": "dp_accounting"}
+
+
+def install_hint(extra: str) -> str:
+    """How to install an extra, from a checkout: the name is not registered on any index.
+
+    >>> install_hint("onnx")
+    "in a checkout of taciturn: pip install '.[onnx]'"
+    """
+    return f"in a checkout of taciturn: pip install '.[{extra}]'"
+
+
+def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:
+    """What to say where a module is absent; None where it belongs to no extra.
+
+    >>> missing_package(ModuleNotFoundError("no", name="sklearn.base")).message
+    'the package scikit-learn is not installed'
+    """
+    absent = (problem.name or "").split(".")[0]
+    for extra, packages in EXTRAS.items():
+        for package in packages:
+            if absent == MODULES.get(package, package):
+                return ConfigError(
+                    f"the package {package} is not installed", hint=install_hint(extra)
+                )
+    return None
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Names the extra where a package of one is absent.
+
+    Raises:
+        ConfigError: It is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        explanation = missing_package(problem)
+        if explanation is None:
+            raise
+        raise explanation from None

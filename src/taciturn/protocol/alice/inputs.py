@@ -1,0 +1,34 @@
+"""What Alice's training is run with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from taciturn.data.tables import FeatureTable
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class AliceInputs:
+    """Everything that a program of Alice's training needs.
+
+    Args:
+        features: Her columns, rows in the agreed order.
+        terms: The agreement in use.
+        entropy: Her coins: her share of the batches' seed, masks, obfuscators.
+        resume: The state from which to resume; None to begin.
+        held_out: Her columns of the held-out rows; None where there are none.
+    """
+
+    features: FeatureTable
+    terms: Terms
+    entropy: Entropy
+    resume: TrainingState | None = None
+    held_out: FeatureTable | None = None
+
+    @property
+    def scored_each_epoch(self) -> FeatureTable | None:
+        """The held-out rows, where it is agreed to score them after each epoch."""
+        return self.held_out if self.terms.agreement.evaluate == "epoch" else None

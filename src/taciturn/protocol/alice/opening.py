@@ -1,0 +1,56 @@
+"""How Alice's trainings open: greetings, Bob's key, the seed of the batches.
+
+Each conversation takes of it what it needs, in this order. Where a training is resumed nothing of
+it is said again: the state has it all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from taciturn.crypto.base import PublicKey
+from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.handshake import open_training
+from taciturn.protocol.messages import KeyOffer
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program, receive
+
+
+def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState]:
+    """The state before the first iteration; it has neither key nor seed yet.
+
+    Args:
+        inputs: What the training is run with.
+        magnitude_bits: The size of her values, where the conversation needs it.
+
+    Raises:
+        AgreementError: The two sides do not fit.
+    """
+    hello = yield from open_training("alice", inputs.terms, inputs.features, magnitude_bits)
+    weights = np.zeros(len(inputs.features.columns))
+    return TrainingState(0, weights, columns=hello.columns, magnitude_bits=magnitude_bits)
+
+
+def with_key(inputs: AliceInputs, state: TrainingState) -> Program[tuple[TrainingState, PublicKey]]:
+    """The state with Bob's public key, which is fit for products of her table.
+
+    Raises:
+        CryptoError: What he offers, or what a resumed state holds, is no such key.
+    """
+    scheme, bits = inputs.terms.scheme, inputs.terms.agreement.key_bits
+    capacity = inputs.terms.capacity(state.magnitude_bits, inputs.features.rows)
+    if inputs.resume is not None:
+        return state, scheme.read_public(state.key, bits, capacity)
+    offer = yield from receive(KeyOffer)
+    key = scheme.read_public(offer.public_key, bits, capacity)
+    return replace(state, key=key.to_bytes()), key
+
+
+def with_seed(inputs: AliceInputs, state: TrainingState) -> Program[TrainingState]:
+    """The state with the seed of the batches."""
+    if inputs.resume is not None:
+        return state
+    return replace(state, seed=(yield from agree_seed(inputs.entropy)))

@@ -1,0 +1,26 @@
+"""Alice's whole part in a training. The chart stands in ``taciturn.protocol.party``."""
+
+from __future__ import annotations
+
+from taciturn.protocol.alice import predict, predict_sealed
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.registry import TRAININGS
+from taciturn.protocol.party import PartyResult, compare_held_out
+from taciturn.protocol.steps import Program
+
+
+def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
+    """From the first word to the last; she learns her weights, or her share of them."""
+    terms, held_out = inputs.terms, inputs.held_out
+    if inputs.resume is None:
+        yield from compare_held_out("alice", held_out)
+    trained = yield from TRAININGS[terms.mechanism.conversation](inputs)
+    if trained.share is None:
+        yield from predict.predict(inputs.features, trained.weights)
+        if held_out is not None:
+            yield from predict.predict(held_out, trained.weights)
+    elif held_out is not None:
+        # Training rows are not scored: each score from shares costs an encrypted product.
+        share, coins = trained.share, inputs.entropy.fork("held out")
+        yield from predict_sealed.predict(held_out, share.values, terms, share.scales, coins)
+    return PartyResult(trained)

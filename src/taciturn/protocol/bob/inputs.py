@@ -1,0 +1,53 @@
+"""What Bob's training is run with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+M_co = TypeVar("M_co", bound=Mechanism, covariant=True)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BobInputs(Generic[M_co]):
+    """Everything that a program of Bob's training needs; each names the mechanism it can use.
+
+    Args:
+        features: His columns (there may be none), rows in the agreed order; an intercept is his
+            last column and is not penalised.
+        labels: The labels of the same rows that the training may use: true or flipped.
+        terms: The agreement in use.
+        mechanism: What is done to a value that depends on labels before it leaves.
+        ledger: Charged before every release.
+        entropy: His coins: the key, his share of the batches' seed, encryption, noise.
+        resume: The state from which to resume; None to begin.
+        held_out: His part of the held-out rows; None where there are none.
+
+    Raises:
+        RowOrderError: The labels are not those of the features' rows.
+    """
+
+    features: FeatureTable
+    labels: LabelTable
+    terms: Terms
+    mechanism: M_co
+    ledger: Ledger
+    entropy: Entropy
+    resume: TrainingState | None = None
+    held_out: HeldOut | None = None
+
+    def __post_init__(self) -> None:
+        self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))
+
+    @property
+    def scored_each_epoch(self) -> HeldOut | None:
+        """The held-out rows, where it is agreed to look at them after each epoch."""
+        return self.held_out if self.terms.agreement.evaluate == "epoch" else None

@@ -1,0 +1,45 @@
+"""Bob's whole part in a training. The chart stands in ``taciturn.protocol.party``."""
+
+from __future__ import annotations
+
+from taciturn.arrays import FloatArray
+from taciturn.privacy.base import Mechanism
+from taciturn.protocol.bob import predict, predict_sealed
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.registry import TRAININGS
+from taciturn.protocol.outcome import BobTrained, WeightShare
+from taciturn.protocol.party import PartyResult, compare_held_out
+from taciturn.protocol.steps import Program
+
+
+def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
+    """From the first word to the last; he learns his weights, and the scores."""
+    held_out = None if inputs.held_out is None else inputs.held_out.features
+    if inputs.resume is None:
+        yield from compare_held_out("bob", held_out)
+    trained = yield from TRAININGS[inputs.mechanism.conversation](inputs)
+    if trained.share is not None:
+        scores = yield from _from_shares(inputs, trained, trained.share)
+        return PartyResult(trained, None, scores)
+    scores = yield from predict.predict(inputs.features, trained.weights)
+    if held_out is None:
+        return PartyResult(trained, scores)
+    held_out_scores = yield from predict.predict(held_out, trained.weights)
+    return PartyResult(trained, scores, held_out_scores)
+
+
+def _from_shares(
+    inputs: BobInputs[Mechanism], trained: BobTrained, share: WeightShare
+) -> Program[FloatArray | None]:
+    """Scores of held-out rows alone: each costs an encrypted product."""
+    if inputs.held_out is None:
+        return None
+    scored = yield from predict_sealed.predict(
+        inputs.held_out.features,
+        trained.weights,
+        share.values,
+        inputs.terms,
+        share.scales,
+        inputs.entropy.fork("held out"),
+    )
+    return scored.scores

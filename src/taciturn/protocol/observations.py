@@ -1,0 +1,84 @@
+"""What Alice observes: the kinds of thing she may have, and the values of those that she receives.
+
+Her programs emit the values; the view collects them, an attack declares the kinds that it needs,
+and an audit names them by the same words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import ClassVar
+
+from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from taciturn.privacy.events import PrivacyEvent
+from taciturn.protocol.events import Event
+
+
+class Signal(Enum):
+    """A kind of thing that Alice has or receives; its value says it in words."""
+
+    FEATURES = "her own columns"
+    WEIGHTS = "her own weights in clear"
+    GRADIENTS = "the gradient of each batch in clear"
+    RESIDUES = "a noisy residue of each row in clear"
+    RESPONSE = "a randomised response about the rows of each batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Observation(Event):
+    """Something Alice could note down; ``signal`` says what kind of thing it is."""
+
+    signal: ClassVar[Signal]
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
+class GradientSeen(Observation):
+    """Alice has unmasked the gradient of a batch: the heart of her view.
+
+    ``gradient`` is ``X^T r`` summed over the rows (not averaged), in exact fixed-point integers:
+    the real value is ``gradient / 2^(feature_bits + residue_bits)``. ``weights`` are those with
+    which the rows were scored, and ``largest`` bounds the size of an r.
+    """
+
+    signal = Signal.GRADIENTS
+
+    epoch: int
+    rows: IndexArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    gradient: IntArray = field(repr=False)
+    largest: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatchSeen(Observation):
+    """Alice was shown a subset of rows and a randomised response about which are meant."""
+
+    signal = Signal.RESPONSE
+
+    subset: IndexArray = field(repr=False)
+    response: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResiduesSeen(Observation):
+    """Alice received a noisy residue for each row of a batch, at their real scale."""
+
+    signal = Signal.RESIDUES
+
+    epoch: int
+    rows: IndexArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    residues: FloatArray = field(repr=False)
+    event: PrivacyEvent
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRevealed(Observation):
+    """Bob has revealed his share of Alice's weights: she has them in clear."""
+
+    signal = Signal.WEIGHTS
+
+    weights: FloatArray = field(repr=False)

@@ -1,0 +1,66 @@
+"""What a party says from the first word to the last: the held-out rows, the training, the scores.
+
+::
+
+    Alice                                            Bob
+      Hello (held-out rows)                     <->  Hello
+      the training (by its conversation)
+      Hello, PartialScores (training rows)      ->   Hello
+      Hello, PartialScores (held-out rows)      ->   Hello
+
+Where weights are shared only the held-out rows are scored, from the shares.
+The held-out rows are compared before the training, so that a difference shows before the work and
+not after it. Only Bob learns scores, and what they are worth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from taciturn.arrays import FloatArray
+from taciturn.data.tables import FeatureTable
+from taciturn.protocol.handshake import greeting, open_training, shake_hands
+from taciturn.protocol.messages import Hello, Role
+from taciturn.protocol.outcome import Trained
+from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
+
+HELD_OUT_TERMS = '{"purpose":"held out"}'
+
+
+@dataclass(frozen=True, slots=True)
+class PartyResult:
+    """What a party has at the end; scores are Bob's alone."""
+
+    trained: Trained
+    train_scores: FloatArray | None = field(default=None, repr=False)
+    held_out_scores: FloatArray | None = field(default=None, repr=False)
+
+
+def dry_run(
+    role: Role,
+    terms: Terms,
+    features: FeatureTable,
+    held_out: FeatureTable | None,
+    magnitude_bits: int,
+) -> Program[Hello]:
+    """The first words of a training, and nothing more: do the two sides fit?
+
+    Returns:
+        The peer's greeting.
+
+    Raises:
+        AgreementError: They do not.
+    """
+    yield from compare_held_out(role, held_out)
+    return (yield from open_training(role, terms, features, magnitude_bits))
+
+
+def compare_held_out(role: Role, held_out: FeatureTable | None) -> Program[None]:
+    """Compares which rows are held out, where any are.
+
+    Raises:
+        AgreementError: They are not the same on both sides.
+    """
+    if held_out is not None:
+        yield from shake_hands(greeting(role, HELD_OUT_TERMS, held_out))

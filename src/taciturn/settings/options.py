@@ -1,0 +1,67 @@
+"""``SettingsOptions``: the fields of ``Settings`` as keyword arguments with types.
+
+A ``TypedDict`` must be written out; a test compares it with ``Settings``, name by name and type by
+type. ``data`` is not among them: the functions that take these options take a table of that name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from taciturn.settings.schema import (
+    BobUpdate,
+    Impute,
+    Noise,
+    Over,
+    Scale,
+    Schedule,
+    Variant,
+)
+
+
+class SettingsOptions(TypedDict, total=False):
+    """What may be set of a simulated run; what is left out has its default."""
+
+    mechanism: str
+    epsilon: float | None
+    noise: Noise | None
+    variant: Variant | None
+    b1: float | None
+    b2: float | None
+    subset_size: int | None
+    bob_update: BobUpdate | None
+    over: Over | None
+    reveal: bool | None
+    dither: float | None
+    fresh_keys: bool | None
+    dataset: str | None
+    id: str | None
+    label: str | None
+    data_dir: str | None
+    test_fraction: float
+    impute: Impute | None
+    scale: Scale | None
+    clip: float | None
+    max_levels: int | None
+    alice_columns: str | int | Sequence[str]
+    intercept: bool | None
+    l_rr: int | None
+    budget: float | None
+    delta: float
+    scheme: str
+    key_bits: int | None
+    batch_size: int | None
+    minimum_batch: int
+    epochs: int | None
+    learning_rate: float | None
+    schedule: Schedule
+    decay: float
+    l1: float
+    l2: float
+    class_weight: Sequence[float] | None
+    feature_bits: int
+    residue_bits: int
+    seed: int | None
+    seeds: int
+    permute_labels: bool

@@ -1,0 +1,82 @@
+"""``Setting``: the one declaration of a setting, beside its type and its default in a model.
+
+The options of the commands, the sections of a party's file, the files to begin with, the parameters
+of the estimator and the tables of ``docs/config.md`` are made from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel
+
+
+class Scope(StrEnum):
+    """Where a real training sets it: a section of a party's file. A simulation's alone has none."""
+
+    SIMULATION = ""
+    AGREEMENT = "agreement"
+    DATA = "data"
+    LINK = "link"
+    STATE = "state"
+    OUTPUT = "output"
+    PRIVACY = "privacy"
+
+
+class Panel(StrEnum):
+    """Under which heading a command's help lists it."""
+
+    DATA = "Data"
+    MODEL = "Model"
+    PROTECTION = "Protection"
+    RUN = "Run"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a setting is, beside its type and its default.
+
+    Args:
+        help: A sentence or two; names of values stand between backticks.
+        scope: Where a real training sets it.
+        panel: Where the help of a command lists it.
+        detail: What the documentation adds.
+        in_file: What a party's file says in place of ``help``, where it means another thing there.
+        file_default: The default of a party's file, where that is not the simulation's.
+        example: A value that makes sense, where there is no default or it does little.
+        refused: Why a party's file may not hold it.
+        both_ways: A switch that may be on by itself: ``--x`` and ``--no-x``.
+    """
+
+    help: str
+    scope: Scope
+    panel: Panel | None = None
+    detail: str = ""
+    in_file: str = ""
+    file_default: Any = None
+    example: Any = None
+    refused: str = ""
+    both_ways: bool = False
+
+    @property
+    def plain_help(self) -> str:
+        """The help without marks, for a terminal."""
+        return self.help.replace("`", "")
+
+    @property
+    def comment(self) -> str:
+        """The comment beside it in a party's file."""
+        return (self.in_file or self.help).replace("`", "")
+
+
+def declared(*models: type[BaseModel]) -> dict[str, Setting]:
+    """The settings that models declare, by name; the first that declares one decides."""
+    return {
+        name: setting
+        for model in reversed(models)
+        for name, field in model.model_fields.items()
+        for setting in field.metadata
+        if isinstance(setting, Setting)
+    }

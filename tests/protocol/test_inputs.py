@@ -1,0 +1,70 @@
+"""What the programs of a training take and return: nothing about labels on Alice's side."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+import pytest
+
+from taciturn.errors import RowOrderError
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.alice.registry import TRAININGS
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.outcome import Trained
+from taciturn.protocol.terms import Terms
+from tests.protocol.parties import BOB, CLEAR, Tables, agreement, talk
+
+
+@pytest.mark.parametrize("program", [*TRAININGS.values(), alice_program])
+def test_alices_programs_take_no_labels(program):
+    assert list(inspect.signature(program).parameters) == ["inputs"]
+    assert get_type_hints(program)["inputs"] is AliceInputs
+    hints = get_type_hints(AliceInputs)
+    assert set(hints) == {"features", "terms", "entropy", "resume", "held_out"}
+    assert "LabelTable" not in str(hints)
+    assert not any("label" in name.lower() for name in vars(sys.modules[program.__module__]))
+
+
+CONVERSATIONS: dict[str, dict[str, Any]] = {
+    "revealed": {},
+    "residues": {
+        "mechanism": "add",
+        "epsilon": 2.0,
+        "noise": "discrete",
+        "bob_update": "released",
+    },
+    "hidden-batch": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 14},
+    "sealed": {"mechanism": "sealed"},
+}
+
+
+@pytest.mark.parametrize("conversation", TRAININGS)
+def test_what_alice_returns_has_no_place_for_what_only_bob_knows(conversation):
+    ended = talk(Tables.make(alice=2, bob=2), agreement(**CONVERSATIONS[conversation]))
+    assert type(ended.alice) is Trained
+    names = {field.name for field in fields(ended.alice)}
+    assert names == {"weights", "iterations", "stopped", "share"}
+    assert {field.name for field in fields(ended.bob)} - names == {"suspected_wraps", "redraws"}
+    assert ended.alice.iterations == ended.bob.iterations == 10
+
+
+def test_neither_inputs_nor_results_show_their_values():
+    tables = Tables.make(alice=2, bob=2)
+    terms = Terms(agreement(), CLEAR)
+    ledger = Ledger(tables.labels.rows, "")
+    inputs = BobInputs(tables.bob, tables.labels, terms, Unprotected(), ledger, BOB)
+    assert "array" not in repr(inputs)
+    assert "array" not in repr(talk(tables, agreement(mechanism="sealed")).bob)
+
+
+def test_labels_of_other_rows_are_refused_at_once():
+    tables, other = Tables.make(alice=2, bob=2), Tables.make(rows=17)
+    ledger = Ledger(other.labels.rows, "")
+    with pytest.raises(RowOrderError, match="the labels"):
+        BobInputs(tables.bob, other.labels, Terms(agreement(), CLEAR), Unprotected(), ledger, BOB)

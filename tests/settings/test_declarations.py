@@ -1,0 +1,414 @@
+"""A setting is declared once; whatever is made from the declaration says the same."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+import typer
+
+import taciturn
+from taciturn import api
+from taciturn.cli.options import SHARED, merged
+from taciturn.data.datasets import NAMES
+from taciturn.data.prepare import PrepareSettings
+from taciturn.deploy.config import DERIVED, SECTIONS, file_default, party_file, section_settings
+from taciturn.errors import ConfigError, TaciturnError
+from taciturn.estimator import VerticalLogisticRegression
+from taciturn.faces import COMMAND_LINE, plain_value
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.options import SettingsOptions
+from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings
+from taciturn.settings.setting import Scope, declared
+from tests import settings_page
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTINGS = declared(Settings)
+
+
+# --- the declarations themselves -----------------------------------------------------------------
+
+
+def test_every_setting_of_a_simulation_is_declared_with_a_panel():
+    assert list(SETTINGS) == list(Settings.model_fields)
+    assert all(setting.panel is not None for setting in SETTINGS.values())
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_key_of_a_partys_file_is_declared_for_its_section(section):
+    settings = section_settings(section)
+    assert set(settings) >= set(SECTIONS[section].model_fields)
+    assert {setting.scope for setting in settings.values()} == {Scope(section)}
+
+
+@pytest.mark.parametrize("section", ["agreement", "data", "privacy"])
+def test_a_setting_is_declared_in_one_place(section):
+    """What a simulation has too is declared there, and nowhere else."""
+    own = declared(SECTIONS[section])
+    inherited = set(declared(Agreement.__mro__[1])) if section == "agreement" else set()
+    assert not (own.keys() - inherited) & Settings.model_fields.keys()
+
+
+def test_what_both_parties_share_is_what_an_agreement_holds():
+    agreed = {name for name, setting in SETTINGS.items() if setting.scope is Scope.AGREEMENT}
+    assert agreed - set(DERIVED) == Agreement.model_fields.keys() & Settings.model_fields.keys()
+
+
+@pytest.mark.parametrize("name", [*SETTINGS, *declared(Agreement)])
+def test_the_help_is_a_sentence_of_a_few_words(name):
+    text = declared(Settings, Agreement)[name].help
+    assert text.endswith(".")
+    assert text[0].isupper() or text[0] == "`"
+    assert text.count("`") % 2 == 0
+    assert len(text) < 140
+
+
+def test_an_example_is_a_value_that_an_agreement_may_hold():
+    """Those of the other sections stand in the files to begin with, whose tests read them."""
+    settings = section_settings("agreement")
+    least = {name: file_default("agreement", name) for name in Agreement.model_fields}
+    examples = {name: settings[name].example for name in least if settings[name].example}
+    assert len(examples) >= 10
+    assert Agreement.of({**least, "key_bits": 0, **examples}).epsilon == examples["epsilon"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "name"),
+    [(mechanism, name) for mechanism, entry in MECHANISMS.items() for name in entry.takes],
+)
+def test_the_help_of_a_mechanisms_setting_names_the_mechanism_and_its_default(mechanism, name):
+    told = f"{SETTINGS[name].help} {SETTINGS[name].detail}"
+    assert f"`{mechanism}`" in told
+    default = MECHANISMS[mechanism].defaults.get(name)
+    if default not in (None, False) or name == "dither":
+        words = (
+            f"(default: {plain_value(default)})",
+            f"`{mechanism}` takes {plain_value(default)}",
+        )
+        assert any(word in told for word in words)
+
+
+def test_the_help_names_what_there_is():
+    for name in MECHANISMS:
+        assert f"`{name}`" in SETTINGS["mechanism"].help
+    for name in NAMES:
+        assert f"`{name}`" in SETTINGS["dataset"].help
+    for name in ("impute", "scale", "max_levels"):
+        assert f"(default: {getattr(PrepareSettings(), name)})" in SETTINGS[name].help
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def option(name: str) -> tuple[Any, Any]:
+    kind, metadata = get_args(SHARED[name])
+    return kind, metadata
+
+
+def test_every_setting_is_an_option_and_the_other_way_round():
+    assert set(SHARED) == set(Settings.model_fields) | {"config", "record"}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_an_option_has_the_help_and_the_panel_of_its_declaration(name):
+    _, made = option(name)
+    assert made.rich_help_panel == SETTINGS[name].panel
+    assert made.help.startswith(SETTINGS[name].help.replace("`", "").removesuffix("."))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("epsilon", float),
+        ("epochs", int),
+        ("seed", int),
+        ("test_fraction", float),
+        ("permute_labels", bool),
+        ("reveal", bool),
+        ("noise", str),
+        ("alice_columns", str),
+        ("class_weight", str),
+        ("dataset", str),
+    ],
+)
+def test_an_option_reads_a_number_a_switch_or_a_text(name, kind):
+    assert option(name)[0] == kind | None
+
+
+def test_a_default_is_told_where_there_is_one():
+    assert "(default: 0.2)" in option("test_fraction")[1].help
+    assert "(default: 64; a dataset has its own)" in option("batch_size")[1].help
+    assert "(default: on; a dataset has its own)" in option("intercept")[1].help
+    assert "default" not in option("epsilon")[1].help
+
+
+def test_options_lie_over_the_file_and_errors_know_where_a_value_came_from(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("epochs = 3\nbatch-size = 5\n")
+    settings, face = merged({"config": path, "epochs": 4, "seed": None})
+    assert settings == {"epochs": 4, "batch_size": 5}
+    assert face.place("epochs") == "--epochs"
+    assert face.place("batch_size") == f"{path}, batch-size"
+    assert merged({"config": None, "epochs": 4}) == ({"epochs": 4}, COMMAND_LINE)
+
+
+# --- Python --------------------------------------------------------------------------------------
+
+
+def plain_type(kind: Any) -> Any:
+    """A field's type as a caller sees it: no constraints, and any sequence for a tuple."""
+    if get_origin(kind) is Annotated:
+        return plain_type(get_args(kind)[0])
+    if get_origin(kind) in (Union, types.UnionType):
+        return {member for part in get_args(kind) for member in [plain_type(part)]}
+    if get_origin(kind) is tuple:
+        return f"Sequence[{get_args(kind)[0].__name__}]"
+    if isinstance(kind, type):
+        return kind.__name__
+    return str(kind).replace("collections.abc.", "")
+
+
+def test_keyword_arguments_have_the_names_and_types_of_the_settings():
+    hints = get_type_hints(SettingsOptions)
+    assert set(hints) == set(Settings.model_fields) - {"data"}
+    assert not SettingsOptions.__required_keys__
+    for name, kind in hints.items():
+        assert plain_type(kind) == plain_type(Settings.model_fields[name].annotation), name
+
+
+@pytest.mark.parametrize("function", [api.train, api.estimate, api.audit, api.check])
+def test_functions_take_these_options(function):
+    (options,) = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.VAR_KEYWORD
+    ]
+    assert options.annotation == f"Unpack[{SettingsOptions.__name__}]"
+
+
+@pytest.mark.parametrize("function", [api.train, api.estimate, api.audit, api.check])
+@pytest.mark.parametrize(
+    ("word", "meant"), [("epsilonn", "epsilon"), ("batchsize", "batch_size"), ("lable", "label")]
+)
+def test_a_mistyped_keyword_gets_the_nearest(function, word, meant):
+    with pytest.raises(ConfigError, match=f"unknown setting {word}") as raised:
+        function(**{word: 1})
+    assert f"did you mean {meant}?" in raised.value.hint
+
+
+def test_a_type_checker_sees_what_is_refused():
+    """An ignore that is not needed is an error of the type checker."""
+    with pytest.raises(ConfigError, match="unknown setting"):
+        taciturn.train(epsilonn=1.0)  # type: ignore[call-arg]
+    with pytest.raises(ConfigError, match="setting epochs"):
+        taciturn.audit(dataset="breast-cancer", epochs="3")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="setting noise"):
+        taciturn.check(columns=3, noise="gaussian")  # type: ignore[arg-type]
+
+
+def test_a_mistyped_parameter_of_the_function_gets_the_nearest():
+    mistyped: dict[str, Any] = {"recrod": "run"}
+    with pytest.raises(ConfigError) as raised:
+        taciturn.train(**mistyped)
+    assert "did you mean record?" in raised.value.hint
+    with pytest.raises(ConfigError) as raised:
+        taciturn.estimate(**mistyped)
+    assert "record" not in raised.value.hint
+
+
+# --- the estimator -------------------------------------------------------------------------------
+
+# What scikit-learn calls otherwise, and what it has a meaning of its own for.
+SKLEARN = {"fit_intercept": "intercept", "random_state": "seed", "class_weight": "class_weight"}
+PARAMETERS = inspect.signature(VerticalLogisticRegression).parameters
+# An estimator is given rows and labels as they are, once.
+NOT_ITS_BUSINESS = {
+    "dataset",
+    "data",
+    "id",
+    "label",
+    "data_dir",
+    "test_fraction",
+    "impute",
+    "scale",
+    "clip",
+    "max_levels",
+    "seeds",
+    "permute_labels",
+}
+
+
+def test_the_parameters_of_the_estimator_are_settings():
+    named = {SKLEARN.get(name, name) for name in PARAMETERS}
+    assert named == Settings.model_fields.keys() - NOT_ITS_BUSINESS
+    assert len(PARAMETERS) == len(named)
+
+
+@pytest.mark.parametrize("name", [name for name in PARAMETERS if name != "random_state"])
+def test_a_parameter_has_the_default_of_own_data(name):
+    setting = SKLEARN.get(name, name)
+    usual = getattr(OWN_DATA_DEFAULTS, setting, None)
+    expected = Settings.model_fields[setting].default if usual is None else usual
+    assert PARAMETERS[name].default == expected
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PARAMETERS if name not in ("random_state", "class_weight")]
+)
+def test_a_parameter_is_documented_in_the_words_of_the_declaration(name):
+    text = inspect.getdoc(VerticalLogisticRegression) or ""
+    (told,) = re.findall(rf"^    {name}: (.*(?:\n        .*)*)", text, flags=re.MULTILINE)
+    words = " ".join(told.split())
+    assert words.startswith(SETTINGS[SKLEARN.get(name, name)].help)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_the_page_is_what_the_declarations_say():
+    page = settings_page.PAGE.read_text(encoding="utf-8")
+    assert page == settings_page.render(page), "remake it: python -m tests.settings_page"
+    assert tuple(re.findall(r"^## \[([a-z]+)\]$", page, re.MULTILINE)) == tuple(SECTIONS)
+
+
+def test_the_page_names_what_an_agreement_refuses():
+    page = settings_page.PAGE.read_text(encoding="utf-8")
+    refused = {name for name, setting in SETTINGS.items() if setting.refused}
+    assert refused == {"seed", "seeds", "permute_labels", "budget", "delta"}
+    for name in refused:
+        assert f"`{name.replace('_', '-')}`" in page.split("Refused here")[1].split("\n")[0]
+
+
+def test_the_defaults_of_a_partys_file():
+    """Two versions of the program must mean the same by a file that leaves a key out."""
+    told = {name: file_default("agreement", name) for name in section_settings("agreement")}
+    assert {name: value for name, value in told.items() if value is not None} == {
+        "mechanism": "sealed",
+        "scheme": "bfv",
+        "epochs": 10,
+        "batch_size": 64,
+        "minimum_batch": 8,
+        "evaluate": "end",
+        "held_out": 0.2,
+        "split_salt": "",
+        "learning_rate": 0.05,
+        "schedule": "constant",
+        "decay": 0.0,
+        "l1": 0.0,
+        "l2": 0.0,
+        "feature_bits": 16,
+        "residue_bits": 20,
+    }
+
+
+# --- nobody else speaks of options ---------------------------------------------------------------
+
+COMMANDS = {
+    "taciturn": ("cli", "__main__.py", "faces.py"),
+    # The second runs a command.
+    "taciturn_paper": ("cli.py", "wire.py"),
+}
+# Where texts are printed for a person at a terminal: tables, advice and pip's own options.
+PRINTED = ("report", "audit", "doctor/packages.py")
+
+
+def literals(tree: ast.AST) -> Iterator[str]:
+    """The texts of a module that are not docstrings."""
+    prose = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.value
+
+
+def modules(*without: str) -> Iterator[tuple[str, ast.AST]]:
+    """The modules that are no face, by name."""
+    for package, faces in COMMANDS.items():
+        (root,) = ROOT.glob(f"**/src/{package}")
+        for path in root.rglob("*.py"):
+            name = path.relative_to(root).as_posix()
+            if not name.startswith((*faces, *without)):
+                yield f"{package}/{name}", ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_only_the_command_line_speaks_of_options():
+    option = re.compile(r"(^|[\s(`'\"])--[a-z]")
+    spoken = {
+        name: text
+        for name, tree in modules(*PRINTED)
+        for text in literals(tree)
+        if option.search(text)
+    }
+    assert spoken == {}
+
+
+def test_no_place_or_hint_of_an_error_is_an_option():
+    """Nor where options may be printed."""
+    spoken = {
+        name: text
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg in ("where", "hint", "setting")
+        for text in literals(node)
+        if text.startswith("--")
+    }
+    assert spoken == {}
+
+
+def named_settings() -> Iterator[tuple[str, str]]:
+    """Every name in a ``Hint``, and every ``setting=`` of an error, that is written out."""
+    for path, tree in modules():
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if node.func.id == "Hint" and isinstance(node.args[0], ast.Constant):
+                template = str(node.args[0].value)
+                yield from ((path, name) for name in re.findall(r"\{([a-z]\w*)\}", template))
+                yield from ((path, value.arg) for value in node.keywords if value.arg)
+            for keyword in node.keywords:
+                if keyword.arg == "setting" and isinstance(keyword.value, ast.Constant):
+                    yield path, str(keyword.value.value)
+
+
+def test_what_errors_name_are_settings_or_parameters_of_commands():
+    sections = [name for section in SECTIONS for name in section_settings(section)]
+    known = {*SETTINGS, *sections, *command_parameters()}
+    unknown = {(path, name) for path, name in named_settings() if name not in known}
+    assert unknown == set()
+
+
+def command_parameters() -> set[str]:
+    from taciturn.cli.app import app
+
+    command = typer.main.get_command(app)
+    groups = [command, *command.commands.values()]  # type: ignore[attr-defined]
+    groups += [inner for group in groups for inner in getattr(group, "commands", {}).values()]
+    return {parameter.name for group in groups for parameter in group.params}
+
+
+def test_a_partys_file_spells_its_keys_and_leaves_the_commands_own_to_the_command_line():
+    face = party_file("bob.toml")
+    assert face.place("clip") == "bob.toml, [data] clip"
+    assert face.place("budget") == "bob.toml, [privacy] budget"
+    assert face.place("learning_rate") == "bob.toml, [agreement] learning-rate"
+    assert face.assignment("fresh", True) == "--fresh"
+
+
+def test_python_is_the_default_face():
+    with pytest.raises(TaciturnError) as raised:
+        taciturn.train(dataset="breast-cancer", mechanism="add", scheme="clear")
+    assert str(raised.value) == (
+        "add needs epsilon\n  where: epsilon=\n  try:   use epsilon=1, for example"
+    )
