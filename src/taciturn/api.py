@@ -15,13 +15,17 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.attacks.base import Announce, quietly
-from taciturn.audit.preflight import Preflight, preflight
+from taciturn.audit.preflight import preflight
 from taciturn.audit.rehearsal import random_table
 from taciturn.audit.session import Ears, Session
 from taciturn.engine.driver import Observer, ignore
-from taciturn.engine.forecast import Estimate
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
+from taciturn.results.audit import AuditRun
+from taciturn.results.check import CheckResult
+from taciturn.results.estimate import Estimate
+from taciturn.results.runs import AuditResult, Runs
+from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
 from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
@@ -29,7 +33,6 @@ from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
-from taciturn.summary import summary
 from taciturn.view.alice_view import AliceView
 
 
@@ -54,31 +57,14 @@ class TrainResult:
         first = self.outcomes[0]
         return {"alice": first.alice_weights, "bob": first.bob_weights}
 
+    @property
+    def runs(self) -> Runs[TrainingRun]:
+        """What each training gave, and their means."""
+        return Runs(tuple(outcome.result for outcome in self.outcomes))
+
     def to_dict(self) -> dict[str, Any]:
         """The record of ``taciturn train --json``."""
-        return summary([outcome.to_dict() for outcome in self.outcomes])
-
-
-@dataclass(frozen=True, slots=True)
-class AuditResult:
-    """What the attacks found, run by run."""
-
-    runs: tuple[dict[str, Any], ...] = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of ``taciturn audit --json``."""
-        return summary(list(self.runs))
-
-    def attack(self, name: str) -> dict[str, Any]:
-        """One attack's figures.
-
-        Raises:
-            KeyError: It was not run.
-        """
-        for found in self.to_dict()["attacks"]:
-            if found["name"] == name:
-                return dict(found)
-        raise KeyError(name)
+        return self.runs.to_dict()
 
 
 def align(
@@ -150,7 +136,7 @@ def train(
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
     return TrainResult(
-        tuple(simulate(each, raw, record=target, observe=observe) for each in _per_seed(settings))
+        tuple(simulate(run, raw, record=target, observe=observe) for run in _per_seed(settings))
     )
 
 
@@ -219,7 +205,7 @@ def audit(
     settings, table = _settings(data, options)
     target = _target(record, settings)
     session = Session(load_raw(settings, table, labels), ears, canary, shuffle_truth)
-    return AuditResult(tuple(session.audit(each, target) for each in _per_seed(settings)))
+    return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
 
 
 def check(
@@ -229,7 +215,7 @@ def check(
     rows: int | None = None,
     announce: Callable[[str], None] = _silent,
     **options: object,
-) -> Preflight:
+) -> CheckResult:
     """Says before any training what Alice will be able to do with these settings.
 
     Args:
@@ -274,7 +260,7 @@ def _audit_recorded(
     options: dict[str, object],
     ears: Ears,
     shuffle_truth: bool,
-) -> dict[str, Any]:
+) -> AuditRun:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
     run = RecordedRun.of(transcript)
     for name, value in options.items():
@@ -290,14 +276,7 @@ def _audit_recorded(
     view = AliceView.of(transcript, vertical.alice_train)
     run.require_labels(vertical.labels_train)
     session = Session(raw, ears, shuffle_truth=shuffle_truth)
-    findings = session.examine(view, vertical.labels_train, settings.seed)
-    claim = float(run.record["ledger"]["label_epsilon_total"])
-    return {
-        **run.record,
-        **session.findings(findings),
-        **session.around(settings, view, findings, claim),
-        "membership": None,
-    }
+    return session.examine(settings, view, vertical.labels_train, run.result)
 
 
 def _set(options: dict[str, object]) -> dict[str, object]:

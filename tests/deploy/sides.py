@@ -20,6 +20,7 @@ from taciturn.engine.driver import Observer, ignore
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
+from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
 
@@ -91,7 +92,7 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
 
 @dataclass
 class Ends:
-    """How the two sides ended: a record, or what was raised."""
+    """How the two sides ended: a result, or what was raised."""
 
     alice: Any
     bob: Any
@@ -101,7 +102,7 @@ class Ends:
         for end in (self.alice, self.bob):
             if isinstance(end, BaseException):
                 raise end
-        return self.alice, self.bob
+        return self.alice.to_dict(), self.bob.to_dict()
 
 
 def run_both(
@@ -158,4 +159,4 @@ def in_one_process(
         observe=observe,
     )
     weights = found[0].weights.tolist(), found[1].weights.tolist()
-    return *weights, dict(ledger.statement().to_dict())
+    return *weights, record_of(ledger.statement())

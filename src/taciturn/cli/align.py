@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.console import Json, progress_bar, show
 from taciturn.cli.party import refusals, stoppable
 from taciturn.errors import PeerAbsent, PeerStopped
-from taciturn.files import require_writable, to_json
+from taciturn.files import require_writable
 
 
 def align(
@@ -55,6 +55,7 @@ def align(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.train import Watch
     from taciturn.deploy.way import way_to_peer
+    from taciturn.report.parties import alignment_blocks
 
     chosen = Normalisation.of(normalise)
     settings = PartyConfig.read(config)
@@ -68,13 +69,8 @@ def align(
 
         with refusals(announce), way_to_peer(settings, announce) as endpoint:
             side = AligningParty(settings, endpoint, Watch(announce, meter.observe), chosen, out)
-            found = side.run()
-    if json:
-        typer.echo(to_json(found))
-    else:
-        from taciturn.report.align import align as align_table
-
-        console().print(align_table(found))
+            result = side.run()
+    show(result, json, alignment_blocks)
 
 
 @contextmanager

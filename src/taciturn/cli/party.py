@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.console import Json, console, progress_bar, show
 from taciturn.errors import ConfigError, PeerStopped
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
@@ -95,7 +95,7 @@ def party(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.train import Party, Watch
     from taciturn.deploy.way import way_to_peer
-    from taciturn.report.party import party as party_table
+    from taciturn.report.parties import party_blocks
 
     settings = PartyConfig.read(config)
     output = settings.output
@@ -109,11 +109,8 @@ def party(
 
         with refusals(announce), way_to_peer(settings, announce) as endpoint:
             side = Party(settings, endpoint, Watch(announce, meter.observe))
-            found = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
-    if json:
-        typer.echo(to_json(found))
-    else:
-        console().print(party_table(found))
+            result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
+    show(result, json, party_blocks)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from taciturn.crypto.group import library
 from taciturn.data.normalisation import Normalisation
@@ -26,6 +25,7 @@ from taciturn.errors import RowOrderError
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, align
 from taciturn.protocol.events import Aligning, Event
+from taciturn.results.parties import AlignmentResult
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
@@ -83,7 +83,7 @@ class AligningParty:
             way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
         )
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> AlignmentResult:
         """Aligns, and writes the list.
 
         Raises:
@@ -103,30 +103,30 @@ class AligningParty:
         self._log("alignment begun", ids=len(self._own))
         try:
             with Telling(link, self._log):
-                found = self._meet(link, past)
-                self._write(found)
+                alignment = self._meet(link, past)
+                self._write(alignment)
                 confirmed = link.finish(FAREWELL_SECONDS)
                 seconds = time.monotonic() - (link.traffic.since or time.monotonic())
         finally:
             link.close()
-        self._log("aligned", rows=len(found.rows), file=str(self._file))
-        return {
-            "role": self.config.role,
-            "peer": self.config.link.peer,
-            "normalise": str(self._normalisation),
-            "ids": len(self._own),
-            "peer_ids": found.peer_ids,
-            "common": len(found.rows),
-            "file": str(self._file),
-            "configured": self.config.data.aligned is not None
+        self._log("aligned", rows=len(alignment.rows), file=str(self._file))
+        return AlignmentResult(
+            role=self.config.role,
+            peer=self.config.link.peer,
+            normalise=str(self._normalisation),
+            ids=len(self._own),
+            peer_ids=alignment.peer_ids,
+            common=len(alignment.rows),
+            file=str(self._file),
+            configured=self.config.data.aligned is not None
             and self.config.path(self.config.data.aligned).resolve() == self._file.resolve(),
-            "peer_confirmed": confirmed,
-            "seconds": seconds,
-            "waiting_seconds": link.traffic.waiting,
-            "bytes_sent": link.traffic.bytes_sent,
-            "bytes_received": link.traffic.bytes_received,
-            "version": __version__,
-        }
+            peer_confirmed=confirmed,
+            seconds=seconds,
+            waiting_seconds=link.traffic.waiting,
+            bytes_sent=link.traffic.bytes_sent,
+            bytes_received=link.traffic.bytes_received,
+            version=__version__,
+        )
 
     def _meet(self, link: Link, past: Past) -> Alignment:
         role, terms = self.config.role, self._normalisation.canonical()

@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,9 @@ from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
+from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun
+from taciturn.results.serialise import read, record_of
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
@@ -91,7 +94,7 @@ class Party:
             way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
         )
 
-    def dry_run(self) -> dict[str, Any]:
+    def dry_run(self) -> DryRun:
         """Meets the peer, compares everything, and stops before the training.
 
         Raises:
@@ -107,14 +110,11 @@ class Party:
             link.finish(self._patience.opening)
         seconds = time.perf_counter() - start
         self._log("dry run passed", seconds=round(seconds, 3))
-        return {
-            **self._identity(),
-            "dry_run": True,
-            "peer_columns": hello.columns,
-            "estimate": self._estimate(),
-        }
+        return DryRun(
+            identity=self._identity(), peer_columns=hello.columns, estimate=self._estimate()
+        )
 
-    def run(self, *, record: Path | None = None, fresh: bool = False) -> dict[str, Any]:
+    def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
         """Trains, or goes on.
 
         Args:
@@ -133,16 +133,16 @@ class Party:
                 with Telling(link, self._log):
                     if past.done is None:
                         done = self._train(kept, past, link, record)
-                        kept.journal.done(json.dumps(done).encode())
+                        kept.journal.done(json.dumps(record_of(done)).encode())
                     else:
-                        done = json.loads(past.done)
+                        done = read(PartyRun, json.loads(past.done))
                         self._log("this side had finished; confirming to the peer")
                     confirmed = link.finish(LINGER_SECONDS)
             finally:
                 link.close()
             if not confirmed:
                 self._log("the peer has not confirmed the last message; run again if it lacks it")
-            return {**done, "peer_confirmed": confirmed}
+            return replace(done, peer_confirmed=confirmed)
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
         facts = self._facts()
@@ -188,7 +188,7 @@ class Party:
             purpose=purpose,
         )
 
-    def _train(self, kept: Kept, past: Past, link: Link, record: Path | None) -> dict[str, Any]:
+    def _train(self, kept: Kept, past: Past, link: Link, record: Path | None) -> PartyRun:
         role, state = self.config.role, self.config.state
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         resume = None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"]))
@@ -242,14 +242,14 @@ class Party:
                 recording.conclude({"session": share.session})
         figures.write(link.traffic, force=True)
         self._log("model written", file=self.config.output.model)
-        return {
-            **self._identity(),
-            "model": str(self.config.path(self.config.output.model)),
-            "stopped": figures.stopped,
-            "metrics": share.metrics,
-            "ledger": share.ledger,
-            "run": figures.to_dict(link.traffic),
-        }
+        return PartyRun(
+            identity=self._identity(),
+            model=str(self.config.path(self.config.output.model)),
+            stopped=figures.stopped,
+            metrics=read(PartyMetrics, share.metrics),
+            ledger=None if ledger is None else ledger.statement(),
+            run=figures.so_far(link.traffic),
+        )
 
     def _count_last(self, figures: Figures) -> None:
         """Alice's last iteration ends without a word; where it came early, Bob ended it."""
@@ -301,9 +301,9 @@ class Party:
         metrics: dict[str, Any] = {}
         labels, held_out = self.tables.labels, self.tables.held_out_labels
         if labels is not None and result.train_scores is not None:
-            metrics["train"] = evaluate(result.train_scores, labels.values).to_dict()
+            metrics["train"] = record_of(evaluate(result.train_scores, labels.values))
         if held_out is not None and result.held_out_scores is not None:
-            metrics["held_out"] = evaluate(result.held_out_scores, held_out.values).to_dict()
+            metrics["held_out"] = record_of(evaluate(result.held_out_scores, held_out.values))
         if figures.curve:
             metrics["curve"] = figures.curve
         return ModelShare(
@@ -316,7 +316,7 @@ class Party:
             rows=self.tables.train.rows,
             data_digest=self.tables.train.digest(),
             metrics=metrics,
-            ledger={} if ledger is None else dict(ledger.statement().to_dict()),
+            ledger={} if ledger is None else record_of(ledger.statement()),
             notes=self.tables.notes,
             share=() if result.kept is None else tuple(result.kept.share.tolist()),
             scales={} if result.kept is None else result.kept.scales.to_json(),
@@ -352,25 +352,25 @@ class Party:
             "features_digest": self.tables.train.digest(),
         }
 
-    def _identity(self) -> dict[str, Any]:
+    def _identity(self) -> Identity:
         held_out = self.tables.held_out
-        return {
-            "role": self.config.role,
-            "peer": self.config.link.peer,
-            "mechanism": self.terms.agreement.mechanism,
-            "scheme": self.terms.agreement.scheme,
-            "key_bits": self.terms.agreement.key_bits,
-            "columns": len(self.tables.train.columns),
-            "rows": self.tables.train.rows,
-            "held_out_rows": 0 if held_out is None else held_out.rows,
-            "version": __version__,
-        }
+        return Identity(
+            role=self.config.role,
+            peer=self.config.link.peer,
+            mechanism=self.terms.agreement.mechanism,
+            scheme=self.terms.agreement.scheme,
+            key_bits=self.terms.agreement.key_bits,
+            columns=len(self.tables.train.columns),
+            rows=self.tables.train.rows,
+            held_out_rows=0 if held_out is None else held_out.rows,
+            version=__version__,
+        )
 
-    def _estimate(self) -> dict[str, Any] | None:
+    def _estimate(self) -> Estimate | None:
         """How long it will take; only Alice has the columns that decide it."""
         if self.config.role == "bob":
             return None
-        return forecast(self.terms, self.tables.train).to_dict()
+        return forecast(self.terms, self.tables.train)
 
 
 def _session(role: str, link: Link) -> str:

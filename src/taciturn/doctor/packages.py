@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from importlib import metadata
 
-from taciturn.doctor.finding import Finding
+from taciturn.results.doctor import Finding
 
 OLDEST_PYTHON = (3, 11)
 TESTED_PYTHONS = ((3, 11), (3, 12), (3, 13))

@@ -17,7 +17,7 @@ true residues, that fails, and ``taint`` makes every total infinite.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The ledger in figures; infinity is written as the text ``inf`` in JSON."""
+    """The ledger in figures: of one release, of all of a row's, and of all at a delta."""
 
     claimed_epsilon_per_release: float
     residue_epsilon_per_release: float
@@ -46,13 +46,6 @@ class Statement:
     label_epsilon_total_delta: float
     delta: float
     assumption: str
-
-    def to_dict(self) -> dict[str, float | int | str]:
-        """The statement for JSON."""
-        return {
-            key: "inf" if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self).items()
-        }
 
 
 class Ledger:

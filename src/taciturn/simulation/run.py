@@ -32,9 +32,10 @@ from taciturn.protocol.events import Event, Progress, Redrawn, ShareKept, Stoppe
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.training import HiddenBatches
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import HiddenBatches, Outcome, Traffic
+from taciturn.simulation.outcome import Measured, Outcome, hidden_batches, training_run
 from taciturn.simulation.record import footer_of, header_of
 from taciturn.simulation.reference import compare
 from taciturn.simulation.shared import Shared
@@ -69,7 +70,7 @@ def simulate(
         taps: list[Tap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         outcome = _Run(settings, terms, data, coins).outcome(taps, observe)
         if file is not None:
-            file.conclude(footer_of(outcome.to_dict(), data.labels_train))
+            file.conclude(footer_of(outcome.result, data.labels_train))
     return outcome.with_transcript(recorder.finish(header)) if keep else outcome
 
 
@@ -90,12 +91,7 @@ class _Run:
         seconds = time.perf_counter() - start
         shared = Shared.of(log.shares)
         alice = alice if shared is None else shared.weights
-        return Outcome(
-            settings=self.settings,
-            terms=terms,
-            data=data,
-            alice_weights=alice,
-            bob_weights=bob,
+        measured = Measured(
             train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, alice, bob),
             test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, alice, bob),
             comparison=compare(data, terms, log.batches, np.concatenate([alice, bob])),
@@ -104,10 +100,12 @@ class _Run:
             hidden_batches=self._hidden_batches(log),
             sealed=None if shared is None else shared.describe(terms.agreement, log.wraps),
             seconds=seconds,
-            traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
+            bytes_to_alice=meter.sent["bob"],
+            bytes_to_bob=meter.sent["alice"],
             ledger=ledger.statement(),
-            batches=tuple(log.batches),
         )
+        result = training_run(self.settings, terms, data, measured)
+        return Outcome(result, terms, data, alice, bob, tuple(log.batches))
 
     def _converse(
         self, taps: list[Tap], observe: Observer
@@ -133,7 +131,7 @@ class _Run:
         if not isinstance(method, Hybrid):
             return None
         fewest = self.terms.too_few(len(self.data.alice_train.columns))
-        return HiddenBatches.of(method.design, fewest, log.batches, log.redraws)
+        return hidden_batches(method.design, fewest, log.batches, log.redraws)
 
 
 def both_programs(

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from taciturn.arrays import FloatArray
 from taciturn.protocol.events import ShareKept
+from taciturn.results.training import SharedWeights
 from taciturn.settings.agreement import Agreement
-from taciturn.simulation.outcome import SharedWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Shared:
         return self.alice.scales.weights(self.alice.share, self.bob.share)
 
     def describe(self, agreed: Agreement, suspected_wraps: int) -> SharedWeights:
-        """The scales of the run, for its record."""
+        """The scales of the run, for its result."""
         scales = self.alice.scales
         return SharedWeights(
             modulus_bits=scales.modulus_bits,
