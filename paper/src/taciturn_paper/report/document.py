@@ -20,7 +20,7 @@ from taciturn_paper.report.tables import (
     cells,
     curve_name,
     fixed_words,
-    leak_table,
+    leak_tables,
     shapes,
     times,
 )
@@ -48,7 +48,7 @@ def reproduction_page(record: Record, command: str) -> Page:
             Section(
                 "What is told of labels that were shuffled before training",
                 "leaks",
-                (leak_table(record["leaks"]),),
+                tuple(leak_tables(record["leaks"])),
                 short="What is told",
             ),
             _claims(record["claims"]),
@@ -114,7 +114,7 @@ def _table3(record: Record) -> Section:
         "compare, its seconds do not."
     )
     absent = (Paragraph(f"Left out: {reason}.") for reason in record["left_out"])
-    return Section("Table III", "table3", (Paragraph(words), times(record, whole=True), *absent))
+    return Section("Table III", "table3", (Paragraph(words), *times(record, whole=True), *absent))
 
 
 def _claims(record: Record) -> Section:

@@ -179,10 +179,10 @@ def table3(record: Record) -> list[Block]:
         "does not state."
     )
     absent = [Paragraph(words, "warning") for words in record["left_out"]]
-    return [times(record), Paragraph(note, "muted"), *missing(record), *absent]
+    return [*times(record), Paragraph(note, "muted"), *missing(record), *absent]
 
 
-def times(record: Record, *, whole: bool = False) -> Table:
+def times(record: Record, *, whole: bool = False) -> list[Table]:
     """One iteration and a whole training of each contender, and its ratio to the baseline."""
 
     def ratio(name: str, digits: str = ".2f") -> Callable[[Record], str]:
@@ -199,7 +199,6 @@ def times(record: Record, *, whole: bool = False) -> Table:
         return f"{max(0.0, ratios['ratio_low']):.2f} to {ratios['ratio_high']:.2f}"
 
     columns: Columns = (
-        ("dataset", lambda row: row["dataset"], True),
         ("mechanism", lambda row: row["mechanism"], True),
         ("scheme", lambda row: row["scheme"] or "none", True),
         ("bits", lambda row: optional(row["key_bits"]), True),
@@ -212,9 +211,13 @@ def times(record: Record, *, whole: bool = False) -> Table:
         ("95 %", spread, False),
         ("paper", ratio("paper_ratio"), True),
     )
-    headings, lines = chosen(columns, record["rows"], whole=whole)
-    caption = "One iteration and a whole training, both parties in one process"
-    return table(headings, lines, caption=caption, words=range(3), grouped=True)
+    tables = []
+    for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
+        rows = [row for row in record["rows"] if row["dataset"] == dataset]
+        headings, lines = chosen(columns, rows, whole=whole)
+        caption = f"{dataset}: one iteration and a whole training, both parties in one process"
+        tables.append(table(headings, lines, caption=caption, words=range(2)))
+    return tables
 
 
 def _ratio(record: Record, row: Record) -> Record | None:
@@ -238,43 +241,33 @@ def leaks(record: Record) -> list[Block]:
         )
         for row in record["rows"]
     ]
-    return [leak_table(record), *trained, *missing(record)]
+    return [*leak_tables(record), *trained, *missing(record)]
 
 
-def leak_table(record: Record) -> Table:
+def leak_tables(record: Record) -> list[Table]:
     """A line for each attack: what it was run on, and what it got right."""
-    lines = []
+    headings = ("mechanism", "ε", "epochs", "attack", "right %", "certain %", "prior %", "seconds")
+    tables = []
     for row in record["rows"]:
-        seen = [("none", row["none"]), ("hybrid", row["hybrid"])]
-        for mechanism, view in [*seen, *(("add", noisy) for noisy in row["add"])]:
-            lines += [
-                [
-                    row["dataset"],
-                    mechanism,
-                    f"{view['epsilon']:g}" if mechanism == "add" else "",
-                    str(view["epochs"]),
-                    score["name"],
-                    percent(score["accuracy"]),
-                    percent(score["decided"]),
-                    percent(view["commoner_label"]),
-                    f"{score['seconds']:.1f}",
-                ]
-                for score in view["attacks"]
-            ]
-    headings = (
-        "dataset",
-        "mechanism",
-        "ε",
-        "epochs",
-        "attack",
-        "right %",
-        "certain %",
-        "prior %",
-        "s",
-    )
-    return table(
-        headings, lines, caption="Labels shuffled before training", words=(0, 1, 4), grouped=True
-    )
+        views = [("none", row["none"]), ("hybrid", row["hybrid"])]
+        views += [("add", noisy) for noisy in row["add"]]
+        lines = [
+            (
+                mechanism,
+                f"{view['epsilon']:g}" if mechanism == "add" else "",
+                str(view["epochs"]),
+                score["name"],
+                percent(score["accuracy"]),
+                percent(score["decided"]),
+                percent(view["commoner_label"]),
+                f"{score['seconds']:.1f}",
+            )
+            for mechanism, view in views
+            for score in view["attacks"]
+        ]
+        caption = f"{row['dataset']}: labels shuffled before training"
+        tables.append(table(headings, lines, caption=caption, words=(0, 3), grouped=True))
+    return tables
 
 
 def everything(record: Record) -> list[Block]:
