@@ -183,22 +183,22 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
 
     alice, bob = terminals
     hers, his = alice.start(train["alice"][0]), bob.start(train["bob"][0])
-    wait_for(folder / "bob.log", "held-out rows looked at")
+    wait_for(folder / "bob.log", "held-out rows evaluated")
     his.send_signal(signal.SIGTERM)
     assert bob.end(his) == 130, bob.said
-    assert "run the same command again on both sides to go on" in bob.said
+    assert "run the same command again on both sides to resume" in bob.said
     assert not (folder / "bob.model.json").exists()
     waits = still_waiting(alice, hers)
     if waits is None:
-        assert "the peer gave up: it was interrupted" in alice.said
+        assert "the peer aborted: it was interrupted" in alice.said
         assert "run both sides again" in alice.said
         ended = both(terminals, go_on)
     else:
         ended = [(bob.end(bob.start(go_on["bob"][0])), bob.said), (alice.end(waits), alice.said)]
-        assert "the link broke; connecting again" in alice.said
+        assert "the connection broke; reconnecting" in alice.said
     for code, said in ended:
         assert code == 0, said
-    assert "session goes on" in bob.said
+    assert "session resumed" in bob.said
     first = shares(folder)
     assert first[0].session == first[1].session
     # To the last bit what there would have been without the stop; how good that is, noise decides.
@@ -213,7 +213,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
 
     for code, said in both(terminals, anew):
         assert code == 0, said
-        assert "session begun" in said
+        assert "session started" in said
     second = shares(folder)
     assert second[0].session == second[1].session != first[0].session
 

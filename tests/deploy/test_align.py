@@ -227,7 +227,7 @@ def test_an_interrupted_side_says_so(tmp_path):
     ends = both(tmp_path, watch={"bob": Callbacks(observe=stop)})
     assert isinstance(ends.bob, KeyboardInterrupt)
     assert isinstance(ends.alice, PeerStopped)
-    assert "the peer gave up: it was interrupted" in ends.alice.message
+    assert "the peer aborted: it was interrupted" in ends.alice.message
 
 
 def hostile(rows: int) -> Program[None]:
@@ -378,7 +378,7 @@ def test_a_killed_peer_ends_the_other_side_at_once(tmp_path):
             if isinstance(event, Aligning):
                 bob.process.send_signal(signal.SIGKILL)
 
-        with pytest.raises(ConnectionLost, match="the link to the peer broke"):
+        with pytest.raises(ConnectionLost, match="the connection to the peer broke"):
             alice_here(tmp_path, kill)
     assert not (tmp_path / "alice.aligned.csv").exists()
 

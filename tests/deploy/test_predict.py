@@ -559,5 +559,5 @@ def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain):
     end = ended(bob)
     assert end.code == 34
     assert end.out == ""
-    assert "the peer gave up: it had a problem of its own (ColumnError)" in end.said
+    assert "the peer aborted: it had an error of its own (ColumnError)" in end.said
     assert "run both sides again" in end.said

@@ -183,7 +183,7 @@ def test_a_peer_that_is_there_is_not_and_has_no_address(bob):
     assert "start the peer" in said(look_at_party(alice), "link", Level.WARNING)
     # A name under .invalid never resolves; a port that is none is refused as an address.
     alice = write_config(folder, "alice", link={"connect": "nobody.invalid:7443"})
-    assert "leads to no address" in said(look_at_party(alice), "link")
+    assert "does not resolve to an address" in said(look_at_party(alice), "link")
     alice = write_config(folder, "alice", link={"connect": "localhost:99999"})
     assert "is not an address" in said(look_at_party(alice), "link")
 

@@ -270,7 +270,7 @@ def test_dialling_waits_for_a_server_that_comes_later(authority):
 
 def test_nobody_there_is_named_on_both_sides(authority):
     server = serving(authority)
-    with pytest.raises(PeerAbsent, match=r"bob has not called within 0\.2 s"):
+    with pytest.raises(PeerAbsent, match=r"bob has not connected within 0\.2 s"):
         server.connect(0.2)
     port = server.port
     server.close()
