@@ -21,6 +21,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
+from tests.waiting import HANG
 
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
@@ -70,8 +71,8 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
             "ca": "certs/ca.pem",
             "certificate": f"certs/{role}.pem",
             "key": f"certs/{role}.key",
-            "connect-seconds": 20.0,
-            "answer-seconds": 20.0,
+            "connect-seconds": HANG,
+            "answer-seconds": HANG,
         },
         "state": {"folder": f"{role}-state", "every-iterations": 5, "sync": False},
         "output": {
@@ -128,7 +129,7 @@ def run_both(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
     return Ends(found["alice"], found["bob"])
 

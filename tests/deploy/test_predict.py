@@ -44,6 +44,7 @@ from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.test_two_machines import free_port
+from tests.waiting import HANG
 
 ROLES = ("alice", "bob")
 # label-rr is tried over shared weights too.
@@ -141,7 +142,7 @@ def in_threads(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
     return Ends(found["alice"], found["bob"])
 
@@ -263,7 +264,7 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
         Party(
             PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Callbacks()
         ).dry_run()
-    thread.join(timeout=60)
+    thread.join(HANG)
     assert "for a dry run, this side for a prediction" in found["bob"].message
 
 
@@ -479,12 +480,12 @@ def start(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HANG)
     assert "Traceback" not in err
     return Ended(process.returncode, out, err)
 
 
-@pytest.mark.parametrize("name", ["plain", "sealed"])
+@pytest.mark.parametrize("name", [pytest.param("plain", marks=pytest.mark.slow), "sealed"])
 def test_two_processes_score_what_the_whole_model_scores(request, name):
     folder = furnished(request.getfixturevalue(name))
     running = [start(folder, "alice", "--json"), start(folder, "bob", "--out", "scores.csv")]
@@ -525,7 +526,7 @@ def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(HANG)
     return Ends(found["alice"], found["bob"])
 
 
@@ -544,8 +545,9 @@ def test_another_model_ends_both_over_a_real_link(plain):
     refused(over_a_real_link(plain, read), "do not come from the same training: session:")
 
 
-def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain):
+def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
     """Alice here, Bob in a process of his own."""
+    monkeypatch.setattr("taciturn.deploy.predict.TELLING_SECONDS", HANG)
     config = PartyConfig.read(furnished(plain) / "alice.toml")
     bob = start(plain, "bob", "--json")
     assert bob.stderr is not None

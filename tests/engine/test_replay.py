@@ -67,7 +67,7 @@ def test_without_verification_other_coins_give_another_result():
 @pytest.mark.parametrize("turns", [1, TURNS - 1])
 def test_a_program_that_finishes_early_is_refused(turns):
     recording, _, _ = talk()
-    with pytest.raises(TranscriptError, match="goes on after the program has finished"):
+    with pytest.raises(TranscriptError, match="continues after the program has finished"):
         replay(alice(COINS.fork("a"), turns=turns), recording)
 
 

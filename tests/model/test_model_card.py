@@ -160,7 +160,7 @@ RECORDS = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(agreement=RECORDS, metrics=RECORDS, ledger=RECORDS)
 def test_whatever_the_records_of_a_file_hold_it_is_shown(agreement, metrics, ledger):
     """A file may come from anywhere: its records are not this program's own."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 from sklearn import metrics as oracle
@@ -45,7 +45,6 @@ def both_classes(draw):
 
 
 # The oracles warm up slowly on a busy machine.
-@settings(deadline=None)
 @given(both_classes())
 def test_figures_agree_with_scikit_learn(rows):
     scores, labels = rows
@@ -112,7 +111,6 @@ def test_turning_the_scores_or_the_labels_mirrors(rows):
     assert ks(-scores, labels) == ks(scores, labels)
 
 
-@settings(deadline=None)
 @given(both_classes(), st.integers(1, 12))
 def test_calibration_agrees_with_scikit_learn(rows, bins):
     scores, labels = rows

@@ -78,7 +78,6 @@ def test_the_row_released_most_often_counts():
     assert ledger.statement().releases_per_row == 3
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.lists(st.sets(st.integers(0, 9), max_size=10), max_size=12))
 def test_counts_are_those_of_a_naive_count(batches):
     ledger = Ledger(10, "test")
@@ -148,7 +147,7 @@ EVENTS = [
 ]
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.sets(st.integers(0, 5))), max_size=10))
 def test_sums_of_mixed_events_are_those_of_a_naive_sum(releases):
     ledger = Ledger(6, "test", delta=0.0)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from taciturn.report import html
 from tests.report.samples import RECORDS
+from tests.system import browser_path
+from tests.waiting import HANG
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+SIZE: ViewportSize = {"width": 1000, "height": 900}
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -28,11 +29,11 @@ ARGUMENTS = (
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, or a skip by name."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"no {', '.join(NAMES)} on PATH: THE PAGE WAS NOT SEEN BY A BROWSER")
+    path = browser_path()
     with sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+        running = driver.chromium.launch(
+            executable_path=path, args=list(ARGUMENTS), timeout=1000 * HANG
+        )
         yield running
         running.close()
 
@@ -41,7 +42,8 @@ class Seen:
     """A page, and what it did while it was looked at."""
 
     def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
-        self.page = browser.new_page(viewport={"width": 1000, "height": 900}, **options)
+        self.page = browser.new_page(viewport=SIZE, **options)
+        self.page.set_default_timeout(1000 * HANG)
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -61,18 +63,21 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def look(browser, pages):
-    """Call with a record's name: the page, closed after the test."""
-    seen: list[Seen] = []
+    """Call with a record's name: its page, opened once for each way of looking at it."""
+    opened: dict[tuple[object, ...], Seen] = {}
 
-    def opened(name: str, **options: Any) -> Seen:
-        seen.append(Seen(browser, pages[name], **options))
-        return seen[-1]
+    def page(name: str, **options: Any) -> Seen:
+        key = (name, *sorted(options.items()))
+        if key not in opened:
+            opened[key] = Seen(browser, pages[name], **options)
+        opened[key].page.set_viewport_size(SIZE)
+        return opened[key]
 
-    yield opened
-    for each in seen:
-        each.page.close()
+    yield page
+    for seen in opened.values():
+        seen.page.close()
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -184,5 +189,6 @@ def test_on_paper_it_is_light_and_everything_is_unfolded(look):
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 40)"
     assert all(each.is_visible() for each in page.locator("details dd").all())
     printed = page.pdf(format="A4")
+    page.emulate_media(media="screen")
     assert printed.startswith(b"%PDF")
     assert len(printed) > 20_000
