@@ -297,7 +297,7 @@ def test_the_chapters_are_the_ones_that_are_run():
         "4. Dry run",
         "5. Train",
         "6. Go on",
-        "7. Begin anew",
+        "7. Start over",
         "8. Score new rows",
     ]
 

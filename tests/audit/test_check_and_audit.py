@@ -158,7 +158,7 @@ def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
     ("options", "message"),
     [
         ({"columns": 3, "dataset": "breast-cancer"}, "give one of the two"),
-        ({"columns": 0}, "needs a column"),
+        ({"columns": 0}, "needs at least one column"),
         ({"rows": 10}, "rows is used only with columns"),
     ],
 )

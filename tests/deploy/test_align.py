@@ -203,10 +203,10 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
         Callbacks(),
         Normalisation(),
     )
-    with pytest.raises((AgreementError, PeerStopped), match="here for"):
+    with pytest.raises((AgreementError, PeerStopped), match="this side"):
         alice.run()
     thread.join(HANG)
-    assert "here for" in found["bob"].message
+    assert "the peer runs" in found["bob"].message
 
 
 @pytest.mark.parametrize("frame", [5, 6, 7, 8])

@@ -260,12 +260,12 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
 
     thread = threading.Thread(target=bob)
     thread.start()
-    with pytest.raises(AgreementError, match="for a prediction, this side for a dry run"):
+    with pytest.raises(AgreementError, match="runs a prediction, this side a dry run"):
         Party(
             PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Callbacks()
         ).dry_run()
     thread.join(HANG)
-    assert "for a dry run, this side for a prediction" in found["bob"].message
+    assert "runs a dry run, this side a prediction" in found["bob"].message
 
 
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
@@ -547,7 +547,7 @@ def test_another_model_ends_both_over_a_real_link(plain):
 
 def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
     """Alice here, Bob in a process of his own."""
-    monkeypatch.setattr("taciturn.deploy.predict.TELLING_SECONDS", HANG)
+    monkeypatch.setattr("taciturn.deploy.session.TELLING_SECONDS", HANG)
     config = PartyConfig.read(furnished(plain) / "alice.toml")
     bob = start(plain, "bob", "--json")
     assert bob.stderr is not None

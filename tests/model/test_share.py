@@ -178,7 +178,7 @@ def test_another_version(path, version):
     ids=str,
 )
 def test_a_part_that_is_missing_wrong_or_too_many(path, changes):
-    refused(altered(path, **changes), "lacks a part")
+    refused(altered(path, **changes), "lacks a key")
 
 
 @pytest.mark.parametrize("weights", [[], [0.5], [0.1] * 9, [[0.1], [0.2], [0.3], [0.4]]])

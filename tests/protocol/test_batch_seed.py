@@ -61,7 +61,7 @@ def test_a_share_of_another_length_is_refused(who, length):
         side.feed(BatchCommitment(commitment(bytes(length))))
     else:
         side = ByHand("bob", bobs.agree_seed(BOB))
-    with pytest.raises(RemoteProtocolError, match=f"batch share has {length} bytes"):
+    with pytest.raises(RemoteProtocolError, match=f"seed share has {length} bytes"):
         side.feed(BatchShare(PublicBytes(bytes(length))))
 
 

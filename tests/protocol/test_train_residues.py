@@ -447,7 +447,7 @@ def test_alice_refuses_everything_but_the_seed_before_the_seed(message):
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_alice_refuses_a_batch_seed_of_another_length(length):
     side = alice_after()
-    with pytest.raises(RemoteProtocolError, match=f"batch commitment has {length} bytes"):
+    with pytest.raises(RemoteProtocolError, match=f"seed commitment has {length} bytes"):
         side.feed(BatchCommitment(PublicBytes(bytes(length))))
 
 

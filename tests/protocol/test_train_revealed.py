@@ -415,7 +415,7 @@ def test_alice_refuses_a_gradient_of_another_iteration():
 @pytest.mark.parametrize("length", [0, 16, 31, 33])
 def test_alice_refuses_a_batch_seed_of_another_length(length):
     side = alice_after(BOBS_HELLO, KEY)
-    with pytest.raises(RemoteProtocolError, match=f"batch commitment has {length} bytes"):
+    with pytest.raises(RemoteProtocolError, match=f"seed commitment has {length} bytes"):
         side.feed(BatchCommitment(PublicBytes(bytes(length))))
 
 

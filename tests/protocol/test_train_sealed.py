@@ -523,7 +523,7 @@ def test_alice_refuses_vectors_of_another_length(length):
         alice.feed(message)
     assert isinstance(bobs[4], SealedResidues)
     wrong = SealedResidues(0, EncryptedVector(bytes(8 * length), length))
-    with pytest.raises(RemoteProtocolError, match=f"{length} entries where 10 are expected"):
+    with pytest.raises(RemoteProtocolError, match=f"{length} entries, not 10"):
         alice.feed(wrong)
 
 
@@ -678,7 +678,7 @@ def test_what_the_scales_promise_is_what_fits():
     ("changes", "size"), [({"l2": 3.9, "epochs": 40}, 2), ({}, 30), ({"learning_rate": 1e-9}, 6)]
 )
 def test_what_does_not_fit_is_refused_with_a_way_out(changes, size):
-    with pytest.raises(ConfigError, match="leave fewer than 8 digits") as raised:
+    with pytest.raises(ConfigError, match="leave fewer than 8 bits") as raised:
         Scales.of(sealed(**changes), 18, size)
     assert "(clip=16)" in raised.value.hint
 

@@ -90,7 +90,7 @@ def test_the_help_of_a_mechanisms_setting_names_the_mechanism_and_its_default(me
     if default not in (None, False) or name == "dither":
         words = (
             f"(default: {plain_value(default)})",
-            f"`{mechanism}` takes {plain_value(default)}",
+            f"`{mechanism}` defaults to {plain_value(default)}",
         )
         assert any(word in told for word in words)
 

@@ -57,7 +57,7 @@ def _lines(record: Record) -> list[str]:
     return [
         f"certificates until {record['expires']}",
         *lines,
-        f"to nobody: {record['authority_key']}, which can sign certificates for any name; "
+        f"to nobody: {record['authority_key']}, which can sign for any name; "
         "delete it once both parties are set up",
         "send each key to its party alone, over a channel you both trust",
     ]

@@ -233,7 +233,7 @@ def test_a_new_stream_of_the_peer_replaces_the_old_one(authority):
         again = dialling(authority, pair.server.port)
         try:
             newer = again.connect(HANG)
-            with pytest.raises(ConnectionLost, match="connected anew"):
+            with pytest.raises(ConnectionLost, match="connected again"):
                 pair.alice.receive(HANG)
             with pytest.raises(ConnectionLost):
                 pair.bob.receive(HANG)

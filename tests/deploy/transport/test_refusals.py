@@ -109,7 +109,7 @@ def test_a_server_of_another_authority_is_named_at_once(authority, stranger, ser
 
 def test_a_server_of_another_name_is_named_at_once(authority, server):
     client = DialEndpoint(f"{HOST}:{server.port}", authority.load("bob"), peer="carol")
-    with pytest.raises(PeerRefused, match="names somebody else"):
+    with pytest.raises(PeerRefused, match="has another name"):
         client.connect(HANG)
     client.close()
 
