@@ -72,16 +72,16 @@ class KnownScoresAttack(Attack):
                 return None
             return recover_states(view, seen, odds, notes.certain, self.seconds)
 
-        for found in on_cores(recover, exact):
+        for recovered in on_cores(recover, exact):
             done += 1
             progress(heard + done, total)
-            if found is None:
+            if recovered is None:
                 continue
             searched += 1
-            if found.certified:
+            if recovered.certified:
                 certified, last = certified + 1, searched
-                notes.settle(found)
-                rows = found.seen.rows[found.certain]
+                notes.settle(recovered)
+                rows = recovered.seen.rows[recovered.certain]
                 odds[rows] = notes.signs[rows] * np.maximum(np.abs(odds[rows]), _SURE)
         heard_of = f"heard {len(batches)} of {len(every)} batches"
         proof = f"searched {searched}, of which {certified} are certified to the last bit"

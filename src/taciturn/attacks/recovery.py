@@ -151,9 +151,9 @@ class Recovered:
             size: The number of members, those included whose residue rounds to zero.
             certain: Where nothing else than a twin or a zero stands in the way.
         """
-        told = certain & lone(system.features) & (np.abs(steps) >= _LEAST_STEPS)
+        identified = certain & lone(system.features) & (np.abs(steps) >= _LEAST_STEPS)
         residues = np.multiply(steps, system.step, dtype=np.float64)
-        return cls(system.seen, residues, steps != 0, size, bool(told.any()), told)
+        return cls(system.seen, residues, steps != 0, size, bool(identified.any()), identified)
 
 
 def lone(features: IntArray) -> BoolArray:
@@ -227,11 +227,11 @@ class Notebook:
         """Whether a batch may still prove something."""
         return not bool(self.certain[seen.rows].all())
 
-    def settle(self, found: Recovered) -> None:
+    def settle(self, recovered: Recovered) -> None:
         """Notes what a batch proves; what was proven first stands."""
-        new = found.certain & ~self.certain[found.seen.rows]
-        rows = found.seen.rows[new]
-        self.signs[rows] = np.sign(found.residues[new])
+        new = recovered.certain & ~self.certain[recovered.seen.rows]
+        rows = recovered.seen.rows[new]
+        self.signs[rows] = np.sign(recovered.residues[new])
         self.certain[rows] = True
 
     def guess(self, soft: FloatArray, remark: str) -> LabelGuess:

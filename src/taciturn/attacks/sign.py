@@ -36,13 +36,15 @@ class SignAttack(Attack):
         total = np.zeros(rows)
         zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
         every = max(1, len(seen) // 100)
-        for at, each in enumerate(seen):
+        for at, observation in enumerate(seen):
             if at % every == 0:
                 progress(at, len(seen))
-            total[each.rows] += each.residues
+            total[observation.rows] += observation.residues
             if keeps_signs:
-                zeros[each.rows] |= each.residues < 0
-                ones[each.rows] |= (each.residues > 0) & _nonzero_if_zero(view, each)
+                zeros[observation.rows] |= observation.residues < 0
+                ones[observation.rows] |= (observation.residues > 0) & _nonzero_if_zero(
+                    view, observation
+                )
         progress(len(seen), len(seen))
         return LabelGuess(_ranked(total, zeros, ones), total != 0, zeros ^ ones)
 
@@ -54,8 +56,8 @@ def _nonzero_if_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
     residues = view.probabilities(seen.rows, seen.weights)
     if view.agreement.noise != "continuous":
         residues = np.rint(residues * 2.0**view.agreement.residue_bits)
-    found: BoolArray = residues > 0
-    return found
+    nonzero: BoolArray = residues > 0
+    return nonzero
 
 
 def _ranked(total: FloatArray, zeros: BoolArray, ones: BoolArray) -> FloatArray:
