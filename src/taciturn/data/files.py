@@ -219,9 +219,9 @@ def _quoted_widths(stream: BinaryIO, separator: str) -> Iterator[Widths]:
 def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
     """Insist on equal widths; blank lines are tolerated at the end, and counted."""
     line, blanks = 0, 0
-    for found in blocks:
+    for counts in blocks:
         # In a file of one column a blank line is a missing value.
-        widths = np.maximum(found, 1) if expected == 1 else found
+        widths = np.maximum(counts, 1) if expected == 1 else counts
         filled = np.flatnonzero(widths)
         if filled.size:
             if blanks:
@@ -237,9 +237,9 @@ def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
     return blanks
 
 
-def _ragged(path: Path, line: int, found: int, expected: int) -> FileError:
+def _ragged(path: Path, line: int, width: int, expected: int) -> FileError:
     return FileError(
-        f"row {line} has {found} fields and the header has {expected}",
+        f"row {line} has {width} fields and the header has {expected}",
         where=f"{path} (rows counted from 1 below the header)",
         hint="give every row as many fields as the header",
     )
