@@ -49,13 +49,13 @@ def whole_to_onnx(model: WholeModel) -> bytes:
         ConfigError: onnx is not installed, or the model has no column that contributes.
     """
     graph, parts = _Graph(), (model.alice, model.bob)
-    found = [
+    scores = [
         _part(graph, part, names)
         for part, names in zip(parts, input_names(parts), strict=True)
         if _speaks(part)
     ]
     constant = sum(float(part.weights[-1]) for part in parts if _only_intercept(part))
-    score = found[0] if len(found) == 1 else graph.node("Add", found) if found else ""
+    score = scores[0] if len(scores) == 1 else graph.node("Add", scores) if scores else ""
     if not score:
         raise _nothing()
     if constant:
@@ -157,8 +157,8 @@ class _Graph:
         model.ir_version = IR_VERSION
         helper.set_model_props(model, _metadata(parts))
         self.onnx.checker.check_model(model)
-        found: bytes = model.SerializeToString()
-        return found
+        octets: bytes = model.SerializeToString()
+        return octets
 
     def _input(self, name: str, kind: str) -> str:
         data = getattr(self.onnx.TensorProto, kind)
