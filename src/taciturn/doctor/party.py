@@ -47,27 +47,30 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     key = config.path(link.key)
     private = _private(area, key, "the private key")
     try:
-        found = load_credentials(config.path(link.certificate), key, config.path(link.ca), now=at)
+        credentials = load_credentials(
+            config.path(link.certificate), key, config.path(link.ca), now=at
+        )
     except CertificateError as problem:
         return [Finding.of_error(area, problem), *private]
     findings = [
         Finding.ok(
             area,
-            f"{link.certificate} names {found.name}, is signed by {link.ca}, fits its key and ends "
-            f"in {(found.expires - at).days} days",
+            f"{link.certificate} names {credentials.name}, is signed by {link.ca}, fits its key "
+            f"and ends in {(credentials.expires - at).days} days",
         )
     ]
-    if found.name == link.peer:
+    if credentials.name == link.peer:
         findings = [
             Finding.problem(
                 area,
-                f"{link.certificate} names {found.name}, whom [link] peer names as the other side",
+                f"{link.certificate} names {credentials.name}, whom [link] peer names as the "
+                "other side",
                 "give each side its own certificate, and the other's name as peer",
             )
         ]
     # The mode of the key is told below, in its own words.
-    late = [each for each in found.warnings if "expires" in each]
-    soon = [Finding.warning(area, each, "have a new one issued in time") for each in late]
+    late = [notice for notice in credentials.warnings if "expires" in notice]
+    soon = [Finding.warning(area, notice, "have a new one issued in time") for notice in late]
     return [*findings, *soon, *private]
 
 
@@ -179,13 +182,13 @@ def _state_key(area: str, config: PartyConfig) -> list[Finding]:
     return _private(area, path, "the state key")
 
 
-def _private(area: str, path: Path, what: str) -> list[Finding]:
+def _private(area: str, path: Path, role: str) -> list[Finding]:
     """Who may read a secret file; nothing where it is not there or is private."""
     try:
         mode = path.stat().st_mode
     except OSError:
         return []
-    said, way_out = f"{what} {path} can be read or written by", f"chmod 600 {path}"
+    said, way_out = f"{role} {path} can be read or written by", f"chmod 600 {path}"
     if mode & _OTHERS:
         return [Finding.problem(area, f"{said} everybody on this machine", way_out)]
     if mode & _GROUP:
