@@ -94,10 +94,10 @@ def weighted_residue(
     >>> weighted_residue(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5)).tolist()
     [0.25, -0.5]
     """
-    found = residue(scores, labels)
+    residues = residue(scores, labels)
     if weights is not None:
-        found *= np.where(labels, weights[1], weights[0])
-    return found
+        residues *= np.where(labels, weights[1], weights[0])
+    return residues
 
 
 def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
