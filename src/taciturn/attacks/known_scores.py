@@ -68,7 +68,7 @@ class KnownScoresAttack(Attack):
 
         def recover(seen: GradientSeen) -> Recovered | None:
             late = time.perf_counter() - start > self.budget or searched - last > _PATIENCE
-            if late or not notes.open(seen):
+            if late or not notes.may_prove(seen):
                 return None
             return recover_states(view, seen, odds, notes.certain, self.seconds)
 

@@ -115,6 +115,7 @@ def gather(
     base = 0.0
     for sweep in range(sweeps):
         for number, seen in enumerate(batches):
+            # A batch must not hear again what it said itself in the sweep before.
             others = evidence[seen.rows] - messages[number]
             messages[number] = hear(view, seen, others + base).evidence
             evidence[seen.rows] = others + messages[number]
@@ -128,7 +129,7 @@ def gather(
 
 
 def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
-    """What one batch says.
+    """The belief about its rows' labels and membership that one batch adds to what is known.
 
     Args:
         view: What Alice knows.

@@ -78,11 +78,15 @@ class System:
         """The step of the residues' grid."""
         return 2.0**-self.residue_bits
 
-    def missing(self, steps: IntArray) -> IntArray | None:
-        """What is left of the gradient, in integers; None where the residues cannot be.
+    def remainder(self, steps: IntArray) -> IntArray | None:
+        """The gradient less what these residues make of it: zero where they satisfy the equations.
 
-        No residue exceeds ``largest``; within that the protocol's capacity keeps every sum below
-        2^63, so that int64 products are the true ones and not their remainders.
+        Args:
+            steps: A residue for each row of the batch, in steps of their grid.
+
+        Returns:
+            An integer for each column; None where a residue exceeds ``largest``. Within that the
+            protocol's capacity keeps every sum below 2^63, so that int64 products do not wrap.
         """
         if np.abs(steps).max(initial=0) > self.seen.largest * 2.0**self.residue_bits:
             return None
@@ -91,7 +95,7 @@ class System:
 
     def holds(self, steps: IntArray) -> bool:
         """Whether residues, in steps of their grid, satisfy the equations to the last bit."""
-        left = self.missing(steps)
+        left = self.remainder(steps)
         return left is not None and not left.any()
 
     def fitted(self, rows: IndexArray, target: FloatArray) -> IntArray | None:
@@ -223,8 +227,8 @@ class Notebook:
         self.certain: BoolArray = np.zeros(rows, dtype=bool)
         self.signs: FloatArray = np.zeros(rows)
 
-    def open(self, seen: GradientSeen) -> bool:
-        """Whether a batch may still prove something."""
+    def may_prove(self, seen: GradientSeen) -> bool:
+        """Whether a batch has a row whose label is not proven yet."""
         return not bool(self.certain[seen.rows].all())
 
     def settle(self, recovered: Recovered) -> None:

@@ -81,7 +81,7 @@ class SparseAttack(Attack):
 
         def recover(seen: GradientSeen) -> Recovered | None:
             late = time.perf_counter() - start > self.budget
-            useful = notes.open(seen) and not late
+            useful = notes.may_prove(seen) and not late
             return recover_sparse(view, seen, self.seconds) if useful else None
 
         for recovered in on_cores(recover, batches):

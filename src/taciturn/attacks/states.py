@@ -86,7 +86,7 @@ class Search:
     def proven(self, states: IntArray) -> IntArray | None:
         """The integers that Bob encoded, if they are these rows' and hold to the last bit."""
         steps = self._encoded(states)
-        left = self.system.missing(steps)
+        left = self.system.remainder(steps)
         if left is None:
             return None
         return self._refitted(steps) if left.any() else steps
@@ -123,7 +123,7 @@ class Search:
         faint = np.minimum(self.one, -self.zero) < _FAINT_STEPS * self.system.step
         faint &= np.abs(steps) <= largest
         kept = np.where(faint, 0, steps)
-        left = self.system.missing(kept)
+        left = self.system.remainder(kept)
         if left is None:
             return None
         fitted = self.system.fitted(np.flatnonzero(faint), left.astype(np.float64))
