@@ -136,12 +136,14 @@ def test_the_best_guess_after_some_releases_is_as_good_as_said():
         odds = (one - zero).sum(axis=1)
         right = (odds > 1e-9).mean() + (np.abs(odds) <= 1e-9).mean() / 2
         # By symmetry a label of 0 is guessed as often.
-        assert right == pytest.approx(subject.told_by_add(1.0, releases), abs=2.5 / count**0.5)
+        assert right == pytest.approx(
+            subject.accuracy_against_add(1.0, releases), abs=2.5 / count**0.5
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
 def test_the_page_of_add_says_what_is_computed(epsilon):
-    once, often = (100 * subject.told_by_add(epsilon, releases) for releases in (1, 10))
+    once, often = (100 * subject.accuracy_against_add(epsilon, releases) for releases in (1, 10))
     repeated = "over 99.99" if often > 99.99 else f"{often:.1f}"
     row = f"| {epsilon:g} | {epsilon / 2:g} | {epsilon * 5:g} | {once:.1f} | {repeated} |"
     assert row in page("add")

@@ -138,13 +138,13 @@ def _seen(
     return Seen(label, values, law(values), {end: mass for end, mass in masses if mass > 0})
 
 
-def told_by_add(epsilon: float, releases: int) -> float:
+def accuracy_against_add(epsilon: float, releases: int) -> float:
     """How often the best guess of a label is right after so many releases, scores known.
 
     Both labels are taken as equally likely; without a release it is one half. The best guess is
     right with probability ``(1 + TV) / 2``, TV being the total variation between the two laws.
 
-    >>> round(told_by_add(10.0, 1), 3)
+    >>> round(accuracy_against_add(10.0, 1), 3)
     0.959
     """
     from dp_accounting.pld import privacy_loss_distribution
@@ -260,7 +260,7 @@ def draw_add() -> Figure:
         for seen in seen_with_add(epsilon):
             _curve(axes, seen)
             axes.axvline(seen.label - ADD_SCORE, color=_colour(seen), lw=0.8, ls=":")
-        accuracy = told_by_add(epsilon, 1)
+        accuracy = accuracy_against_add(epsilon, 1)
         axes.set_title(
             f"claimed ε = {epsilon:g}: label ε = {price(AdditiveNoise(epsilon)).label:g}, "
             f"guessed right {100 * accuracy:.1f} %"
@@ -389,10 +389,10 @@ def draw_sealed() -> Figure:
     return figure
 
 
-def told_by_flips(epsilon: float) -> float:
+def accuracy_against_flips(epsilon: float) -> float:
     """How often a flipped label is the true one: the best guess after any number of epochs.
 
-    >>> round(told_by_flips(1.0), 4)
+    >>> round(accuracy_against_flips(1.0), 4)
     0.7311
     """
     return FlippedLabels(LabelResponse(epsilon), Unprotected()).keep
@@ -412,10 +412,10 @@ def draw_label_rr() -> Figure:
     """What is told at a total epsilon, and the residues of a flipped label."""
     figure, (guesses, residues) = _panels(1, 2, 9.4, 3.8)
     figure.suptitle("label-rr: one flip of each label, and a training that knows of it")
-    flips = tuple(told_by_flips(total) for total in RR_TOTALS)
+    flips = tuple(accuracy_against_flips(total) for total in RR_TOTALS)
     guesses.plot(RR_TOTALS, _percent(flips), color=_ONE, lw=1.8, label="label-rr, any epochs")
     for epochs, dashes in zip(RR_EPOCHS, ("--", ":"), strict=True):
-        noisy = tuple(told_by_add(2 * total / epochs, epochs) for total in RR_TOTALS)
+        noisy = tuple(accuracy_against_add(2 * total / epochs, epochs) for total in RR_TOTALS)
         guesses.plot(
             RR_TOTALS, _percent(noisy), dashes, color=_ZERO, label=f"add, {_epochs(epochs)}"
         )

@@ -133,7 +133,9 @@ def _row(data: _Data, name: str, total: float, free: bool) -> Record:
         _outcome(data, name, total, epochs, rate, data.rows.train, data.rows.test, 1000 + number)
         for number in range(data.seeds)
     ]
-    accuracies = [_told(data, name, total, epochs, 1000 + number) for number in range(data.seeds)]
+    accuracies = [
+        _guess_accuracy(data, name, total, epochs, 1000 + number) for number in range(data.seeds)
+    ]
     return {
         "mechanism": name,
         "epochs_chosen": free,
@@ -216,7 +218,7 @@ def _outcome(
     return evaluate(on.features @ weights, on.labels)
 
 
-def _told(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
+def _guess_accuracy(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
     """The share of coin labels that the best guess gets right."""
     rows = min(TOLD_ROWS, len(data.rows.train.labels))
     coins = KeyedEntropy.from_seed(number).fork("told")
@@ -225,12 +227,13 @@ def _told(data: _Data, name: str, total: float, epochs: int, number: int) -> flo
     if isinstance(method, FlippedLabels):
         released = method.respond(labels, coins.fork("label response"))
         return float((released.values == labels.values).mean())
-    return _told_by_noise(cast(Additive, method), labels, epochs, coins)
+    return _guess_accuracy_under_noise(cast(Additive, method), labels, epochs, coins)
 
 
-def _told_by_noise(
+def _guess_accuracy_under_noise(
     method: ResidueRelease, labels: LabelTable, epochs: int, coins: KeyedEntropy
 ) -> float:
+    """The same for noisy residues: the likelier label over all epochs, half right at a tie."""
     unit = 1 << 20
     secret = labels.values.astype(np.int64) * unit - unit // 2
     ratio = np.zeros(labels.rows)
