@@ -112,7 +112,7 @@ def _read_csv(
 ) -> pl.DataFrame:
     separator = "\t" if suffix.startswith(".tsv") else ","
     source = _decompressed(path) if suffix.endswith(".gz") else path
-    trailing = _look_over(source, separator, path)
+    trailing = _check_layout(source, separator, path)
     try:
         frame = pl.read_csv(
             source,
@@ -154,7 +154,7 @@ def _opened(source: Path | bytes) -> BinaryIO:
     return source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
 
 
-def _look_over(source: Path | bytes, separator: str, path: Path) -> int:
+def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
     """Check the header and every row's fields; returns how many blank lines end the file."""
     with _opened(source) as stream:
         header = _header(stream, separator, path)

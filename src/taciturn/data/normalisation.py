@@ -97,14 +97,14 @@ class Normalisation:
             return ids
         blocks = [pl.Series(block, dtype=pl.String) for block in self._blocks(ids)]
         normalised = pl.concat(blocks) if blocks else ids.series
-        self._refuse_meeting(ids, normalised)
+        self._refuse_collisions(ids, normalised)
         return RowIds(normalised)
 
     def _blocks(self, ids: RowIds) -> Iterator[list[str]]:
         for start in range(0, len(ids), _BLOCK):
             yield [self.one(identifier) for identifier in ids.series.slice(start, _BLOCK).to_list()]
 
-    def _refuse_meeting(self, ids: RowIds, normalised: pl.Series) -> None:
+    def _refuse_collisions(self, ids: RowIds, normalised: pl.Series) -> None:
         if normalised.n_unique() == len(normalised):
             return
         again = int((~normalised.is_first_distinct()).arg_max() or 0)

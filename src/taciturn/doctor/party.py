@@ -45,13 +45,13 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     """The certificate, its key and the authority: there, fitting, in time, and private."""
     area, link, at = "certificate", config.link, now or datetime.now(UTC)
     key = config.path(link.key)
-    private = _private(area, key, "the private key")
+    exposure = _exposure(area, key, "the private key")
     try:
         credentials = load_credentials(
             config.path(link.certificate), key, config.path(link.ca), now=at
         )
     except CertificateError as problem:
-        return [Finding.of_error(area, problem), *private]
+        return [Finding.of_error(area, problem), *exposure]
     findings = [
         Finding.ok(
             area,
@@ -71,7 +71,7 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     # The mode of the key is told below, in its own words.
     late = [notice for notice in credentials.warnings if "expires" in notice]
     soon = [Finding.warning(area, notice, "have a new one issued in time") for notice in late]
-    return [*findings, *soon, *private]
+    return [*findings, *soon, *exposure]
 
 
 def look_at_table(config: PartyConfig) -> list[Finding]:
@@ -179,11 +179,17 @@ def _state_key(area: str, config: PartyConfig) -> list[Finding]:
                 "restore the one that was used; without it an unfinished session is lost",
             )
         ]
-    return _private(area, path, "the state key")
+    return _exposure(area, path, "the state key")
 
 
-def _private(area: str, path: Path, role: str) -> list[Finding]:
-    """Who may read a secret file; nothing where it is not there or is private."""
+def _exposure(area: str, path: Path, role: str) -> list[Finding]:
+    """A finding where others than its owner may read a secret file; none where it is private.
+
+    Args:
+        area: What the finding belongs to.
+        path: The file; where it is absent there is no finding either.
+        role: What the file is called, such as "the private key".
+    """
     try:
         mode = path.stat().st_mode
     except OSError:
