@@ -34,11 +34,11 @@ def sealed_pair() -> tuple[ModelShare, ModelShare, np.ndarray]:
     hers, his = people()
     alice, bob = pair_of(hers, his, WAYS[0])
     whole = np.rint(alice.weights * 2.0**29).astype(np.int64)
-    hers_drawn = np.arange(len(whole), dtype=np.int64) * 7919 * 10**9 % 2**49
-    theirs = (whole - hers_drawn + 2**49) % 2**50 - 2**49
+    alice_part = np.arange(len(whole), dtype=np.int64) * 7919 * 10**9 % 2**49
+    bob_part = (whole - alice_part + 2**49) % 2**50 - 2**49
     sealed: dict[str, Any] = {"agreement": {"mechanism": "sealed"}, "scales": SCALES}
-    alice = replace(alice, weights=np.empty(0), share=tuple(hers_drawn.tolist()), **sealed)
-    bob = replace(bob, share=tuple(theirs.tolist()), ledger=LEDGER, **sealed)
+    alice = replace(alice, weights=np.empty(0), share=tuple(alice_part.tolist()), **sealed)
+    bob = replace(bob, share=tuple(bob_part.tolist()), ledger=LEDGER, **sealed)
     return alice, bob, whole * 0.5 / 2.0**29
 
 

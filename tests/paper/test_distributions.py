@@ -152,26 +152,20 @@ def test_the_page_of_add_says_what_is_computed(epsilon):
 @pytest.mark.parametrize("dataset", subject.SHAPES)
 def test_the_sizes_of_a_hidden_batch_are_those_of_its_draws(dataset):
     """1,000 draws each: five standard errors."""
-    drawn_sizes = subject.hidden_batch(dataset)
-    assert drawn_sizes.asked.sum() == pytest.approx(1.0)
-    assert drawn_sizes.true.sum() == pytest.approx(1.0)
-    assert drawn_sizes.redrawn == pytest.approx(drawn_sizes.asked[: drawn_sizes.columns + 1].sum())
-    assert np.arange(len(drawn_sizes.asked)) @ drawn_sizes.asked == pytest.approx(
-        drawn_sizes.design.asked_rows
-    )
-    assert np.arange(len(drawn_sizes.true)) @ drawn_sizes.true == pytest.approx(
-        drawn_sizes.design.true_rows
-    )
-    small = BatchDesign(
-        drawn_sizes.design.subset, drawn_sizes.design.marked, drawn_sizes.design.epsilon
-    )
+    laws = subject.hidden_batch(dataset)
+    assert laws.asked.sum() == pytest.approx(1.0)
+    assert laws.true.sum() == pytest.approx(1.0)
+    assert laws.redrawn == pytest.approx(laws.asked[: laws.columns + 1].sum())
+    assert np.arange(len(laws.asked)) @ laws.asked == pytest.approx(laws.design.asked_rows)
+    assert np.arange(len(laws.true)) @ laws.true == pytest.approx(laws.design.true_rows)
+    small = BatchDesign(laws.design.subset, laws.design.marked, laws.design.epsilon)
     coins = KeyedEntropy.from_seed(11)
     drawn = [draw_batch(small, 0, 2 * small.subset, coins.fork(str(n))) for n in range(1000)]
-    short = np.mean([len(batch.asked) <= drawn_sizes.columns for batch in drawn])
-    assert short == pytest.approx(drawn_sizes.redrawn, abs=5 * (drawn_sizes.redrawn / 1000) ** 0.5)
-    text = f"{dataset}: {100 * drawn_sizes.redrawn:.1f} % redrawn"
+    short = np.mean([len(batch.asked) <= laws.columns for batch in drawn])
+    assert short == pytest.approx(laws.redrawn, abs=5 * (laws.redrawn / 1000) ** 0.5)
+    text = f"{dataset}: {100 * laws.redrawn:.1f} % redrawn"
     assert text in words(PAGES / "hybrid.svg")
-    sizes = (drawn_sizes.design.subset, drawn_sizes.design.marked, drawn_sizes.columns)
+    sizes = (laws.design.subset, laws.design.marked, laws.columns)
     assert f"| {dataset} | {' | '.join(map(str, sizes))} |" in page("hybrid")
 
 
