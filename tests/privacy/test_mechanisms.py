@@ -11,15 +11,16 @@ import pytest
 
 from taciturn.errors import ConfigError
 from taciturn.privacy.base import MaskedProduct, Mechanism, Released
-from taciturn.privacy.events import EVENTS, NonPrivate
+from taciturn.privacy.events import NonPrivate
 from taciturn.privacy.noise import draw
-from taciturn.privacy.prices import price
-from taciturn.privacy.registry import MECHANISMS, entry, mechanism
+from taciturn.privacy.prices import EVENTS, price
+from taciturn.privacy.registry import MECHANISMS, mechanism, mechanism_class
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 from tests.protocol.parties import agreement
 
 _NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
@@ -95,7 +96,7 @@ def test_a_mechanism_is_made_from_the_agreement_that_names_it(name, each):
 )
 def test_an_unknown_name_is_refused_with_the_nearest_known(wrong, meant):
     for refuse in (
-        lambda: entry(wrong),
+        lambda: mechanism_class(wrong),
         lambda: mechanism(agreement().model_copy(update={"mechanism": wrong})),
     ):
         with pytest.raises(ConfigError, match=f"unknown mechanism {wrong}") as raised:
@@ -112,11 +113,11 @@ def test_the_registry_cannot_be_written():
 
 @pytest.mark.parametrize("known", sorted(MECHANISMS))
 def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them(known):
-    found = entry(known)
-    assert set(found.takes) <= set(Agreement.model_fields)
-    assert set(found.defaults) <= set(found.takes)
+    chosen = mechanism_class(known)
+    assert set(chosen.takes) <= set(Settings.model_fields)
+    assert set(chosen.defaults) <= set(chosen.takes)
     # A default is a value that the agreement accepts.
-    Agreement.of({**agreement(mechanism=known).model_dump(), **found.defaults})
+    Agreement.of({**agreement(mechanism=known).model_dump(), **chosen.defaults})
 
 
 @pytest.mark.parametrize(
@@ -145,9 +146,9 @@ def test_a_missing_setting_is_named_with_its_option(made, missing):
 
 @pytest.mark.parametrize("made", ["add", "mult printed", "label-rr"])
 def test_epsilon_has_no_default_where_it_is_the_protection(made):
-    found = entry(MADE[made]["mechanism"])
-    assert "epsilon" in found.takes
-    assert "epsilon" not in found.defaults
+    chosen = mechanism_class(MADE[made]["mechanism"])
+    assert "epsilon" in chosen.takes
+    assert "epsilon" not in chosen.defaults
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,9 @@ from taciturn.numerics.flipped_labels import (
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.noise import draw
+from taciturn.privacy.noise import LaplaceDraws, draw
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
@@ -210,7 +210,7 @@ def _outcome(
         released = method.respond(LabelTable.of(fit.labels), coins).values
         weights = train_with_gradients(fit.features, released, plan, terms, method)
     else:
-        noisy = cast(ResidueRelease, method)
+        noisy = cast(ResidueMechanism[LaplaceDraws], method)
         weights = train_with_noise(fit.features, fit.labels, plan, terms, noisy, bob)
     return evaluate(on.features @ weights, on.labels)
 
@@ -228,7 +228,7 @@ def _told(data: _Data, name: str, total: float, epochs: int, number: int) -> flo
 
 
 def _told_by_noise(
-    method: ResidueRelease, labels: LabelTable, epochs: int, coins: KeyedEntropy
+    method: ResidueMechanism[LaplaceDraws], labels: LabelTable, epochs: int, coins: KeyedEntropy
 ) -> float:
     unit = 1 << 20
     secret = labels.values.astype(np.int64) * unit - unit // 2

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 import numpy as np
 
 from taciturn.audit.rehearsal import Rehearsal
 from taciturn.audit.transition import first_hidden
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.noise import draw
@@ -147,7 +148,7 @@ def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
     Scores are spread evenly where none is given: a model that says little of some rows and much of
     others.
     """
-    method: ResidueRelease = mechanism(agreed)  # type: ignore[assignment]  # a noisy one
+    method = cast(ResidueMechanism[Any], mechanism(agreed))
     coins = KeyedEntropy.from_seed(7)
     scores = (
         np.linspace(0.02, 0.98, _ROWS) if score is None else np.full(_ROWS, score, dtype=np.float64)

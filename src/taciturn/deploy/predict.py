@@ -31,9 +31,10 @@ from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import ConfigError, FileError, TaciturnError
+from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import ModelName, Scored, meet
 from taciturn.protocol.scales import Scales
@@ -178,7 +179,7 @@ class Predictor:
         places = question.rows.places
         ids = tuple(table.ids.take(places).series.to_list())
         wraps = {"suspected_wraps": scored.suspected_wraps}
-        meaning = {"meaning": meaning_of(question.terms.agreement)}
+        meaning = {"meaning": mechanism_class(question.terms.agreement.mechanism).meaning}
         return Answer({**facts, **wraps, **meaning}, ids, scored.scores[places])
 
     def refuse(self, problem: TaciturnError) -> None:
@@ -231,33 +232,14 @@ def predict(
         return Predictor(config, endpoint, callbacks).run(question)
 
 
-def meaning_of(agreed: Agreement) -> str:
-    """What a probability means after a training with this mechanism.
-
-    >>> from taciturn.protocol.agree import agree
-    >>> from taciturn.settings.schema import Settings
-    >>> plain = Settings(mechanism="none", epochs=1, batch_size=8, learning_rate=0.1)
-    >>> meaning_of(agree(plain, 3, 40).agreement)
-    'of a label 1, for rows like the training rows'
-    """
-    plain = "of a label 1, for rows like the training rows"
-    if agreed.mechanism == "label-rr":
-        return (
-            "of a TRUE label 1, for rows like the training rows: the training used flipped labels "
-            "and corrected for the flips, so nothing is to be corrected again"
-        )
-    if agreed.mechanism in ("add", "mult"):
-        return (
-            f"{plain}; the training's residues were noisy, so look at held-out rows before "
-            "you take it at its word"
-        )
-    return plain
-
-
 def _terms(share: ModelShare, path: Path) -> Terms:
     try:
         agreed = Agreement.of(share.agreement)
+        # What a probability means is the mechanism's to say; said now, not after the last row.
+        mechanism_class(agreed.mechanism)
         return Terms(agreed, scheme(agreed.scheme))
+    except ExtensionError:
+        raise
     except ConfigError as problem:
         raise FileError(
             f"the model's agreement is not one that this program knows: {problem.message}",

@@ -281,6 +281,8 @@ class _Training:
                 self.recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
+        for note in self._ledger_notes():
+            self.party.log("note", about=note)
         stopped = result.trained.stopped
         return {
             **self.party.identity(),
@@ -323,11 +325,14 @@ class _Training:
             data_digest=tables.train.digest(),
             metrics=self._metrics(result),
             ledger={} if self.bob is None else dict(self.bob.ledger.statement().to_dict()),
-            notes=tables.notes,
+            notes=(*tables.notes, *self._ledger_notes()),
             share=() if trained.share is None else tuple(trained.share.values.tolist()),
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=self.party.magnitude_bits,
         )
+
+    def _ledger_notes(self) -> tuple[str, ...]:
+        return () if self.bob is None else self.bob.ledger.notes()
 
     def _metrics(self, result: PartyResult) -> dict[str, Any]:
         """How good the model is; only Bob can say."""

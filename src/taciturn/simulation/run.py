@@ -20,9 +20,8 @@ from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import entry, mechanism
+from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -64,7 +63,7 @@ def simulate(
     """
     coins = Coins.for_seed(settings.seed)
     # A name that is unknown is said before a large file is read.
-    entry(settings.mechanism), scheme(settings.scheme)
+    mechanism_class(settings.mechanism), scheme(settings.scheme)
     data = arrange(settings, raw, coins.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     header = header_of(settings, terms.agreement, coins, data)
@@ -131,13 +130,11 @@ class _Run:
         return method.assumption
 
     def _hidden_batches(self, batches: list[IndexArray], redraws: int) -> HiddenBatches | None:
-        if self.terms.agreement.subset_size is None:
-            return None
-        method = mechanism(self.terms.agreement)
-        if not isinstance(method, Hybrid):
+        design = mechanism(self.terms.agreement).hidden_batch
+        if design is None:
             return None
         fewest = self.terms.too_few(len(self.data.alice_train.columns))
-        return HiddenBatches.of(method.design, fewest, batches, redraws)
+        return HiddenBatches.of(design, fewest, batches, redraws)
 
 
 def both_programs(

@@ -7,6 +7,8 @@ them with the true residues is possible, and makes every total in the ledger inf
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from taciturn.arrays import ByteLabels, FloatArray
@@ -14,9 +16,9 @@ from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded
 from taciturn.faces import Hint
 from taciturn.numerics.logistic import gradient, residue, sigmoid
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.noise import LaplaceStock
+from taciturn.privacy.noise import Stock
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
@@ -35,7 +37,7 @@ TRUE_UPDATES = (
 )
 
 
-def train(inputs: BobInputs[ResidueRelease]) -> Program[BobTrained]:
+def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
     """Trains Bob's weights and answers Alice; where the ledger is spent, the training ends.
 
     Returns:
@@ -78,7 +80,9 @@ def train(inputs: BobInputs[ResidueRelease]) -> Program[BobTrained]:
     return BobTrained(weights, plan.iterations)
 
 
-def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: Ledger) -> None:
+def _give_up_totals(
+    features: FeatureTable, mechanism: ResidueMechanism[Any], ledger: Ledger
+) -> None:
     ledger.taint(TRUE_UPDATES)
     if not ledger.affords(mechanism.event, np.arange(features.rows)):
         raise BudgetExceeded(
@@ -91,11 +95,11 @@ def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: L
 class _Release:
     """Turns scores and labels into the message that leaves, and the residues it tells."""
 
-    def __init__(self, terms: Terms, mechanism: ResidueRelease, entropy: Entropy) -> None:
+    def __init__(self, terms: Terms, mechanism: ResidueMechanism[Any], entropy: Entropy) -> None:
         self._terms = terms
         self._mechanism = mechanism
         self._entropy = entropy
-        self._stock = LaplaceStock(entropy, terms.longest_batch)
+        self._stock = Stock(mechanism.draw, entropy, terms.longest_batch)
 
     def __call__(
         self, batch: Batch, scores: FloatArray, labels: ByteLabels
