@@ -49,12 +49,6 @@ class LikelihoodAttack(Attack):
     reference = "likelihood ratio of [Tan22] Eqs. 5 and 7-9; [NeymanPearson33]"
     needs = frozenset({Signal.FEATURES, Signal.RESIDUES})
 
-    def obstacle(self, view: AliceView) -> str:
-        """The mechanism's law must be known."""
-        if hasattr(view.mechanism, "log_probability"):
-            return ""
-        return f"the law of {view.mechanism.name} has no formula here"
-
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Adds up the ratios; exact where the scores are known."""
         seen = view.observations.of(ResiduesSeen)

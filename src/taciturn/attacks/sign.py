@@ -3,20 +3,22 @@
 A residue is positive exactly where the label is 1, and noise about it averages out: this is the
 likelihood attack of someone who knows neither the scores nor the mechanism's law.
 
-**Certain.** Only in ``mult one-sided``, which keeps the sign of every residue. A negative release
-then proves a label of 0. A positive one proves a label of 1, unless the row's score was so low that
-the residue of a 0 rounds to zero, which counts as positive; so that is claimed only where Alice
-knows the score.
+**Certain.** Only where a mechanism such as ``mult one-sided`` keeps the sign of every residue. A
+negative release then proves a label of 0. A positive one proves a label of 1, unless the row's
+score was so low that the residue of a 0 rounds to zero, which counts as positive; so that is
+claimed only where Alice knows the score.
 """
 
 from __future__ import annotations
+
+from typing import Any, cast
 
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.privacy.events import OneSidedFactor
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
 
@@ -31,18 +33,18 @@ class SignAttack(Attack):
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Sums each row's releases; certain where a kept sign proves the label."""
         seen = view.observations.of(ResiduesSeen)
-        keeps_signs = isinstance(view.mechanism.event, OneSidedFactor)
+        keeps_signs = cast(ResidueMechanism[Any], view.mechanism).keeps_signs
         rows = view.features.rows
         total = np.zeros(rows)
         zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
         every = max(1, len(seen) // 100)
-        for at, each in enumerate(seen):
+        for at, batch in enumerate(seen):
             if at % every == 0:
                 progress(at, len(seen))
-            total[each.rows] += each.residues
+            total[batch.rows] += batch.residues
             if keeps_signs:
-                zeros[each.rows] |= each.residues < 0
-                ones[each.rows] |= (each.residues > 0) & _nonzero_if_zero(view, each)
+                zeros[batch.rows] |= batch.residues < 0
+                ones[batch.rows] |= (batch.residues > 0) & _nonzero_if_zero(view, batch)
         progress(len(seen), len(seen))
         return LabelGuess(_ranked(total, zeros, ones), total != 0, zeros ^ ones)
 

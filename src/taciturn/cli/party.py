@@ -111,7 +111,7 @@ def party(
         shown(settings) as callbacks,
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
-        side = Party(settings, endpoint, callbacks)
+        side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
     if json:
         typer.echo(to_json(result))

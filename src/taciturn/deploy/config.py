@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -401,8 +402,11 @@ def _refuse_for_simulations(given: dict[str, Any]) -> None:
 
 def _require_columns(given: dict[str, Any]) -> None:
     """Refuses a mechanism that is sized by Alice's columns where their number is not given."""
-    name = given.get("mechanism", DEFAULT_MECHANISM)
-    if mechanism_class(name).sized_by_columns and "alice_columns" not in given:
+    name, sized = given.get("mechanism", DEFAULT_MECHANISM), False
+    # Whether there is such a mechanism here is said where the peer can be told.
+    with suppress(ConfigError):
+        sized = mechanism_class(name).sized_by_columns
+    if sized and "alice_columns" not in given:
         raise ConfigError(
             f"{name}'s sizes depend on how many columns Alice has, which both sides must know",
             setting="alice_columns",

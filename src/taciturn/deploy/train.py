@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,19 @@ from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import AgreementError, StateError, shown_by
+from taciturn.errors import (
+    AgreementError,
+    ConfigError,
+    ExtensionError,
+    StateError,
+    TaciturnError,
+    shown_by,
+)
 from taciturn.faces import Hint
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import PROTOCOL_VERSION
@@ -71,6 +79,28 @@ class Party:
         self.terms = terms_of(config, self.tables)
         for note in (*self.tables.notes, *unused(config.settings())):
             self.log("note", about=note)
+
+    @classmethod
+    def of(
+        cls, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks, *, dry_run: bool
+    ) -> Party:
+        """The same; a peer that is there is told where this side lacks the mechanism.
+
+        Raises:
+            ConfigError: The settings do not go together, or there is no such mechanism here.
+            DataError: Its table is not fit for use.
+        """
+        name = config.agreed["mechanism"]
+        try:
+            with shown_by(config.face):
+                mechanism_class(name)
+        except ConfigError as problem:
+            # What keeps us from telling is of less interest than what is told.
+            with suppress(TaciturnError):
+                session = PeerSession(config, endpoint, callbacks)
+                session.refuse(DRY_RUN if dry_run else TRAINING, _lack(name, problem))
+            raise
+        return cls(config, endpoint, callbacks)
 
     def dry_run(self) -> dict[str, Any]:
         """Meets the peer, compares everything, and stops before the training.
@@ -345,6 +375,13 @@ class _Training:
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics
+
+
+def _lack(name: str, problem: ConfigError) -> AgreementError:
+    """What the peer is told of a mechanism that this side cannot use."""
+    if isinstance(problem, ExtensionError):
+        return AgreementError(f"its package of the mechanism {name} is broken")
+    return AgreementError(f"it does not have the mechanism {name}")
 
 
 def _recording(

@@ -13,10 +13,11 @@ import numpy as np
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.tables import FeatureTable
-from taciturn.errors import BudgetExceeded
+from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.faces import Hint
 from taciturn.numerics.logistic import gradient, residue, sigmoid
 from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.events import PrivacyEvent
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import Stock
 from taciturn.protocol.batches import Batch
@@ -68,6 +69,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         scores, truth = require_finite(theirs + rows @ weights), inputs.labels.values[batch.rows]
         ledger.charge(mechanism.event, batch.rows)
         message, released = release(batch, scores, truth)
+        _require_charged(message.residues.event, mechanism)
         yield from send(message)
         used = residue(scores, truth) if with_true else released
         step = gradient(rows, used) + penalty.gradient(weights, features.free)
@@ -78,6 +80,14 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
             if stop:
                 return BobTrained(weights, batch.iteration + 1, StopReason.LOSS)
     return BobTrained(weights, plan.iterations)
+
+
+def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> None:
+    """Refuses to send what is not what was charged."""
+    if event != mechanism.event:
+        raise PrivacyError(
+            f"{mechanism.name} releases {event.name}, and {mechanism.event.name} was charged"
+        )
 
 
 def _give_up_totals(
