@@ -13,6 +13,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -392,8 +393,9 @@ def placed(case: Case) -> Iterator[None]:
             os.chdir(before)
 
 
+@cache
 def outcome(case: Case) -> tuple[int, str, str]:
-    """Runs a case: exit code, standard output, standard error."""
+    """Runs a case, once in a process: exit code, standard output, standard error."""
     out, err = io.StringIO(), io.StringIO()
     with placed(case), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(shlex.split(case.command))
@@ -410,8 +412,9 @@ def render() -> str:
         "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in taciturn |\n"
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
         "| 11 | the training diverged |\n| 20 | data |\n"
-        "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
-        "| 34 | the peer gave up |\n"
+        "| 21 | a dataset that cannot be had |\n| 30 | our own program broke the rules: a bug |\n"
+        "| 31 | the peer said what it may not say |\n| 32 | the two sides are not set up alike |\n"
+        "| 33 | both sides wait for each other |\n| 34 | the peer gave up |\n"
         "| 40 | the connection failed or broke |\n| 41 | the peer was silent |\n"
         "| 42 | a certificate, a name or TLS was refused |\n| 43 | the peer was not there |\n"
         "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"

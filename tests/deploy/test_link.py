@@ -22,15 +22,16 @@ from taciturn.errors import (
 )
 from taciturn.faces import COMMAND_LINE
 from tests.deploy.wires import Wire
+from tests.waiting import HANG
 
 KEY = bytes(32)
-QUICK = Patience(connect=5.0, answer=5.0, opening=5.0)
+PATIENT = Patience(connect=HANG, answer=HANG, opening=HANG)
 A, B = b"a" * 16, b"b" * 16
 
 
 def link(wire: Wire, *, serves: bool, nonce: bytes, past: Past | None = None, **more: Any) -> Link:
     start = past or Past(Meta({}, b"", nonce))
-    patience = more.pop("patience", QUICK)
+    patience = more.pop("patience", PATIENT)
     return Link(wire.endpoint(serves=serves), None, start, patience=patience, **more)
 
 
@@ -47,7 +48,7 @@ def both(alice: Callable[[], Any], bob: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
     return found
 
@@ -98,7 +99,7 @@ def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path)
     assert past is not None
     wire = Wire()
     bob_past = Past(Meta({}, b"", B), peer=A)
-    alice = Link(wire.endpoint(serves=False), again, past, patience=QUICK)
+    alice = Link(wire.endpoint(serves=False), again, past, patience=PATIENT)
     bob = link(wire, serves=True, nonce=B, past=bob_past)
     assert both(alice.connect, bob.receive)[1] == b"the mask was used"
     assert alice.counts == (1, 0)

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import private_set_intersection.python as psi
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
@@ -45,6 +44,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.steps import Program, Send
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation.align import align_ids, align_tables
+from tests.system import NOT_TESTED
 
 TERMS = Normalisation().canonical()
 
@@ -76,6 +76,7 @@ def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
 # --- the right rows ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # the turns of smaller alignments are as many
 def test_ten_thousand_ids_on_each_side():
     alice, bob = shuffled(numbered(0, 10_000), 1), shuffled(numbered(3_000, 13_000), 2)
     with ThreadPoolExecutor(2) as pool:
@@ -124,8 +125,12 @@ texts = st.one_of(
 )
 
 
+NO_ORACLE = f"{NOT_TESTED}alignment beside openmined-psi, which is made for Python 3.11"
+
+
 def oracle(alice: list[str], bob: list[str]) -> set[str]:
     """The intersection by an independent implementation (P-256, its own hash to the curve)."""
+    psi = pytest.importorskip("private_set_intersection.python", reason=NO_ORACLE)
     client = psi.client.CreateWithNewKey(True)
     server = psi.server.CreateWithNewKey(True)
     setup = server.CreateSetupMessage(1e-9, len(alice), bob, psi.DataStructure.RAW)
@@ -133,9 +138,7 @@ def oracle(alice: list[str], bob: list[str]) -> set[str]:
     return {alice[index] for index in client.GetIntersection(setup, response)}
 
 
-@settings(
-    deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=60)
 @given(
     st.lists(texts, min_size=1, max_size=30, unique=True),
     st.lists(texts, min_size=1, max_size=30, unique=True),

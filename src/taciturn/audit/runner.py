@@ -6,7 +6,7 @@ attack has no signal, what is known without it stands in: the model's guess, or 
 weights the commoner label.
 
 **Assumes.** The labels are those of the run that was viewed: row ids are compared, nothing else is.
-Attacks are code of ours; nothing here keeps one from looking for labels elsewhere.
+Nothing here keeps an attack, of ours or of another package, from looking for labels elsewhere.
 """
 
 from __future__ import annotations
@@ -14,77 +14,46 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from taciturn.attacks import registry
 from taciturn.attacks.base import LabelAttack, LabelGuess
 from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.attacks.flipped import about_labels
-from taciturn.attacks.registry import ATTACKS
-from taciturn.audit.judge import (
-    AttackScore,
-    ControlScore,
-    commoner_label,
-    control,
-    judge,
-    prior,
-)
-from taciturn.audit.verdict import verdict
+from taciturn.audit.judge import commoner_label, control, judge, prior
+from taciturn.audit.verdict import weigh
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
+from taciturn.results.audit import AttackScore, Findings, Skipped
 from taciturn.view.alice_view import AliceView
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """An attack, or a control, that did not apply."""
+class Examination:
+    """What the attacks found, and each one's guess at every row."""
 
-    name: str
-    reason: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The entry for JSON."""
-        return {"name": self.name, "reason": self.reason}
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What the attacks found, beside what is known without them."""
-
-    controls: tuple[ControlScore, ...]
-    attacks: tuple[AttackScore, ...]
-    skipped: tuple[Skipped, ...]
-    verdict: str
-    guesses: Mapping[str, LabelGuess] = field(repr=False, default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The findings for JSON."""
-        return {
-            "controls": [control.to_dict() for control in self.controls],
-            "attacks": [attack.to_dict() for attack in self.attacks],
-            "skipped": [skipped.to_dict() for skipped in self.skipped],
-            "verdict": self.verdict,
-        }
+    findings: Findings
+    guesses: Mapping[str, LabelGuess] = field(repr=False)
 
 
 def examine(
     view: AliceView,
     truth: LabelTable,
     *,
-    attacks: tuple[LabelAttack, ...] = ATTACKS,
+    attacks: tuple[LabelAttack, ...] | None = None,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
-) -> Findings:
+) -> Examination:
     """Lets each attack guess from the view, then judges it.
 
     Args:
         view: What Alice knows.
         truth: The labels of her rows, in the same order; no attack sees them.
-        attacks: Which to run.
+        attacks: Which to run; None for all that there are.
         announce: Called with each attack's name before it starts.
         progress: Called with how much of the attack is done, and of how much.
 
     Returns:
-        The scores of controls and attacks, who was skipped and why, and the verdict.
+        The scores of controls and attacks, who was skipped and why, the verdict, and the guesses.
 
     Raises:
         RowOrderError: The labels are not those of the view's rows, in their order.
@@ -101,7 +70,7 @@ def examine(
         controls.append(control(model_only.name, fallback, truth))
     scores: list[AttackScore] = []
     guesses: dict[str, LabelGuess] = {}
-    for attack in attacks:
+    for attack in registry.attacks() if attacks is None else attacks:
         if lacks := _lacks(attack, view):
             skipped.append(lacks)
             continue
@@ -110,9 +79,9 @@ def examine(
         guesses[attack.name] = guess = about_labels(attack.infer(view, progress), view)
         seconds = time.perf_counter() - start
         scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
-    return Findings(
-        tuple(controls), tuple(scores), tuple(skipped), verdict(controls, scores), guesses
-    )
+    sentence = weigh(controls, scores).sentence
+    findings = Findings(tuple(controls), tuple(scores), tuple(skipped), sentence)
+    return Examination(findings, guesses)
 
 
 def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,6 +39,7 @@ from taciturn.protocol.prediction import ModelName, Scored, meet
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.parties import PredictionResult, ScoredRow
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
@@ -77,6 +77,11 @@ class Question:
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
         return cls(share, new_rows(rows, config.data.id, share, only), _terms(share, model))
+
+    @property
+    def meaning(self) -> str:
+        """What a probability means after a training with this mechanism."""
+        return mechanism_class(self.terms.agreement.mechanism).meaning
 
     def program(self, entropy: Entropy) -> Program[Scored | None]:
         """This side's part, from the first word to the last."""
@@ -125,20 +130,20 @@ class Question:
 class Answer:
     """How a prediction went; scores are Bob's alone, in the order of his file."""
 
-    facts: dict[str, Any]
+    result: PredictionResult
     ids: tuple[str, ...] = field(default=(), repr=False)
     scores: FloatArray | None = field(default=None, repr=False)
 
-    def lines(self) -> list[dict[str, Any]]:
-        """One record per row: id, log-odds, probability, and the class at one half."""
+    def rows(self) -> tuple[ScoredRow, ...]:
+        """Each row with its log-odds, its probability, and the class at one half."""
         if self.scores is None:
-            return []
-        return [
-            {"id": name, "score": score, "probability": probability, "class": int(score > 0)}
+            return ()
+        return tuple(
+            ScoredRow(name, score, probability, int(score > 0))
             for name, score, probability in zip(
                 self.ids, self.scores.tolist(), sigmoid(self.scores).tolist(), strict=True
             )
-        ]
+        )
 
 
 class Predictor:
@@ -167,36 +172,32 @@ class Predictor:
             scored = meeting.run(question.program(KeyedEntropy.from_system()))
             confirmed = meeting.finish(FINISH_SECONDS)
         self._session.log("rows scored", rows=table.rows)
-        facts = {
-            **self._facts(question),
-            "seconds": time.perf_counter() - start,
-            "bytes_sent": meeting.traffic.bytes_sent,
-            "bytes_received": meeting.traffic.bytes_received,
-            "peer_confirmed": confirmed,
-        }
+        model = question.model
+        result = PredictionResult(
+            role=self._config.role,
+            peer=self._config.link.peer,
+            mechanism=model.agreement["mechanism"],
+            shared_weights=model.sealed,
+            session=model.session,
+            rows=table.rows,
+            columns=len(model.columns),
+            seconds=time.perf_counter() - start,
+            bytes_sent=meeting.traffic.bytes_sent,
+            bytes_received=meeting.traffic.bytes_received,
+            peer_confirmed=confirmed,
+            learnt=LEARNT if scored is None else None,
+            suspected_wraps=None if scored is None else scored.suspected_wraps,
+            meaning=None if scored is None else question.meaning,
+        )
         if scored is None:
-            return Answer({**facts, "learnt": LEARNT})
+            return Answer(result)
         places = question.rows.places
         ids = tuple(table.ids.take(places).series.to_list())
-        wraps = {"suspected_wraps": scored.suspected_wraps}
-        meaning = {"meaning": mechanism_class(question.terms.agreement.mechanism).meaning}
-        return Answer({**facts, **wraps, **meaning}, ids, scored.scores[places])
+        return Answer(result, ids, scored.scores[places])
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
         self._session.refuse(PREDICTION, problem)
-
-    def _facts(self, question: Question) -> dict[str, Any]:
-        model = question.model
-        return {
-            "role": self._config.role,
-            "peer": self._config.link.peer,
-            "mechanism": model.agreement["mechanism"],
-            "shared_weights": model.sealed,
-            "session": model.session,
-            "rows": question.rows.table.rows,
-            "columns": len(model.columns),
-        }
 
 
 LEARNT = (

@@ -111,6 +111,9 @@ class DialEndpoint:
 
         channel.start(call, hang_up)
         self._current = channel
+        # Closing may have come before there was a channel that it could give up.
+        if self._closed.is_set():
+            self._give_up(channel)
         channel.wait_open(timeout)
         return channel
 

@@ -1,12 +1,14 @@
 """The side that opens a port and waits.
 
 Exactly one stream is live: the newest of the pinned peer. After a cut the peer dials again while
-this side has not noticed yet; the older channel then ends with ``ConnectionLost``. Anybody else is
-refused without a word, and the party is told why.
+this side has not noticed yet; the older channel then ends with ``ConnectionLost``. Which stream is
+newer is decided by the order of arrival, since their threads may begin in another order. Anybody
+else is refused without a word, and the party is told why.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -68,6 +70,7 @@ class ServeEndpoint:
         self._attempts = Allowance(self._limits.attempts)
         self._changed = threading.Condition()
         self._newest: GrpcChannel | None = None
+        self._newest_arrival = -1
         self._handed_out = True
         self._closed = False
         self._last_refusal = ""
@@ -130,7 +133,7 @@ class ServeEndpoint:
         )
 
     def _answer(
-        self, method: str, incoming: Iterator[bytes], context: grpc.ServicerContext
+        self, arrival: int, method: str, incoming: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[bytes]:
         """The life of one stream, in a thread of gRPC's."""
         against = objection(context.auth_context(), self._peer)
@@ -141,11 +144,14 @@ class ServeEndpoint:
         if not self._attempts.spend():
             self._refuse(context, "it calls too often", grpc.StatusCode.RESOURCE_EXHAUSTED)
         channel = GrpcChannel(self._peer, self._limits)
-        context.add_callback(
+        live = context.add_callback(
             lambda: channel.lose(ConnectionLost(f"the connection to {self._peer} broke"))
         )
+        # The caller may have gone before this thread began: such a stream replaces nothing.
+        if not live:
+            return
         channel.start(incoming, context.cancel)
-        self._replace(channel)
+        self._replace(channel, arrival)
         yield from channel.outgoing()
 
     def _refuse(self, context: grpc.ServicerContext, reason: str, code: grpc.StatusCode) -> None:
@@ -156,9 +162,12 @@ class ServeEndpoint:
                 self._on_refused(self._last_refusal)
         context.abort(code, "refused")
 
-    def _replace(self, channel: GrpcChannel) -> None:
+    def _replace(self, channel: GrpcChannel, arrival: int) -> None:
         with self._changed:
-            older, self._newest, self._handed_out = self._newest, channel, False
+            older: GrpcChannel | None = channel
+            if arrival > self._newest_arrival:
+                older, self._newest, self._handed_out = self._newest, channel, False
+                self._newest_arrival = arrival
             closed = self._closed
             self._changed.notify_all()
         if older is not None:
@@ -170,10 +179,13 @@ class ServeEndpoint:
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Every call, whatever its name, comes to the same door."""
 
-    def __init__(self, answer: Callable[[str, Iterator[bytes], Any], Iterator[bytes]]) -> None:
+    def __init__(self, answer: Callable[[int, str, Iterator[bytes], Any], Iterator[bytes]]) -> None:
         self._answer = answer
+        self._arrivals = itertools.count()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        # gRPC asks here in one thread, in the order of arrival, before it starts the stream's own.
+        arrival = next(self._arrivals)
         return grpc.stream_stream_rpc_method_handler(
-            lambda incoming, context: self._answer(details.method, incoming, context)
+            lambda incoming, context: self._answer(arrival, details.method, incoming, context)
         )
