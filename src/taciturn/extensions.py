@@ -7,7 +7,7 @@ whoever installs an extension trusts its code.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -78,13 +78,12 @@ class Extension:
 
 
 @cache
-def _installed(group: str) -> Mapping[str, tuple[Extension, ...]]:
-    """All that packages add of one kind, by name; more than one only where packages collide."""
-    by_name: dict[str, list[Extension]] = {}
-    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value)):
-        added = Extension(entry.name, _KINDS[group], _distribution(entry), entry)
-        by_name.setdefault(entry.name, []).append(added)
-    return {name: tuple(several) for name, several in by_name.items()}
+def installed(group: str) -> tuple[Extension, ...]:
+    """All that packages add of one kind, by name; nothing is imported."""
+    entries = sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value))
+    return tuple(
+        Extension(entry.name, _KINDS[group], _distribution(entry), entry) for entry in entries
+    )
 
 
 def _distribution(entry: EntryPoint) -> str:
@@ -100,16 +99,12 @@ def names(group: str, ours: Collection[str] = ()) -> tuple[str, ...]:
         group: ``MECHANISMS`` or ``ATTACKS``.
         ours: The names that there are without them.
     """
-    return tuple(name for name in _installed(group) if name not in ours)
+    return tuple(dict.fromkeys(added.name for added in installed(group) if added.name not in ours))
 
 
 def listed(group: str) -> str:
     """The same for a person: each name with the package that adds it; empty where none does."""
-    return ", ".join(
-        f"{name} ({added.distribution})"
-        for name, several in _installed(group).items()
-        for added in several
-    )
+    return ", ".join(f"{added.name} ({added.distribution})" for added in installed(group))
 
 
 def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
@@ -123,7 +118,7 @@ def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
     Raises:
         ExtensionError: A package takes a name of ours, or two take the same.
     """
-    several = _installed(group).get(name, ())
+    several = [added for added in installed(group) if added.name == name]
     if not several:
         return None
     first, *others = several

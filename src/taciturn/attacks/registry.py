@@ -65,13 +65,20 @@ def rehearsal_attacks() -> tuple[LabelAttack, ...]:
     return tuple(fewer.get(attack.name, attack) for attack in attacks())
 
 
-def _added() -> tuple[LabelAttack, ...]:
+def added_attack(name: str) -> LabelAttack | None:
+    """The attack that another package adds under a name; None where none does.
+
+    Raises:
+        ExtensionError: It is broken, or has the name of another.
+    """
     ours = [attack.name for attack in ATTACKS]
-    several = (
-        extensions.extension(extensions.ATTACKS, name, ours)
-        for name in extensions.names(extensions.ATTACKS)
-    )
-    return tuple(_checked(added) for added in several if added is not None)
+    added = extensions.extension(extensions.ATTACKS, name, ours)
+    return None if added is None else _checked(added)
+
+
+def _added() -> tuple[LabelAttack, ...]:
+    several = (added_attack(name) for name in extensions.names(extensions.ATTACKS))
+    return tuple(attack for attack in several if attack is not None)
 
 
 def _checked(added: Extension) -> LabelAttack:

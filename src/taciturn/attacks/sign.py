@@ -11,8 +11,6 @@ claimed only where Alice knows the score.
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
@@ -33,7 +31,8 @@ class SignAttack(Attack):
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Sums each row's releases; certain where a kept sign proves the label."""
         seen = view.observations.of(ResiduesSeen)
-        keeps_signs = cast(ResidueMechanism[Any], view.mechanism).keeps_signs
+        method = view.mechanism
+        keeps_signs = isinstance(method, ResidueMechanism) and method.keeps_signs
         rows = view.features.rows
         total = np.zeros(rows)
         zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
