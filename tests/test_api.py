@@ -346,7 +346,7 @@ def test_the_large_datasets_come_near_the_papers_baseline(
 def test_a_recorded_run_keeps_its_own_settings(tmp_path, options):
     path = tmp_path / "run.transcript"
     taciturn.train(**SMALL, record=path)
-    with pytest.raises(ConfigError, match="settled by the transcript"):
+    with pytest.raises(ConfigError, match="fixed by the transcript"):
         taciturn.audit(transcript=path, **options)
 
 

@@ -195,7 +195,7 @@ def test_a_party_whose_peer_does_not_come_says_so_and_keeps_its_json_clean(tmp_p
     done = command(f"party {tmp_path / 'bob.toml'} --dry-run --json")
     assert done.returncode == 43
     assert done.stdout == ""
-    assert "alice has not called within 0." in " ".join(done.stderr.split())
+    assert "alice has not connected within 0." in " ".join(done.stderr.split())
     assert "listening on port" in done.stderr
 
 

@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "two-machines"
 RUNBOOK = (EXAMPLE / "README.md").read_text(encoding="utf-8")
 ROLES = ("alice", "bob")
-BROKEN = "the link broke; connecting again"
+BROKEN = "the connection broke; reconnecting"
 
 
 @dataclass
@@ -185,14 +185,14 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
 
     alice, bob = terminals
     hers, his = alice.start(train["alice"][0]), bob.start(train["bob"][0])
-    wait_for(folder / "bob.log", "held-out rows looked at")
+    wait_for(folder / "bob.log", "held-out rows evaluated")
     his.send_signal(signal.SIGTERM)
     assert bob.end(his) == 130, bob.said
-    assert "run the same command again on both sides to go on" in bob.said
+    assert "run the same command again on both sides to resume" in bob.said
     assert not (folder / "bob.model.json").exists()
     waits = still_waiting(alice, hers)
     if waits is None:
-        assert "the peer gave up: it was interrupted" in alice.said
+        assert "the peer aborted: it was interrupted" in alice.said
         assert "run both sides again" in alice.said
         ended = both(terminals, go_on)
     else:
@@ -200,7 +200,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
         assert BROKEN in alice.said
     for code, said in ended:
         assert code == 0, said
-    assert "session goes on" in bob.said
+    assert "session resumed" in bob.said
     first = shares(folder)
     assert first[0].session == first[1].session
     # To the last bit what there would have been without the stop; how good that is, noise decides.
@@ -215,7 +215,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
 
     for code, said in both(terminals, anew):
         assert code == 0, said
-        assert "session begun" in said
+        assert "session started" in said
     second = shares(folder)
     assert second[0].session == second[1].session != first[0].session
 
@@ -297,7 +297,7 @@ def test_the_chapters_are_the_ones_that_are_run():
         "4. Dry run",
         "5. Train",
         "6. Go on",
-        "7. Begin anew",
+        "7. Start over",
         "8. Score new rows",
     ]
 

@@ -229,7 +229,7 @@ def check(
     announce: Announce = silent,
     **options: Unpack[SettingsOptions],
 ) -> CheckResult:
-    """Says before any training what Alice will be able to do with these settings.
+    """Shows before any training what Alice will be able to learn with these settings.
 
     Args:
         data: A path or a frame with her columns; a label column is not needed and not looked at.
@@ -251,13 +251,15 @@ def check(
     given = _known(options, check)
     if columns is not None:
         if data is not None or given.get("dataset"):
-            raise ConfigError("columns stand in for a table: give one of them", setting="columns")
+            raise ConfigError("columns replaces a table: give one of the two", setting="columns")
         if columns < 1 or (rows is not None and rows < 2):
-            raise ConfigError("a table needs a column and two rows", setting="columns")
+            raise ConfigError("a table needs at least one column and two rows", setting="columns")
         settings, _ = _settings(None, given)
         return preflight(settings, random_table(rows or 2000, columns), announce=announce)
     if rows is not None:
-        raise ConfigError("rows go with columns", setting="rows", hint=Hint("give {columns} too"))
+        raise ConfigError(
+            "rows is used only with columns", setting="rows", hint=Hint("give {columns} too")
+        )
     # Alice's table has no labels: a name that no column has keeps the settings content.
     label = {"label": given.get("label") or _NO_LABEL} if data is not None else {}
     settings, table = _settings(data, {**given, **label})
@@ -283,7 +285,7 @@ def _audit_recorded(
         # Where the rows lie now is no part of the run; all else is the recording's.
         if name != "data_dir":
             raise ConfigError(
-                f"{hyphenated(name)} is settled by the transcript",
+                f"{hyphenated(name)} is fixed by the transcript",
                 setting=name,
                 hint=Hint("with {transcript} only {data} and {data_dir} may be given"),
             )

@@ -61,9 +61,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, a number (the first so many), or names
-            separated by commas. Names are those of a frame, or x0, x1, … of an array. Bob has the
-            others, the intercept and the labels.
+        alice_columns: Alice's columns: `all`, `half`, a number (counted from the first), or
+            names separated by commas. Names are those of a frame, or x0, x1, … of an array. Bob
+            has the others, the intercept and the labels.
         mechanism: What protects the labels: `sealed`, `label-rr`, `none`, `add`, `mult` or
             `hybrid`.
         epsilon: The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in
@@ -90,21 +90,21 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             simulations only).
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         batch_size: Rows per iteration.
-        minimum_batch: No batch has fewer rows, which protects Alice's columns: a short last one
-            joins the one before it.
+        minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
+            merged with the one before it.
         epochs: Passes over the rows. There is no other stopping rule.
         learning_rate: Step size of the gradient descent.
         schedule: How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.
         decay: How fast the schedule falls.
         l1: L1 penalty, not in `sealed`; each side applies it to its own weights.
         l2: L2 penalty; each side applies it to its own weights.
-        feature_bits: Binary digits after the point of a feature.
-        residue_bits: Binary digits after the point of a residue.
+        feature_bits: Fractional bits of a feature.
+        residue_bits: Fractional bits of a residue.
         fit_intercept: An intercept at Bob, without penalty.
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
-            heavier class. `none`, `hybrid` and `sealed` have them; "balanced" is computed from the
-            labels, so `sealed`, whose ledger claims that nothing is told of them, refuses it.
+            heavier class. `none`, `hybrid` and `sealed` accept them; "balanced" is computed from
+            the labels, so `sealed`, whose ledger claims that nothing is told of them, refuses it.
         random_state: An int is the seed of a simulated run (``seed`` of ``train``); None draws one.
 
     Attributes:
@@ -267,7 +267,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         first, again = float(self.record_["train"]["loss"]), run.training.train.loss
         if not math.isclose(first, again, rel_tol=_SAME_RUN):
             raise DataError(
-                "the rows and labels are not those of the fit: the same training ends elsewhere",
+                "the rows and labels are not those of the fit: the training gives another model",
                 hint="give audit what fit was given; in a pipeline, after its earlier steps",
             )
         command = f"{' '.join(repr(self).split())}.audit(X, y)"
@@ -441,6 +441,6 @@ def _protection(record: dict[str, Any]) -> list[str]:
         f"Both parties were simulated in this process: {record['alice_columns']} columns at Alice, "
         f"{record['bob_columns']} and the labels at Bob; {hidden}.",
         f"{mechanism}: {claim}. It rests on: {ledger['assumption']}.",
-        "Not protected: whatever the model itself tells, and Alice's scores from Bob. "
+        "Not protected: what the model itself reveals, and Alice's scores from Bob. "
         "audit(X, y) runs the attacks; that none succeeds proves nothing.",
     ]

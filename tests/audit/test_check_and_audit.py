@@ -157,9 +157,9 @@ def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": 3, "dataset": "breast-cancer"}, "give one of them"),
-        ({"columns": 0}, "needs a column"),
-        ({"rows": 10}, "rows go with columns"),
+        ({"columns": 3, "dataset": "breast-cancer"}, "give one of the two"),
+        ({"columns": 0}, "needs at least one column"),
+        ({"rows": 10}, "rows is used only with columns"),
     ],
 )
 def test_what_does_not_go_together_is_refused(options, message):

@@ -204,10 +204,10 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
         Callbacks(),
         Normalisation(),
     )
-    with pytest.raises((AgreementError, PeerStopped), match="here for"):
+    with pytest.raises((AgreementError, PeerStopped), match="this side"):
         alice.run()
     thread.join(HANG)
-    assert "here for" in found["bob"].message
+    assert "the peer runs" in found["bob"].message
 
 
 @pytest.mark.parametrize("frame", [5, 6, 7, 8])
@@ -230,7 +230,7 @@ def test_an_interrupted_side_says_so(tmp_path):
     ends = both(tmp_path, watch={"bob": Callbacks(observe=stop)})
     assert isinstance(ends.bob, KeyboardInterrupt)
     assert isinstance(ends.alice, PeerStopped)
-    assert "the peer gave up: it was interrupted" in ends.alice.message
+    assert "the peer aborted: it was interrupted" in ends.alice.message
 
 
 def hostile(rows: int) -> Program[None]:
@@ -381,7 +381,7 @@ def test_a_killed_peer_ends_the_other_side_at_once(tmp_path):
             if isinstance(event, Aligning):
                 bob.process.send_signal(signal.SIGKILL)
 
-        with pytest.raises(ConnectionLost, match="the link to the peer broke"):
+        with pytest.raises(ConnectionLost, match="the connection to the peer broke"):
             alice_here(tmp_path, kill)
     assert not (tmp_path / "alice.aligned.csv").exists()
 

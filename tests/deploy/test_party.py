@@ -256,7 +256,7 @@ def test_one_state_folder_serves_one_process(folder):
         started.wait(HANG)
         party = Party(config, Wire().endpoint(serves=True), Callbacks())
         try:
-            with pytest.raises(StateError, match="another process is at work"):
+            with pytest.raises(StateError, match="another process is using"):
                 party.run()
         finally:
             release.set()
@@ -345,7 +345,7 @@ def test_logs_and_figures_hold_no_secret(folder):
         (folder / name).read_text()
         for name in ("alice.log", "bob.log", "alice.metrics.json", "bob.metrics.json")
     )
-    assert "session begun" in shown
+    assert "session started" in shown
     for secret in (*coins, "p0001", str(weights(folder, "alice")[0])):
         assert secret not in shown
     for role in ("alice", "bob"):

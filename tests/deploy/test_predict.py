@@ -262,12 +262,12 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
 
     thread = threading.Thread(target=bob)
     thread.start()
-    with pytest.raises(AgreementError, match="for a prediction, this side for a dry run"):
+    with pytest.raises(AgreementError, match="runs a prediction, this side a dry run"):
         Party(
             PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Callbacks()
         ).dry_run()
     thread.join(HANG)
-    assert "for a dry run, this side for a prediction" in found["bob"].message
+    assert "runs a dry run, this side a prediction" in found["bob"].message
 
 
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
@@ -548,5 +548,5 @@ def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
     end = ended(bob)
     assert end.code == 34
     assert end.out == ""
-    assert "the peer gave up: it had a problem of its own (ColumnError)" in end.said
+    assert "the peer aborted: it had an error of its own (ColumnError)" in end.said
     assert "run both sides again" in end.said

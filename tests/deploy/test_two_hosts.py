@@ -63,7 +63,7 @@ def test_two_hosts_train_to_the_weights_of_one_process(hosts, tmp_path, name):
     require_the_same(tmp_path, bob)
 
 
-BROKEN = "the link broke; connecting again"
+BROKEN = "the connection broke; reconnecting"
 FAULTS = ("kill alice", "kill bob", "kill both", "pull the cable")
 
 

@@ -159,7 +159,7 @@ def test_bob_with_an_intercept_alone_is_in_the_whole_and_nothing_by_himself():
     (found,) = ready.run(["score"], feeds(hers, plain, inputs(ready)))
     nothing = pl.DataFrame({"id": range(hers.height)})
     assert np.allclose(found[:, 0], whole.scores(hers, nothing), atol=1e-12)
-    with pytest.raises(ConfigError, match="no column that says anything"):
+    with pytest.raises(ConfigError, match="no column contributes to the score"):
         own_to_onnx(Part(bob, bob.weights))
 
 

@@ -375,7 +375,7 @@ NOT_CANONICAL = (2**255 - 19 + 2).to_bytes(32, "little")
 @pytest.mark.parametrize("element", [IDENTITY, RUBBISH, NOT_CANONICAL, (1).to_bytes(32, "little")])
 @pytest.mark.parametrize("at", [0, 2])
 def test_what_is_no_element_is_refused_in_a_set_and_in_an_answer(element, at):
-    words = "of what the peer sent element"
+    words = "among the peer's elements, element"
     peer = Peer().greet()
     spoilt = bytearray(peer.his())
     spoilt[32 * at : 32 * at + 32] = element
@@ -425,9 +425,13 @@ def test_messages_out_of_turn_are_refused():
     peer = Peer().greet()
     with pytest.raises(RemoteProtocolError, match="BlindedIds is of turn 1, not 0"):
         peer.say(blinded(peer.his(), turn=1))
-    with pytest.raises(RemoteProtocolError, match="sent TwiceBlinded where BlindedIds was due"):
+    with pytest.raises(
+        RemoteProtocolError, match="sent TwiceBlinded where BlindedIds was expected"
+    ):
         Peer().greet().say(twice(bytes(32)))
-    with pytest.raises(RemoteProtocolError, match="sent AlignmentHello where BlindedIds was due"):
+    with pytest.raises(
+        RemoteProtocolError, match="sent AlignmentHello where BlindedIds was expected"
+    ):
         Peer().greet().greet()
 
 
@@ -438,7 +442,7 @@ def test_another_list_at_the_end_is_named(end):
     ours = peer.sent[-1]
     assert isinstance(ours, AlignmentEnd)
     digest = ours.digest if end[1] is None else PublicBytes(end[1])
-    with pytest.raises(AgreementError, match="come to different lists of common ids"):
+    with pytest.raises(AgreementError, match="have different lists of common ids"):
         peer.say(AlignmentEnd(end[0], digest))
 
 

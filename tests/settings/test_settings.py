@@ -316,7 +316,7 @@ def test_a_file_that_is_not_toml_is_named(toml, text):
 
 @pytest.mark.parametrize("text", ["[train]\nepochs = 1\n", "epochs = {first = 1}\n"])
 def test_a_table_in_the_file_is_refused(toml, text):
-    with pytest.raises(ConfigError, match="is a table; settings stand at the top level"):
+    with pytest.raises(ConfigError, match="is a table; settings belong at the top level"):
         Settings.read_toml(toml(text))
 
 

@@ -149,7 +149,7 @@ def test_a_header_whose_agreement_is_none_is_refused(run, agreed):
 def test_a_recording_that_was_cut_has_no_observations(run):
     cut = replace(run.transcript, records=run.transcript.records[:-1])
     view = AliceView.of(cut, run.outcome.data.alice_train)
-    with pytest.raises(TranscriptError, match="ends where RevealedGradient was due"):
+    with pytest.raises(TranscriptError, match="ends where RevealedGradient was expected"):
         view.observations  # noqa: B018
 
 

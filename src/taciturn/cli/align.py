@@ -29,19 +29,19 @@ def align(
     normalise: Annotated[
         str,
         typer.Option(
-            help="When two spellings are one id, the same on both sides: none, or any of trim "
-            "(blanks at the ends), case and nfkc (Unicode), separated by commas."
+            help="Which differences in spelling to ignore, the same on both sides: none, or any of "
+            "trim (spaces at the ends), case and nfkc (Unicode), separated by commas."
         ),
     ] = "none",
     json: Json = False,
 ) -> None:
-    """Find the rows that both sides have, without telling the other ids.
+    """Find the rows that both sides have, without revealing the other ids.
 
     Both sides run it, at about the same time.
 
     Both learn which of their own rows the other has too, and how many it has.
 
-    A peer that does not keep to the protocol can ask for ids that it does not have.
+    A peer that deviates from the protocol can ask for ids that it does not have.
 
     [bold]Examples[/bold]
 
@@ -73,14 +73,14 @@ def align(
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Says what comes next: unlike a training, an alignment is begun anew."""
+    """Says what comes next: unlike a training, an alignment cannot be resumed."""
     try:
         yield
     except PeerStopped as problem:
         raise PeerStopped(
             problem.message,
             where=problem.where,
-            hint="see to what it says, then run taciturn align again on both sides",
+            hint="fix what it reports, then run taciturn align again on both sides",
         ) from None
     except PeerAbsent as problem:
         raise PeerAbsent(

@@ -15,9 +15,9 @@ def certs(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("certs"),
     name: Annotated[
         list[str] | None,
-        typer.Option(help="A party's name, which its peer will insist on; repeat it."),
+        typer.Option(help="A party's name, which its peer requires; repeat for each party."),
     ] = None,
-    days: Annotated[int, typer.Option(help="How long they are valid.")] = 90,
+    days: Annotated[int, typer.Option(help="Days of validity.")] = 90,
     json: Json = False,
 ) -> None:
     """Make a private authority and party certificates, for a trial between two machines.
@@ -57,7 +57,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
     return [
         f"certificates until {record['expires']}",
         *lines,
-        f"to nobody: {record['authority_key']}, which could make more names; "
-        "delete it once the parties are set",
+        f"to nobody: {record['authority_key']}, which can sign for any name; "
+        "delete it once both parties are set up",
         "send each key to its party alone, over a channel you both trust",
     ]

@@ -15,14 +15,14 @@ FOUND_A_PROBLEM = 80
 
 def doctor(
     config: Annotated[
-        Path | None, typer.Argument(help="A party's TOML file, to look at all that it names.")
+        Path | None, typer.Argument(help="A party's TOML file: also check all that it names.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say what is right and wrong on this machine, or with a party's file; change nothing.
+    """Check this machine, and a party's file if one is given; change nothing.
 
-    Exit code 0 where nothing is wrong, warnings included, and 80 where there is a problem. Nothing
-    is asked of the network, but for the peer of a party's file: whether its port answers.
+    Exit code 0 without a problem (warnings do not count), 80 with one. The network is not used,
+    except to check whether the port of the peer in a party's file answers.
 
     [bold]Examples[/bold]
 

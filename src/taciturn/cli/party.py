@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
     mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = DEFAULT_MECHANISM,
-    serves: Annotated[str, typer.Option(help="Which side opens a port: alice or bob.")] = "bob",
+    serves: Annotated[
+        str, typer.Option(help="Which side listens on a port: alice or bob.")
+    ] = "bob",
     address: Annotated[
         str, typer.Option(help="Where the other side reaches it, as host:port.")
     ] = "localhost:9443",
@@ -45,7 +47,7 @@ def init(
 
     chosen = mechanism_class(mechanism)
     if serves not in ("alice", "bob"):
-        raise ConfigError(f"{serves} is no side", where="--serves", hint="use alice or bob")
+        raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
     check_address(address, where="--address")
     side: Any = serves
     written = write_templates(folder, Trial(mechanism, side, address))
@@ -65,7 +67,7 @@ def init(
     if not chosen.claims_protection:
         screen.print(
             f"Note: {mechanism} gives labels no protection; "
-            "taciturn check says what Alice can tell.",
+            "taciturn check shows what Alice can learn.",
             markup=False,
         )
 
@@ -82,14 +84,14 @@ def party(
         ),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget an unfinished training and begin anew.")
+        bool, typer.Option("--fresh", help="Discard an unfinished session and start a new one.")
     ] = False,
     record: Annotated[
         Path | None, typer.Option(help="Write the transcript of this side to this file.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Run one side of a training between two machines; run again to go on after a stop.
+    """Run one side of a training between two machines; run it again to resume.
 
     [bold]Examples[/bold]
 
@@ -132,13 +134,13 @@ def _going_on(dry_run: bool) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if not dry_run:
-            print("stopped; run the same command again on both sides to go on", file=sys.stderr)
+            print("stopped; run the same command again on both sides to resume", file=sys.stderr)
         raise
     except PeerStopped as problem:
         raise PeerStopped(
             problem.message,
             where=problem.where,
-            hint="see to what it says, then run both sides again: a training goes on where it "
+            hint="fix what it reports, then run both sides again: the training resumes where it "
             "stopped",
         ) from None
 
@@ -156,7 +158,7 @@ def shown(settings: PartyConfig) -> Iterator[Callbacks]:
             meter.say(f"{settings.role}: {text}")
 
         # The reasons why callers fail before they are callers; this command owns its process.
-        with handshake_reasons(lambda why: announce(f"refused a caller: {why}"), for_good=True):
+        with handshake_reasons(lambda why: announce(f"refused a connection: {why}"), for_good=True):
             yield Callbacks(announce, meter.observe, meter.progress)
 
 

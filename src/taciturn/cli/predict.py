@@ -31,17 +31,17 @@ def predict(
     ],
     model: Annotated[
         Path | None,
-        typer.Option(help="This side's share of the model; else the one that the file names."),
+        typer.Option(help="This side's model file (default: the one that the settings name)."),
     ] = None,
     id: Annotated[
         list[str] | None,
-        typer.Option(help="Score this row of the file alone; repeat it for more."),
+        typer.Option(help="Score only this row of the file; repeat for more."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Bob: where the scores go; else beside the rows, as NAME.scores.csv, "
-            "unless --id or --json is given."
+            help="Bob: the file for the scores (default: NAME.scores.csv beside the rows, "
+            "unless --id or --json is given)."
         ),
     ] = None,
     json: Annotated[
@@ -51,7 +51,7 @@ def predict(
     """Score new rows with the peer; only Bob learns the scores. Run it on both sides.
 
     Both sides name the same ids, each with its own columns, in any order. The rows are prepared as
-    the model's file says. Nothing is kept: run both sides again after a stop.
+    the model's file says. Nothing is stored: run both sides again after a stop.
 
     [bold]Examples[/bold]
 
@@ -100,19 +100,19 @@ def _again(peer: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("stopped; nothing is kept: run the command again on both sides", file=sys.stderr)
+        print("stopped; nothing is stored: run the command again on both sides", file=sys.stderr)
         raise
     except PeerStopped as problem:
         raise PeerStopped(
             problem.message,
             where=problem.where,
-            hint="see to what it says, then run both sides again",
+            hint="fix what it reports, then run both sides again",
         ) from None
     except PeerAbsent as problem:
         raise PeerAbsent(
             problem.message,
             where=problem.where,
-            hint=f"{peer} runs taciturn predict at about the same time; then run this again",
+            hint=f"run taciturn predict on both sides, {peer}'s too, at about the same time",
         ) from None
 
 

@@ -43,17 +43,17 @@ def train(*, json: Json = False, settings: dict[str, Any]) -> None:
 def check(
     *,
     columns: Annotated[
-        int | None, typer.Option(min=1, help="Only the number of Alice's columns; no table.")
+        int | None, typer.Option(min=1, help="The number of Alice's columns, in place of a table.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=2, help="With --columns: how many rows there will be (2000).")
+        int | None, typer.Option(min=2, help="With --columns: the number of rows (default: 2000).")
     ] = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Say before any training what Alice will be able to do, and what to change.
+    """Show before any training what Alice will be able to learn, and what to change.
 
-    Alice's own table may be given with --data: no label is needed, and none is looked at.
+    Alice's own table may be given with --data: no label is needed or used.
 
     [bold]Examples[/bold]
 
@@ -89,7 +89,7 @@ def audit(
         bool,
         typer.Option(
             "--canary/--no-canary",
-            help="Attack a run on shuffled labels too: the protocol's leak alone.",
+            help="Also attack a run on shuffled labels: the protocol's leak alone.",
         ),
     ] = True,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
@@ -97,7 +97,7 @@ def audit(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train, or read a recording, and run the attacks Alice could run.
+    """Train, or read a transcript, and run the attacks that Alice could run.
 
     [bold]Examples[/bold]
 
@@ -129,15 +129,15 @@ def audit(
 
 
 def demo(
-    html: Annotated[
-        Path, typer.Option(help="Where to write the report on the last of them.")
-    ] = Path("taciturn-demo.html"),
+    html: Annotated[Path, typer.Option(help="Where to write the report on the last run.")] = Path(
+        "taciturn-demo.html"
+    ),
     json: Json = False,
 ) -> None:
     """Train on breast-cancer: without protection, as the paper does it, and sealed.
 
     Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
-    labels; the attacks show what she can tell of them from the messages.
+    labels; the attacks show what she can learn about them from the messages.
     """
     from taciturn import api
     from taciturn.report.audit import demo_blocks

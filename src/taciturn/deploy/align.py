@@ -86,7 +86,7 @@ class AligningParty:
             RowOrderError: The two sides have no id in common.
             TaciturnError: This side or the peer cannot go on; says why, and what to do.
         """
-        self._log("alignment begun", ids=len(self._own))
+        self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
             traffic = meeting.traffic
             alignment = self._align(meeting)

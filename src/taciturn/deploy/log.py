@@ -98,7 +98,7 @@ class Figures:
             held_out = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
             done = event.iteration + 1
             self._point(done).update(held_out)
-            self._log("held-out rows looked at", iteration=done, **_rounded(held_out))
+            self._log("held-out rows evaluated", iteration=done, **_rounded(held_out))
 
     def finish(self, trained: Trained) -> None:
         """Takes note of the training's end."""

@@ -226,7 +226,7 @@ def predict(
     except TaciturnError as problem:
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError), way_to_peer(config, callbacks.announce) as endpoint:
-            callbacks.announce(f"giving up, and telling {config.link.peer} so if it is there")
+            callbacks.announce(f"aborting, and notifying {config.link.peer} if it is connected")
             Predictor(config, endpoint, callbacks).refuse(problem)
         raise
     with way_to_peer(config, callbacks.announce) as endpoint:

@@ -123,14 +123,14 @@ class Party:
         )
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
-        """Trains, or goes on.
+        """Trains, or resumes.
 
         Args:
             record: Write the transcript of this side to this file.
-            fresh: Forget an unfinished session and begin anew.
+            fresh: Discard an unfinished session and start a new one.
 
         Raises:
-            TaciturnError: This side or the peer cannot go on; says why, and what to do.
+            TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         with state_folder(self.config) as kept:
             for warning in kept.warnings:
@@ -142,7 +142,7 @@ class Party:
                     kept.journal.done(json.dumps(record_of(done)).encode())
                 else:
                     done = read(PartyRun, json.loads(past.done))
-                    self.log("this side had finished; confirming to the peer")
+                    self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
@@ -153,18 +153,18 @@ class Party:
         past = None if fresh else kept.journal.resume()
         if past is None:
             coins = KeyedEntropy.from_system().key
-            self.log("session begun")
+            self.log("session started")
             return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
         changed = changed_facts(past.meta, facts)
         if changed:
             raise StateError(
-                "since the session began these have changed: " + ", ".join(changed),
+                "these have changed since the session started: " + ", ".join(changed),
                 where=str(self.config.path(self.config.state.folder)),
-                hint=Hint("restore them, or begin anew on both sides with {fresh}", fresh=True),
+                hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
             )
         sent, received = past.checkpoint.sent + len(past.sent), len(past.received)
         received += past.checkpoint.received
-        self.log("session goes on", frames_sent=sent, frames_received=received)
+        self.log("session resumed", frames_sent=sent, frames_received=received)
         return past
 
     def _facts(self) -> dict[str, Any]:
@@ -397,9 +397,9 @@ def _recording(
 
     if body is not None and body["recorded"] is None:
         raise StateError(
-            "the session began without a transcript, and a part of one says little",
+            "the session started without a transcript, and a partial one is of little use",
             setting="record",
-            hint=Hint("leave {record} out, or begin anew on both sides with {fresh}", fresh=True),
+            hint=Hint("leave {record} out, or start over on both sides with {fresh}", fresh=True),
         )
     header = {
         "kind": "party",

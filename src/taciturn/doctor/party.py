@@ -94,7 +94,7 @@ def look_at_table(config: PartyConfig) -> list[Finding]:
         findings.append(Finding.of_error("agreement", problem))
     else:
         agreed = config.agreed["mechanism"]
-        findings.append(Finding.ok("agreement", f"{agreed} can be had with these settings"))
+        findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
     return findings
 
 
@@ -152,7 +152,7 @@ def _lock(area: str, folder: Path) -> list[Finding]:
     except OSError:
         return [
             Finding.warning(
-                area, f"a process is at work in {folder}", "wait for it before you start another"
+                area, f"a process is using {folder}", "wait for it before you start another"
             )
         ]
     finally:

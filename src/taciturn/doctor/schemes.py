@@ -55,7 +55,7 @@ def _broken(scheme: Scheme, why: str) -> Finding:
     return Finding.problem(
         "schemes",
         f"{scheme.name} does not work here: {why}",
-        "install its package anew, and do not train with this scheme meanwhile",
+        "reinstall its package; do not train with this scheme until it works",
     )
 
 

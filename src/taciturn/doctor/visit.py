@@ -43,7 +43,7 @@ def _party(config: Path) -> list[Finding]:
             Finding.problem(
                 "config",
                 f"a party cannot run here: {type(problem).__name__} of {problem.name}",
-                "see what is said of packages and of the platform",
+                "see the findings on packages and the platform",
             )
         ]
     return look_at_party(config)

@@ -56,7 +56,7 @@ class RecordedRun:
         header, footer = transcript.header, transcript.footer
         if header.get("kind") == "party":
             raise TranscriptError(
-                "this is one party's own recording: it names no table of labels to judge by",
+                "this is a transcript of one party: it has no labels to judge by",
                 hint=Hint("audit a simulation with the same settings: train with {record}"),
             )
         try:

@@ -233,7 +233,7 @@ def test_a_new_stream_of_the_peer_replaces_the_old_one(authority):
         again = dialling(authority, pair.server.port)
         try:
             newer = again.connect(HANG)
-            with pytest.raises(ConnectionLost, match="connected anew"):
+            with pytest.raises(ConnectionLost, match="connected again"):
                 pair.alice.receive(HANG)
             with pytest.raises(ConnectionLost):
                 pair.bob.receive(HANG)
@@ -318,7 +318,7 @@ def test_dialling_waits_for_a_server_that_comes_later(authority):
 
 def test_nobody_there_is_named_on_both_sides(authority):
     server = serving(authority)
-    with pytest.raises(PeerAbsent, match=r"bob has not called within 0\.2 s"):
+    with pytest.raises(PeerAbsent, match=r"bob has not connected within 0\.2 s"):
         server.connect(0.2)
     port = server.port
     server.close()

@@ -50,7 +50,7 @@ class ServeEndpoint:
 
     Raises:
         ConfigError: The address or the name is not usable.
-        TransportError: The address cannot be listened on.
+        TransportError: The address cannot be used to listen on.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class ServeEndpoint:
         if port == 0:
             self._threads.shutdown(wait=False)
             raise TransportError(
-                "the address cannot be listened on",
+                "cannot listen on this address",
                 where=listen,
                 hint="is it this machine's, is the port free, and may this account open it?",
             )
@@ -125,9 +125,9 @@ class ServeEndpoint:
         return port
 
     def _nobody(self, timeout: float) -> PeerAbsent:
-        refused = f"; a caller was refused: {self._last_refusal}" if self._last_refusal else ""
+        refused = f"; a connection was refused: {self._last_refusal}" if self._last_refusal else ""
         return PeerAbsent(
-            f"{self._peer} has not called within {timeout:g} s{refused}",
+            f"{self._peer} has not connected within {timeout:g} s{refused}",
             where=f"port {self.port}",
             hint="start the other party, and check its address and the firewall between",
         )
@@ -142,7 +142,7 @@ class ServeEndpoint:
         if against:
             self._refuse(context, against, grpc.StatusCode.PERMISSION_DENIED)
         if not self._attempts.spend():
-            self._refuse(context, "it calls too often", grpc.StatusCode.RESOURCE_EXHAUSTED)
+            self._refuse(context, "it connects too often", grpc.StatusCode.RESOURCE_EXHAUSTED)
         channel = GrpcChannel(self._peer, self._limits)
         live = context.add_callback(
             lambda: channel.lose(ConnectionLost(f"the connection to {self._peer} broke"))
@@ -171,7 +171,7 @@ class ServeEndpoint:
             closed = self._closed
             self._changed.notify_all()
         if older is not None:
-            older.lose(ConnectionLost(f"{self._peer} has connected anew"))
+            older.lose(ConnectionLost(f"{self._peer} has connected again"))
         if closed:
             channel.lose(ConnectionLost("the endpoint is closed"))
 
