@@ -411,7 +411,8 @@ def render() -> str:
         "compares it with what the program says.\n",
         "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in taciturn |\n"
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
-        "| 11 | the training diverged |\n| 20 | data |\n"
+        "| 11 | the training diverged |\n"
+        "| 12 | a package that adds a mechanism or an attack is broken |\n| 20 | data |\n"
         "| 21 | a dataset that is not available |\n"
         "| 30 | this side's program broke the protocol: a bug |\n"
         "| 31 | the peer broke the protocol |\n| 32 | the settings of the two sides differ |\n"

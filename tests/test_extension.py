@@ -138,7 +138,7 @@ def test_without_the_package_there_is_no_such_mechanism_and_the_hint_says_why():
     done = python(None, "-m", "taciturn", "train", *RUN)
     assert done.returncode == ConfigError.exit_code
     assert "unknown mechanism one-bit" in done.stderr
-    assert "needs that package installed here" in " ".join(done.stderr.split())
+    assert "or install the package that adds it" in " ".join(done.stderr.split())
 
 
 def test_a_file_to_begin_with_shows_the_setting_that_it_needs(installed, tmp_path):
@@ -154,6 +154,22 @@ def test_its_own_tests_pass(installed):
     done = python(installed, *words, str(EXAMPLE / "tests"), cwd=installed)
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("page", "files"),
+    [
+        (
+            "add-a-mechanism.md",
+            ["pyproject.toml", "src/taciturn_one_bit/mechanism.py", "tests/test_one_bit.py"],
+        ),
+        ("add-an-attack.md", ["src/taciturn_one_bit/attack.py", "tests/test_mean_residue.py"]),
+    ],
+)
+def test_the_pages_that_teach_it_show_its_files_as_they_are(page, files):
+    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
+    for file in files:
+        assert f"\n{(EXAMPLE / file).read_text(encoding='utf-8').rstrip()}\n```" in text
 
 
 # --- two machines --------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ MADE: dict[str, dict[str, Any]] = {
     "mult mean-one": {**_MULT, "variant": "mean-one"},
     "hybrid": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8},
     "label-rr": {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"},
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
     "sealed": {"mechanism": "sealed"},
     "sealed revealed": {"mechanism": "sealed", "reveal": True},
 }
@@ -252,6 +253,29 @@ def test_a_label_moves_the_residue_up_wherever_gradients_are_released(each):
     scores = np.linspace(-8, 8, 33)
     one, zero = (each.residue(scores, np.full(33, label, np.int8)) for label in (1, 0))
     assert ((0 < one) & (one < 1) & (-1 < zero) & (zero < 0)).all()
+
+
+# What else is known of each, and asked of it elsewhere: the rows are what the papers and pages say.
+LOSSLESS = {"none", "hybrid", "sealed", "sealed revealed"}
+SHARING = {"sealed", "sealed revealed", "label-rr over sealed"}
+FLIPPING = {"label-rr", "label-rr over sealed"}
+WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed"}
+
+
+def test_it_says_what_others_ask_of_it(name, each):
+    assert each.lossless == (name in LOSSLESS)
+    assert each.shares_weights == (name in SHARING)
+    assert (each.label_flips is not None) == (name in FLIPPING)
+    assert (each.hidden_batch is not None) == (name == "hybrid")
+    assert each.weighable == (name in WEIGHABLE)
+    assert each.sized_by_columns == (name == "hybrid")
+    assert each.claims_protection == (name not in ("none", "hybrid"))
+    assert getattr(each, "keeps_signs", False) == (name == "mult one-sided")
+    assert each.releases(7) == (1 if name in FLIPPING else 7)
+    assert each.summary
+    # Whoever must give a setting is shown it in a file to begin with.
+    needed = {*type(each).takes} - {*type(each).defaults} - {"subset_size", "l_rr"}
+    assert needed <= {*each.to_begin_with()}
 
 
 # --- none --------------------------------------------------------------------------------------

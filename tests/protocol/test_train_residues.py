@@ -13,7 +13,8 @@ from taciturn.arrays import FloatArray
 from taciturn.crypto.base import EncryptedVector
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
-from taciturn.errors import RemoteProtocolError, RowOrderError
+from taciturn.errors import PrivacyError, RemoteProtocolError, RowOrderError
+from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Released
 from taciturn.privacy.events import AdditiveNoise
 from taciturn.privacy.ledger import Ledger
@@ -527,3 +528,17 @@ def test_bob_refuses_labels_of_other_rows():
     turned = replace(TABLES, labels=TABLES.labels.take(np.arange(ROWS)[::-1]))
     with pytest.raises(RowOrderError):
         ByHand("bob", bob_program(turned, AGREED))
+
+
+class Understated(Additive):
+    """Releases with another event than the one that is charged."""
+
+    def release(self, residues, draws):
+        return replace(super().release(residues, draws), event=AdditiveNoise(0.1))
+
+
+def test_what_is_not_what_was_charged_is_not_sent():
+    tables, agreed = Tables.make(rows=12, alice=2), noisy()
+    method = Understated(AdditiveNoise(1.0), agreed.residue_bits)
+    with pytest.raises(PrivacyError, match="add releases additive-noise"):
+        talk(tables, agreed, mechanism=method)

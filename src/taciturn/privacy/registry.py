@@ -136,8 +136,7 @@ def mechanism_class(name: str) -> type[Mechanism]:
         raise ConfigError(
             f"unknown mechanism {name}",
             setting="mechanism",
-            hint=f"{nearest(name, MECHANISMS)}; one of another package needs that package "
-            "installed here",
+            hint=f"{nearest(name, MECHANISMS)}; or install the package that adds it",
         ) from None
 
 
