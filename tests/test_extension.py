@@ -379,8 +379,8 @@ def test_the_doctor_says_which_load_and_which_do_not(install):
     install("1 / 0", group=extensions.ATTACKS, name="worse")
     mechanism, attack = look_at_extensions()
     assert (mechanism.level.value, attack.level.value) == ("ok", "problem")
-    assert mechanism.what == "the mechanism thing of broken_0 1.2 loads"
-    assert "the attack worse of broken_1 1.2 does not load" in attack.what
+    assert mechanism.summary == "the mechanism thing of broken_0 1.2 loads"
+    assert "the attack worse of broken_1 1.2 does not load" in attack.summary
 
 
 def test_the_command_ends_with_a_code_of_its_own(install, tmp_path):
