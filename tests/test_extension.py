@@ -212,7 +212,7 @@ def test_a_side_without_it_says_so_to_both_and_the_training_begins_once_it_is_th
     assert "alice.toml, [agreement] mechanism" in text
     code, text = ends["bob"]
     assert code == PeerStopped.exit_code
-    assert "the peer gave up: it does not have the mechanism one-bit" in text
+    assert "the peer aborted: it does not have the mechanism one-bit" in text
     # The side that had it kept its session, and goes on with a peer that has it too.
     ends = both(tmp_path, {"alice": installed, "bob": installed})
     assert {code for code, _ in ends.values()} == {0}, ends
