@@ -29,7 +29,7 @@ ATTACKS: tuple[LabelAttack, ...] = (
 def rehearsal_attacks() -> tuple[LabelAttack, ...]:
     """The same attacks, some content with fewer batches: for a check that takes seconds."""
     fewer: dict[str, LabelAttack] = {
-        SparseAttack.name: SparseAttack(most_batches=60, seconds=0.3),
-        KnownScoresAttack.name: KnownScoresAttack(most_batches=300, seconds=0.3, budget=2.0),
+        SparseAttack.name: SparseAttack(most_batches=60, program=300.0),
+        KnownScoresAttack.name: KnownScoresAttack(most_batches=300, nodes=10, work=5_000.0),
     }
     return tuple(fewer.get(attack.name, attack) for attack in ATTACKS)
