@@ -135,9 +135,7 @@ def recover_sparse(view: AliceView, seen: GradientSeen, program: float = 1_000.0
     return Recovered(seen, residues, members, int(members.sum()), False, none, work=work)
 
 
-def _pursue(
-    matrix: FloatArray, target: FloatArray, largest: float, steps: int
-) -> OptimizeResult:
+def _pursue(matrix: FloatArray, target: FloatArray, largest: float, steps: int) -> OptimizeResult:
     """``min |r|_1`` as a linear program in the positive and the negative part of r."""
     both = np.concatenate([matrix, -matrix]).T
     return linprog(

@@ -72,10 +72,6 @@ class _Solved:
         return cls(entries / _ENTRIES * max(1, _ROOT * nodes), conclusive)
 
 
-def _height(limit: LinearConstraint) -> int:
-    return int(np.shape(limit.A)[0])
-
-
 @dataclass(frozen=True, slots=True)
 class Search:
     """A batch, and what is known of its rows.
@@ -212,7 +208,8 @@ class Search:
             # Any state that fits will do: the integers decide whether it is the true one.
             options={"node_limit": self.nodes, "mip_rel_gap": np.inf},
         )
-        self._solved.append(_Solved.of(result, len(costs) * sum(map(_height, limits)), self.nodes))
+        height = len(goal) + (0 if self.law.design is None else len(matrix))
+        self._solved.append(_Solved.of(result, len(costs) * height, self.nodes))
         return result
 
     def _states(self, solution: OptimizeResult) -> IntArray | None:

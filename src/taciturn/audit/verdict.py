@@ -167,8 +167,14 @@ def _nothing_shown(
     return Status.NOT_SHOWN, (
         f"No attack of ours told more than the controls: best accuracy {_percent(best)} "
         f"against {_percent(accuracy)}, best AUC {_percent(area)} against {_percent(auc)}. "
-        "That is not a proof of safety."
+        f"{_unfinished(attacks)}That is not a proof of safety."
     )
+
+
+def _unfinished(attacks: Sequence[AttackScore]) -> str:
+    """Which attacks might tell more than they did, as a sentence; empty where none might."""
+    names = " and ".join(attack.name for attack in attacks if attack.limited)
+    return f"A limit on work ended {names}: more may be possible. " if names else ""
 
 
 def _or_none(figure: float) -> float:
