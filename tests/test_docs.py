@@ -19,16 +19,24 @@ from tests import bad_input
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def commands() -> list[str]:
-    lines = [line for block in blocks(README, "console") for line in block.splitlines()]
+def commands(text: str) -> list[str]:
+    lines = [line for block in blocks(text, "console") for line in block.splitlines()]
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as after cloning, with the examples: commands write into it."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 OF_THE_PAPER = ("taciturn reproduce ", "taciturn bench ")
@@ -43,11 +51,9 @@ OF_THE_PAPER = ("taciturn reproduce ", "taciturn bench ")
     ],
     ids=["product", "paper"],
 )
-def test_readme_commands_run(of_the_paper, tmp_path, monkeypatch, capsys):
-    """One after the other in a folder as after cloning: some read what others have written."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    lines = [line for line in commands() if line.startswith("taciturn ")]
+def test_readme_commands_run(of_the_paper, checkout, capsys):
+    """One after the other: some read what others have written."""
+    lines = [line for line in commands(README) if line.startswith("taciturn ")]
     chosen = [line for line in lines if line.startswith(OF_THE_PAPER) is of_the_paper]
     assert len(chosen) == 3 if of_the_paper else len(chosen) > 15
     for line in chosen:
@@ -55,8 +61,20 @@ def test_readme_commands_run(of_the_paper, tmp_path, monkeypatch, capsys):
         assert capsys.readouterr().out, line
 
 
+@pytest.mark.parametrize("page", ["researcher", "data-scientist"])
+def test_the_commands_of_a_tutorial_run(page, checkout, capsys):
+    """The operator's tutorial needs two terminals: test_two_machines.py."""
+    lines = commands((ROOT / f"docs/tutorials/{page}.md").read_text(encoding="utf-8"))
+    assert len(lines) >= 7
+    for line in lines:
+        first, *arguments = shlex.split(line)
+        assert first == "taciturn"
+        assert run(arguments) == 0, f"{line}: {capsys.readouterr().err}"
+        assert capsys.readouterr().out, line
+
+
 def test_readme_names_the_two_commands_and_the_makefile_has_them():
-    made = [line for line in commands() if not line.startswith("taciturn ")]
+    made = [line for line in commands(README) if not line.startswith("taciturn ")]
     assert made == ["make demo", "make test"]
     for line in made:
         subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
@@ -64,13 +82,18 @@ def test_readme_names_the_two_commands_and_the_makefile_has_them():
 
 EXAMPLES = [
     pytest.param(page, code, id=f"{page}-{number}")
-    for page in ("README.md", "docs/estimator.md")
+    for page in (
+        "README.md",
+        "docs/estimator.md",
+        "docs/tutorials/researcher.md",
+        "docs/tutorials/data-scientist.md",
+    )
     for number, code in enumerate(blocks((ROOT / page).read_text(encoding="utf-8"), "python"))
 ]
 
 
 @pytest.mark.parametrize(("page", "code"), EXAMPLES)
-def test_an_example_prints_what_its_page_says(page, code):
+def test_an_example_prints_what_its_page_says(page, code, checkout):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, page, "exec"), {})  # noqa: S102 - the page's own example
