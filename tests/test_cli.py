@@ -485,7 +485,8 @@ def test_bench_writes_its_plot_and_says_what_the_star_means(monkeypatch, tmp_pat
     monkeypatch.setattr("taciturn_paper.encryption.run", lambda *given, **named: [row])
     plot = tmp_path / "bench.svg"
     assert run(["bench", "--quick", "--against", "phe", "--plot", str(plot)]) == 0
-    assert "bfv 128: 127x" in plot.read_text()
+    assert "breast, bfv 128" in plot.read_text()
+    assert "127x" in plot.read_text()
     assert "* measured once" in capsys.readouterr().out
 
 

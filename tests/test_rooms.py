@@ -79,9 +79,9 @@ def test_only_rng_asks_the_operating_system_for_randomness():
 def test_the_public_names_are_pinned():
     assert taciturn.__all__ == [
         "AuditResult",
+        "CheckResult",
         "FeatureTable",
         "LabelTable",
-        "Preflight",
         "TaciturnError",
         "TrainResult",
         "VerticalLogisticRegression",
@@ -94,6 +94,23 @@ def test_the_public_names_are_pinned():
         "train",
     ]
     assert all(hasattr(taciturn, each) for each in taciturn.__all__)
+
+
+def test_a_party_loads_no_attack_no_audit_and_nothing_that_draws():
+    """What ``taciturn party`` imports, in a process of its own."""
+    program = """
+import sys
+from taciturn.cli import party
+from taciturn.deploy import config, train, way
+from taciturn.report import parties, terminal
+rooms = {name.split(".")[1] for name in sys.modules if name.startswith("taciturn.")}
+print(sorted(rooms & {"attacks", "audit", "simulation", "view", "estimator"}))
+print(sorted({"matplotlib", "jinja2", "sklearn"} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n[]\n"
 
 
 # Written in parts, so that this file does not hold what it forbids.

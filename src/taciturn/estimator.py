@@ -13,7 +13,6 @@ ratio of the classes: it is refused wherever the ledger claims anything.
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -37,9 +36,11 @@ from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, DataError
-from taciturn.files import to_json
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import entry, require_weighable
+from taciturn.results.runs import AuditResult
+from taciturn.results.serialise import record_of
+from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
@@ -217,11 +218,11 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._learn_classes(y)
         self.seed_ = _seed(self.random_state)
         outcome = simulate(self._settings(labels), self._raw(X, labels))
-        _warn_of_wraps(outcome)
+        _warn_of_wraps(outcome.result)
         self._take_weights(outcome)
-        self.record_ = _plain(outcome.to_dict())
+        self.record_ = record_of(outcome.result)
         self.ledger_ = self.record_["ledger"]
-        self.n_iter_ = outcome.iterations
+        self.n_iter_ = outcome.result.iterations
         return self
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
@@ -264,15 +265,15 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._known_classes(column_or_1d(y))
         if len(labels) != len(X):
             raise ValueError(f"there are {len(X)} rows and {len(labels)} labels")
-        found = Session(self._raw(X, labels), canary=canary).audit(self._settings(labels))
-        first, again = self.record_["train"]["loss"], found["train"]["loss"]
+        run = Session(self._raw(X, labels), canary=canary).audit(self._settings(labels))
+        first, again = float(self.record_["train"]["loss"]), run.training.train.loss
         if not math.isclose(first, again, rel_tol=_SAME_RUN):
             raise DataError(
                 "the rows and labels are not those of the fit: the training gives another model",
                 hint="give audit what fit was given; in a pipeline, after its earlier steps",
             )
         command = f"{' '.join(repr(self).split())}.audit(X, y)"
-        return _plain({**found, "version": __version__, "command": command})
+        return AuditResult((run,), __version__, command).to_dict()
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own type
         tags = super().__sklearn_tags__()
@@ -416,17 +417,11 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
     return value
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    """The record as it would be printed."""
-    found: dict[str, Any] = json.loads(to_json(record))
-    return found
-
-
-def _warn_of_wraps(outcome: Outcome) -> None:
-    if outcome.sealed is not None and outcome.sealed.suspected_wraps:
+def _warn_of_wraps(result: TrainingRun) -> None:
+    if result.sealed is not None and result.sealed.suspected_wraps:
         warnings.warn(
-            f"{outcome.sealed.suspected_wraps} scores came near the largest that sealed can hold "
-            f"({outcome.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
+            f"{result.sealed.suspected_wraps} scores came near the largest that sealed can hold "
+            f"({result.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
             "Scale the columns, or lower the learning rate.",
             ConvergenceWarning,
             stacklevel=3,

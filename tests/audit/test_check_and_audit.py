@@ -11,8 +11,8 @@ import pytest
 
 import taciturn
 from taciturn.attacks.base import LabelGuess
-from taciturn.audit.preflight import _judged
 from taciturn.audit.rehearsal import Rehearsal, random_table
+from taciturn.audit.verdict import foresee
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError
 from taciturn.settings.schema import Settings
@@ -151,7 +151,7 @@ def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
     path.write_text("\n".join(lines))
     found = taciturn.check(path, id="who", mechanism="add", epsilon=0.01, epochs=1, batch_size=50)
     assert found.worst == CLEAR
-    assert found.facts["alice_columns"] == 2
+    assert found.facts.alice_columns == 2
 
 
 @pytest.mark.parametrize(
@@ -195,19 +195,19 @@ def test_enough_rows_have_coins_of_both_kinds(rows):
 
 def test_a_batch_has_no_more_rows_than_there_are():
     facts = taciturn.check(columns=3, rows=20, mechanism="none", batch_size=64, epochs=4).facts
-    assert (facts["batch_size"], facts["last_batch"]) == (16, 16)
-    assert facts["stacked_equations_per_row"] == 4 * 3 / 16
+    assert (facts.batch_size, facts.last_batch) == (16, 16)
+    assert facts.stacked_equations_per_row == 4 * 3 / 16
 
 
 def test_true_updates_have_no_finite_total_before_training_either():
     options: dict[str, Any] = {"columns": 4, "mechanism": "add", "epsilon": 1.0, "epochs": 1}
     released, true = (
-        taciturn.check(**options, bob_update=update, alice_columns="half").facts[
-            "label_epsilon_total"
-        ]
+        taciturn.check(**options, bob_update=update, alice_columns="half")
         for update in ("released", "true")
     )
-    assert (released, true) == (0.5, "inf")
+    assert released.facts.label_epsilon_total == 0.5
+    assert true.facts.label_epsilon_total == math.inf
+    assert true.to_dict()["facts"]["label_epsilon_total"] == "inf"
 
 
 @pytest.mark.parametrize(
@@ -225,4 +225,4 @@ def test_a_risk_is_more_than_chance_shows(correct, spoken, verdict):
     labels = LabelTable.of(np.arange(spoken) % 2)
     scores = np.where(labels.values == 1, 1.0, -1.0) * np.where(np.arange(spoken) < correct, 1, -1)
     everywhere = np.ones(spoken, dtype=bool)
-    assert _judged(LabelGuess(scores, everywhere, ~everywhere), labels)[0] == verdict
+    assert foresee(LabelGuess(scores, everywhere, ~everywhere), labels)[0] == verdict

@@ -19,6 +19,7 @@ from taciturn.engine.channel import Endpoint
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
+from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
 from tests.waiting import HANG
@@ -91,7 +92,7 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
 
 @dataclass
 class Ends:
-    """How the two sides ended: a record, or what was raised."""
+    """How the two sides ended: a result, or what was raised."""
 
     alice: Any
     bob: Any
@@ -101,7 +102,7 @@ class Ends:
         for end in (self.alice, self.bob):
             if isinstance(end, BaseException):
                 raise end
-        return self.alice, self.bob
+        return self.alice.to_dict(), self.bob.to_dict()
 
 
 def run_both(
@@ -153,4 +154,4 @@ def in_one_process(
     assert side is not None
     ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
     one, two = (end.trained.weights.tolist() for end in ends)
-    return one, two, dict(side.ledger.statement().to_dict())
+    return one, two, record_of(side.ledger.statement())

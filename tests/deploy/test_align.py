@@ -51,6 +51,7 @@ from taciturn.protocol.messages import (
     TwiceBlinded,
 )
 from taciturn.protocol.steps import Program, receive, send
+from taciturn.results.parties import AlignmentResult
 from tests.deploy.hosts import Hosts, furnish, two_hosts
 from tests.deploy.sides import Ends, write_config
 from tests.deploy.wires import Wire
@@ -362,7 +363,7 @@ def test_two_hosts_align(tmp_path):
     assert hers.own == his.own == RowIds.of([f"p{number:04d}" for number in range(20, 100)])
 
 
-def alice_here(folder: Path, observe: Observer = ignore) -> dict[str, Any]:
+def alice_here(folder: Path, observe: Observer = ignore) -> AlignmentResult:
     """Alice in this process, over real TLS."""
     config = PartyConfig.read(folder / "alice.toml")
     with way_to_peer(config, lambda what: None) as endpoint:

@@ -164,29 +164,30 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     folder = trained(tmp_path, **TRAININGS[name])
     hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
     assert hers.scores is None
-    assert hers.lines() == []
-    assert "no score" in hers.facts["learnt"]
-    assert not {"scores", "meaning"} & set(hers.facts)
+    assert hers.rows() == ()
+    assert "no score" in (hers.result.learnt or "")
+    assert not {"scores", "meaning", "suspected_wraps"} & set(hers.result.to_dict())
     # In the order of Bob's file.
     assert list(his.ids) == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
     wanted, slack = expected(folder)
-    for line in his.lines():
-        assert abs(line["score"] - wanted[line["id"]]) <= slack
-        assert abs(line["probability"] - 1 / (1 + np.exp(-line["score"]))) < 1e-12
-        assert line["class"] == (line["probability"] > 0.5)
-    assert len(wanted) == len(his.lines()) == 30
-    assert his.facts["suspected_wraps"] == 0
-    assert ("TRUE label" in his.facts["meaning"]) == name.startswith("label-rr")
-    assert ("noisy" in his.facts["meaning"]) == (name in ("add", "mult"))
+    for row in his.rows():
+        assert abs(row.score - wanted[row.id]) <= slack
+        assert abs(row.probability - 1 / (1 + np.exp(-row.score))) < 1e-12
+        assert row.label == (row.probability > 0.5)
+    assert len(wanted) == len(his.rows()) == 30
+    meaning = his.result.meaning or ""
+    assert his.result.suspected_wraps == 0
+    assert ("TRUE label" in meaning) == name.startswith("label-rr")
+    assert ("noisy" in meaning) == (name in ("add", "mult"))
 
 
 def test_one_row_is_picked_from_a_file_on_both_sides(plain):
     folder = plain
     chosen = ("p0140",)
     _, his = answers(in_threads(folder, {role: question(folder, role, chosen) for role in ROLES}))
-    (line,) = his.lines()
-    assert line["id"] == "p0140"
-    assert line["score"] == pytest.approx(expected(folder)[0]["p0140"], abs=1e-9)
+    (row,) = his.rows()
+    assert row.id == "p0140"
+    assert row.score == pytest.approx(expected(folder)[0]["p0140"], abs=1e-9)
 
 
 def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
@@ -276,7 +277,7 @@ def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
     _, his = answers(in_threads(sealed, asked, wire))
     assert wire.links > 1
     wanted, slack = expected(sealed)
-    assert all(abs(line["score"] - wanted[line["id"]]) <= slack for line in his.lines())
+    assert all(abs(row.score - wanted[row.id]) <= slack for row in his.rows())
 
 
 def test_a_peer_that_does_not_come(plain):

@@ -19,9 +19,9 @@ from taciturn.__main__ import run
 from taciturn.crypto.clear import ClearScheme
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.doctor import datasets, machine, packages
-from taciturn.doctor.finding import Finding, Level
 from taciturn.doctor.party import look_at_party
 from taciturn.doctor.schemes import look_at_scheme, look_at_schemes
+from taciturn.results.doctor import Finding, Level
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.transport.parties import Authority
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from typer.testing import CliRunner
 from taciturn.cli.app import app
 from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import COMMAND_LINE
+from taciturn.report import html, markdown, terminal
+from taciturn.report.blocks import Block
 from taciturn_paper import curves, everything, paper, table3
 from taciturn_paper.pieces import Piece, results, seed_plan
 from taciturn_paper.report import tables
-from taciturn_paper.report.document import blocks, pictures
-from taciturn_paper.report.page import Grid, Paragraph, Picture, to_html, to_markdown
+from taciturn_paper.report.document import reproduction_page
 from taciturn_paper.rows import Rows
 from taciturn_paper.shelf import Shelf
 from taciturn_paper.statements import statements
@@ -46,9 +48,9 @@ def record(shelf: Path) -> dict[str, Any]:
         return everything.run(quick=True, seeds=2, datasets=BREAST, folder=shelf)
 
 
-def shown(what: object) -> str:
+def shown(blocks: list[Block]) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=100).print(what)
+    Console(file=stream, width=100).print(terminal.render(blocks))
     return stream.getvalue()
 
 
@@ -219,25 +221,28 @@ def test_table_three_sets_ratios_beside_the_papers(record):
 
 
 def test_the_page_is_one_file_and_escapes_its_words(record):
-    page = blocks(record, "taciturn reproduce all --quick")
-    assert [picture.name for picture in pictures(page)] == ["fig-b1", "fig-b2", "fig-eps"]
-    html = to_html([*page, Paragraph("<script>`x`")], "t")
-    assert "&lt;script&gt;<code>x</code>" in html
-    assert "http://" not in html.replace("http://www.w3.org/", "")
-    assert "<script" not in html
-    assert len(html) < 2_000_000
-    text = to_markdown(page, "reproduction")
+    page = reproduction_page(record, "taciturn reproduce all --quick <script>")
+    assert [figure.name for figure in page.figures] == ["fig-b1", "fig-b2", "fig-eps"]
+    text = html.render(page)
+    assert "<code>taciturn reproduce all --quick &lt;script&gt;</code>" in text
+    assert "http://" not in text.replace("http://www.w3.org/", "")
+    assert "<script" not in text
+    assert len(text) < 2_000_000
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    text = markdown.render(page, "reproduction")
     assert "![Accuracy and AUC over b1" in text
     assert "taciturn reproduce all --quick" in text
     for line in text.splitlines():
         assert not line.startswith("|") or line.endswith("|")
 
 
-def test_names_in_a_drawing_do_not_meet_those_of_another():
-    svg = '<?xml?><svg><g id="a"/><use href="#a" clip-path="url(#a)"/></svg>'
-    html = to_html([Picture("one", "t", svg), Grid("c", ["h"], [["v"]])], "t")
-    assert 'id="one-a"' in html
-    assert 'href="#one-a" clip-path="url(#one-a)"' in html
+def test_the_page_of_the_documents_is_that_of_its_data():
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    parts = {path.stem: json.loads(path.read_text()) for path in docs.glob("reproduction/*.json")}
+    whole = {**parts, "statements": parts["statements"]["statements"]}
+    page = reproduction_page(whole, "taciturn reproduce all --report docs")
+    assert markdown.render(page, "reproduction") == (docs / "reproduction.md").read_text("utf-8")
 
 
 def test_the_command_writes_the_report(record, shelf, monkeypatch):

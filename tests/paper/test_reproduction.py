@@ -6,7 +6,7 @@ import io
 from typing import Any, cast
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 import taciturn
 from taciturn.privacy.base import GradientRelease, ResidueRelease
@@ -15,6 +15,8 @@ from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob.labels import released_labels
+from taciturn.report.blocks import Block
+from taciturn.report.terminal import render
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
@@ -178,7 +180,7 @@ def test_the_debiased_loss_runs_away_at_a_small_epsilon_and_the_corrected_one_do
         assert 0 < last["loss"] < first["loss"] < 0.7
 
 
-def _printed(part: RenderableType) -> str:
+def _printed(blocks: list[Block]) -> str:
     screen = Console(width=100, record=True, file=io.StringIO())
-    screen.print(part)
+    screen.print(render(blocks))
     return screen.export_text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from taciturn.report import html
-from tests.report.samples import RECORDS
+from taciturn.report.page import audit_page
+from tests.report.samples import AUDITS
 from tests.system import browser_path
 from tests.waiting import HANG
 
@@ -57,15 +58,15 @@ class Seen:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     found = {}
-    for name, record in RECORDS.items():
+    for name, audit in AUDITS.items():
         found[name] = folder / f"{name}.html"
-        found[name].write_text(html.render(record()), encoding="utf-8")
+        found[name].write_text(html.render(audit_page(audit())), encoding="utf-8")
     return found
 
 
 @pytest.fixture(scope="module")
 def look(browser, pages):
-    """Call with a record's name: its page, opened once for each way of looking at it."""
+    """Call with an audit's name: its page, opened once for each way of looking at it."""
     opened: dict[tuple[object, ...], Seen] = {}
 
     def page(name: str, **options: Any) -> Seen:
@@ -80,7 +81,7 @@ def look(browser, pages):
         seen.page.close()
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_a_page_asks_for_nothing_and_complains_of_nothing(look, pages, name):
     seen = look(name)
     assert [url for url in seen.requests if url != "data:,"] == [pages[name].as_uri()]
@@ -94,7 +95,7 @@ def test_names_of_markup_run_nothing(look):
     assert page.locator("img, script, iframe").count() == 0
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_headings_are_in_order_and_landmarks_are_there(look, name):
     page = look(name).page
     assert page.locator("html").get_attribute("lang") == "en"
@@ -122,7 +123,7 @@ def test_title_and_headings(look):
     assert look("hybrid").page.get_by_role("heading", name="Who is in the batch").count() == 1
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_every_table_has_headers_and_every_figure_a_caption(look, name):
     page = look(name).page
     bare = "all => all.filter(one => !one.querySelector('thead th[scope=col]')).length"
@@ -163,11 +164,40 @@ def test_the_keyboard_reaches_every_fold_and_link(look):
     assert len(reached - {""}) == wanted
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_nothing_sticks_out_on_a_phone(look, name):
     page = look(name).page
     page.set_viewport_size({"width": 360, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+_OUTSIDE = """all => all.flatMap(drawing => {
+  const frame = drawing.getBoundingClientRect();
+  return [...drawing.querySelectorAll("text, use, path")].filter(mark => {
+    const box = mark.getBoundingClientRect();
+    return box.width + box.height > 0 && (box.left < frame.left - 1 || box.top < frame.top - 1
+      || box.right > frame.right + 1 || box.bottom > frame.bottom + 1);
+  }).map(mark => mark.textContent || mark.outerHTML);
+})"""
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_nothing_is_drawn_outside_of_its_figure(look, name):
+    page = look(name).page
+    assert page.locator("svg text").count() > 5
+    assert page.eval_on_selector_all("svg", _OUTSIDE) == []
+
+
+def test_words_of_a_figure_do_not_overlap(look):
+    """A name and a figure stand on each line; the browser's own font decides how wide they are."""
+    boxes = look("leaking").page.eval_on_selector_all(
+        "#attacks svg:first-of-type text",
+        """all => all.map(mark => { const b = mark.getBoundingClientRect();
+          return [b.left, b.top, b.right, b.bottom, mark.textContent]; })""",
+    )
+    for one, other in combinations(boxes, 2):
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] + 3
+        assert apart or other[3] <= one[1] + 3, (one[4], other[4])
 
 
 def test_day_and_night_differ_and_neither_is_empty(look):

@@ -45,7 +45,7 @@ from tests.view.conftest import Run
 
 def test_observations_are_those_of_the_live_run(run):
     found = run.view.observations
-    assert len(found.events) == len(run.live) == run.outcome.iterations
+    assert len(found.events) == len(run.live) == run.outcome.result.iterations
     assert all(same(now, then) for now, then in zip(found.events, run.live, strict=True))
     assert same(found.weights, run.outcome.alice_weights)
 

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import Json, console
+from taciturn.cli.console import Json, show
 from taciturn.cli.party import shown, stoppable
 from taciturn.errors import PeerAbsent, PeerStopped, shown_by
-from taciturn.files import require_writable, to_json
+from taciturn.files import require_writable
 
 
 def align(
@@ -54,6 +54,7 @@ def align(
     from taciturn.deploy.align import AligningParty, list_file
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.way import way_to_peer
+    from taciturn.report.parties import alignment_blocks
 
     chosen = Normalisation.of(normalise)
     settings = PartyConfig.read(config)
@@ -67,12 +68,7 @@ def align(
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
         result = AligningParty(settings, endpoint, callbacks, chosen, out).run()
-    if json:
-        typer.echo(to_json(result))
-    else:
-        from taciturn.report.align import align as align_table
-
-        console().print(align_table(result))
+    show(result, json, alignment_blocks)
 
 
 @contextmanager

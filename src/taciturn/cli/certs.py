@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, Record, console
+from taciturn.cli.console import Json, console
 from taciturn.files import to_json
 
 
@@ -32,7 +32,7 @@ def certs(
     from taciturn.deploy.transport.certs import make_certificates
 
     made = make_certificates(out, name or ["alice", "bob"], days=days)
-    record: Record = {
+    record = {
         "authority": str(made.authority),
         "authority_key": str(made.authority_key),
         "expires": f"{made.expires:%Y-%m-%dT%H:%M:%SZ}",
@@ -48,7 +48,7 @@ def certs(
         console().print(line, soft_wrap=True, markup=False)
 
 
-def _lines(record: Record) -> list[str]:
+def _lines(record: dict[str, Any]) -> list[str]:
     """What was made, and what goes to whom."""
     lines = [
         f"to {party['name']}: {record['authority']}, {party['certificate']}, {party['key']}"

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
-from taciturn.files import to_json
+from taciturn.cli.console import Json, progress_bar, show
 from taciturn.version import __version__
 
 FOUND_A_PROBLEM = 80
@@ -32,16 +31,13 @@ def doctor(
     taciturn doctor bob.toml --json
     """
     # Imported here: it loads every package there is, to see whether it does.
-    from taciturn.doctor.finding import record_of
     from taciturn.doctor.visit import visit
-    from taciturn.report.doctor import doctor as page
+    from taciturn.report.doctor import doctor_blocks
+    from taciturn.results.doctor import DoctorResult
 
     with progress_bar() as meter:
         findings = visit(config, meter.announce)
-    record = record_of(findings, __version__, None if config is None else str(config))
-    if json:
-        typer.echo(to_json(record))
-    else:
-        console().print(page(record))
-    if record["problems"]:
+    result = DoctorResult.of(findings, __version__, None if config is None else str(config))
+    show(result, json, doctor_blocks)
+    if result.problems:
         raise typer.Exit(FOUND_A_PROBLEM)

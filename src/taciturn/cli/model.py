@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, console
+from taciturn.cli.console import show as print_result
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 
@@ -37,13 +38,9 @@ def show(
     """
     from taciturn.model.card import card
     from taciturn.model.share import ModelShare
-    from taciturn.report.model import model_card
+    from taciturn.report.model import card_blocks
 
-    record = card(ModelShare.load(file))
-    if json:
-        typer.echo(to_json(record))
-    else:
-        console().print(model_card(record, top))
+    print_result(card(ModelShare.load(file)), json, lambda one: card_blocks(one, top))
 
 
 @model.command()

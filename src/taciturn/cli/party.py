@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.console import Json, console, progress_bar, show
 from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
@@ -19,6 +19,8 @@ from taciturn.settings.schema import DEFAULT_MECHANISM
 if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
     from taciturn.engine.callbacks import Callbacks
+    from taciturn.report.blocks import Block
+    from taciturn.results.parties import DryRun, PartyRun
 
 
 def init(
@@ -115,12 +117,14 @@ def party(
     ):
         side = Party(settings, endpoint, callbacks)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
-    if json:
-        typer.echo(to_json(result))
-    else:
-        from taciturn.report.party import party as party_table
+    show(result, json, _blocks)
 
-        console().print(party_table(result))
+
+def _blocks(result: PartyRun | DryRun) -> list[Block]:
+    """Loaded only where a person reads: with ``--json`` a party loads no report."""
+    from taciturn.report.parties import party_blocks
+
+    return party_blocks(result)
 
 
 @contextmanager

@@ -7,15 +7,19 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.console import console
+from taciturn.cli.console import show
 from taciturn.cli.party import shown, stoppable
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
-from taciturn.files import require_writable, to_json, write_private
+from taciturn.files import require_writable, write_private
+
+if TYPE_CHECKING:
+    from taciturn.results.parties import ScoredRow
 
 COLUMNS = ("id", "score", "probability", "class")
 
@@ -61,7 +65,7 @@ def predict(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.predict import Question
     from taciturn.deploy.predict import predict as run
-    from taciturn.report.prediction import prediction as prediction_table
+    from taciturn.report.parties import prediction_blocks
 
     settings = PartyConfig.read(config)
     if settings.role == "alice" and out is not None:
@@ -81,17 +85,13 @@ def predict(
     again = _again(settings.link.peer)
     with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:
         answer = run(settings, read, callbacks)
-    lines = answer.lines()
+    scored = answer.rows()
     if out is not None:
-        write_private(out, _csv(lines))
-    written = {"model": str(file), "out": None if out is None else str(out)}
-    record = {**answer.facts, **written}
+        write_private(out, _csv(scored))
+    result = replace(answer.result, model=str(file), out=None if out is None else str(out))
     if settings.role == "bob" and (out is None or not json):
-        record["scores"] = lines
-    if json:
-        typer.echo(to_json(record))
-    else:
-        console().print(prediction_table(record))
+        result = replace(result, scores=scored)
+    show(result, json, prediction_blocks)
 
 
 @contextmanager
@@ -116,9 +116,9 @@ def _again(peer: str) -> Iterator[None]:
         ) from None
 
 
-def _csv(lines: list[dict[str, Any]]) -> str:
+def _csv(rows: tuple[ScoredRow, ...]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows((row.id, row.score, row.probability, row.label) for row in rows)
     return text.getvalue()

@@ -7,8 +7,8 @@ import socket
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.transport.address import check_address
-from taciturn.doctor.finding import Finding
 from taciturn.errors import ConfigError
+from taciturn.results.doctor import Finding
 
 _AREA = "link"
 _PATIENCE = 3.0

@@ -10,8 +10,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from taciturn.doctor.finding import Finding
 from taciturn.parallel import usable_cores
+from taciturn.results.doctor import Finding
 
 _CPU, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 # What an instruction is for, in the program's own use of it.

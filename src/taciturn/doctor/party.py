@@ -17,9 +17,9 @@ from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.deploy.vault import KEY_BYTES
-from taciturn.doctor.finding import Finding
 from taciturn.doctor.link import look_at_link
 from taciturn.errors import CertificateError, ConfigError, TaciturnError
+from taciturn.results.doctor import Finding
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
 _OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG

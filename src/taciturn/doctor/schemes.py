@@ -9,8 +9,8 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import SCHEMES
-from taciturn.doctor.finding import Finding
 from taciturn.engine.trial import KeyPair
+from taciturn.results.doctor import Finding
 from taciturn.rng import Entropy, SystemEntropy
 
 # Half a batch of the paper's smallest set: enough to show that all parts work.

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from taciturn.doctor.datasets import look_at_datasets
-from taciturn.doctor.finding import Finding
 from taciturn.doctor.machine import look_at_machine
 from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
 from taciturn.doctor.schemes import look_at_schemes
+from taciturn.results.doctor import Finding
 
 
 def visit(config: Path | None, announce: Callable[[str], None]) -> list[Finding]:
