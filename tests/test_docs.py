@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import io
 import re
 import shlex
@@ -174,29 +175,63 @@ def defined() -> dict[str, set[str]]:
     return paths
 
 
-def symbols() -> list[str]:
-    """What ARCHITECTURE sets in code, outside the drawing."""
-    prose = re.sub(r"```.*?```", "", ARCHITECTURE, flags=re.DOTALL)
-    return sorted(set(re.findall(r"`([^`]+)`", prose)))
+def symbols(text: str) -> list[str]:
+    """What a document sets in code, outside blocks; a keyword argument is no symbol."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return sorted({name for name in re.findall(r"`([^`]+)`", prose) if not name.endswith("=")})
 
 
-def leads_somewhere(symbol: str, paths: dict[str, set[str]]) -> bool:
-    """A path, a command, a mechanism, a tool, or something that the code defines by that name."""
+def resolves(symbol: str) -> bool:
+    """A path, a command, a target of make, or what an import of the dotted name gives."""
     if "/" in symbol or symbol.endswith(".toml"):
-        bases = (ROOT, *PACKAGES.values(), *(folder.parent for folder in PACKAGES.values()))
-        return any((base / end).exists() for base in bases for end in (symbol, f"{symbol}.py"))
+        return (ROOT / symbol).exists()
     if symbol.startswith("taciturn "):
         return run([*symbol.split()[1:], "--help"]) == 0
-    if symbol in {*MECHANISMS, "import-linter", "map"}:
+    if symbol.startswith("make "):
+        return f"\n{symbol.removeprefix('make ')}:" in (ROOT / "Makefile").read_text()
+    return imports(f"taciturn.{symbol}")
+
+
+def imports(dotted: str) -> bool:
+    """A module, or a name in the module before the last dot."""
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module(dotted)
+        return True
+    module, _, name = dotted.rpartition(".")
+    with contextlib.suppress(ModuleNotFoundError):
+        return hasattr(importlib.import_module(module), name)
+    return False
+
+
+def test_what_architecture_names_can_be_imported(capsys):
+    named = symbols(ARCHITECTURE)
+    assert len(named) > 40
+    assert [symbol for symbol in named if not resolves(symbol)] == []
+    for wrong in ("simulation.run.imitate", "simulation.walk", "src/taciturn/lables.py"):
+        assert not resolves(wrong)
+
+
+def test_architecture_is_one_page():
+    assert len(ARCHITECTURE.splitlines()) <= 90
+
+
+DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+
+
+def is_defined(symbol: str, paths: dict[str, set[str]]) -> bool:
+    """The design speaks of what a reader has met: bare names, a path, or a mechanism."""
+    if "/" in symbol:
+        bases = (ROOT, *PACKAGES.values(), *(folder.parent for folder in PACKAGES.values()))
+        return any((base / end).exists() for base in bases for end in (symbol, f"{symbol}.py"))
+    if symbol in {*MECHANISMS, "map"}:
         return True
     places = paths.get(symbol.rpartition(".")[2], set())
     return any(place.endswith(f".{symbol}") for place in places)
 
 
-def test_what_architecture_names_is_there(capsys):
+def test_what_the_design_names_is_defined():
     paths = defined()
     assert "taciturn.simulation.run.simulate" in paths["simulate"]
-    assert len(symbols()) > 30
-    assert [each for each in symbols() if not leads_somewhere(each, paths)] == []
-    assert not leads_somewhere("simulation.run.imitate", paths)
-    assert not leads_somewhere("protocol/bob/lables", paths)
+    assert len(symbols(DESIGN)) > 30
+    assert [symbol for symbol in symbols(DESIGN) if not is_defined(symbol, paths)] == []
+    assert not is_defined("simulation.run.imitate", paths)
