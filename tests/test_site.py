@@ -126,6 +126,13 @@ def test_the_reference_has_every_command_and_every_public_name(site):
     assert {f"taciturn.{name}" for name in public} <= api.anchors
 
 
+def test_doctests_are_code_and_not_quotations(site):
+    (path,) = [path for path in site if path.match("reference/api.html")]
+    page = path.read_text(encoding="utf-8")
+    assert "language-pycon" in page
+    assert "<blockquote>" not in page
+
+
 def prose(text: str) -> Iterator[tuple[int, str]]:
     """The lines outside code, tables and pictures, with their numbers."""
     code = False

@@ -15,16 +15,7 @@ _DOCTEST = re.compile(r"(?m)^( *)>>> .*\n?(?:(?! *$).+\n?)*")
 
 
 def as_markdown(text: str) -> str:
-    r"""A docstring with its doctests fenced, and without the colons of literal blocks.
-
-    >>> print(as_markdown("Adds one.\n\n>>> 1 + 1\n2"))
-    Adds one.
-    <BLANKLINE>
-    ```pycon
-    >>> 1 + 1
-    2
-    ```
-    """
+    """A docstring with its doctests fenced, and without the colons of literal blocks."""
 
     def fenced(match: re.Match[str]) -> str:
         indent = match[1]
