@@ -121,9 +121,11 @@ def test_attacks(rows, row):
         **options(row),
     ).to_dict()
     names = {attack["name"] for attack in result["attacks"]}
-    told = {"gradients": {GRADIENTS}, "residues": {RESIDUES}, "none": set()}[TABLE[row]["attacks"]]
-    assert names & {GRADIENTS, RESIDUES} == told
-    assert bool(names) == bool(told)
+    expected = {"gradients": {GRADIENTS}, "residues": {RESIDUES}, "none": set()}[
+        TABLE[row]["attacks"]
+    ]
+    assert names & {GRADIENTS, RESIDUES} == expected
+    assert bool(names) == bool(expected)
 
 
 @pytest.mark.parametrize("row", TABLE)

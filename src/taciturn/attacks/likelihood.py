@@ -21,14 +21,14 @@ more than ``ln(10^6)``, so that one wrong score cannot outvote the other epochs.
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
 
@@ -49,12 +49,6 @@ class LikelihoodAttack(Attack):
     reference = "likelihood ratio of [Tan22] Eqs. 5 and 7-9; [NeymanPearson33]"
     needs = frozenset({Signal.FEATURES, Signal.RESIDUES})
 
-    def obstacle(self, view: AliceView) -> str:
-        """The mechanism's law must be known."""
-        if hasattr(view.mechanism, "log_probability"):
-            return ""
-        return f"the law of {view.mechanism.name} has no formula here"
-
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Adds up the ratios; exact where the scores are known."""
         seen = view.observations.of(ResiduesSeen)
@@ -64,9 +58,9 @@ class LikelihoodAttack(Attack):
             block = seen[start : start + _BLOCK]
             progress(start, len(seen))
             # Batch by batch, as Bob's scores were made: one product for all may round otherwise.
-            scores = np.concatenate([_probabilities(view, each) for each in block])
-            released = np.concatenate([each.residues for each in block])
-            rows = np.concatenate([each.rows for each in block])
+            scores = np.concatenate([_probabilities(view, observation) for observation in block])
+            released = np.concatenate([observation.residues for observation in block])
+            rows = np.concatenate([observation.rows for observation in block])
             ratios = log_ratios(view, released, scores)
             total += np.bincount(rows, np.clip(ratios, -most, most), minlength=len(total))
         progress(len(seen), len(seen))
@@ -86,7 +80,7 @@ def log_ratios(view: AliceView, released: FloatArray, probabilities: FloatArray)
         The ratios; infinite where one label is impossible, and zero where both are, which only a
         wrong score brings about.
     """
-    law = cast(ResidueRelease, view.mechanism)
+    law = cast(ResidueMechanism[Any], view.mechanism)
     if view.agreement.noise == "continuous":
         one = law.log_density(released, 1.0 - probabilities)
         zero = law.log_density(released, 0.0 - probabilities)
@@ -103,12 +97,12 @@ def log_ratios(view: AliceView, released: FloatArray, probabilities: FloatArray)
 
 
 def _probabilities(view: AliceView, seen: ResiduesSeen) -> FloatArray:
-    found = view.probabilities(seen.rows, seen.weights)
+    probabilities = view.probabilities(seen.rows, seen.weights)
     if view.scores_known:
-        return found
+        return probabilities
     # A residue of exactly zero loses its sign; an estimate cannot know that there was one.
     step = 2.0**-view.agreement.residue_bits
-    return np.clip(found, step, 1.0 - step)
+    return np.clip(probabilities, step, 1.0 - step)
 
 
 def _remark(view: AliceView) -> str:

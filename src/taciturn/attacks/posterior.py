@@ -30,7 +30,7 @@ from scipy.special import expit, logit
 from taciturn.arrays import FloatArray
 from taciturn.attacks.recovery import System
 from taciturn.engine.callbacks import ReportProgress, quietly
-from taciturn.privacy.batch_response import BatchDesign, Hybrid
+from taciturn.privacy.batch_response import BatchDesign
 from taciturn.protocol.observations import GradientSeen
 from taciturn.view.alice_view import AliceView
 
@@ -62,9 +62,7 @@ class Law:
     @classmethod
     def of(cls, view: AliceView) -> Law:
         """The law that the agreement names."""
-        method = view.mechanism
-        design = method.design if isinstance(method, Hybrid) else None
-        return cls(view.agreement.batch_size, design)
+        return cls(view.agreement.batch_size, view.mechanism.hidden_batch)
 
     @property
     def scale(self) -> float:
@@ -111,13 +109,14 @@ def gather(
         progress: Told after each batch.
     """
     evidence, heard = np.zeros(view.features.rows), np.zeros(view.features.rows, dtype=bool)
-    told: list[FloatArray] = [np.zeros(len(seen.rows)) for seen in batches]
+    messages: list[FloatArray] = [np.zeros(len(seen.rows)) for seen in batches]
     base = 0.0
     for sweep in range(sweeps):
         for number, seen in enumerate(batches):
-            others = evidence[seen.rows] - told[number]
-            told[number] = hear(view, seen, others + base).evidence
-            evidence[seen.rows] = others + told[number]
+            # A batch must not hear again what it said itself in the sweep before.
+            others = evidence[seen.rows] - messages[number]
+            messages[number] = hear(view, seen, others + base).evidence
+            evidence[seen.rows] = others + messages[number]
             heard[seen.rows] = True
             progress(sweep * len(batches) + number + 1, sweeps * len(batches))
         # What is likely of all rows together is likely of each: how common label 1 is.
@@ -128,7 +127,7 @@ def gather(
 
 
 def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
-    """What one batch says.
+    """The belief about its rows' labels and membership that one batch adds to what is known.
 
     Args:
         view: What Alice knows.
@@ -137,7 +136,7 @@ def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
     """
     system, law = System.of(view, seen), Law.of(view)
     share, scale = law.share(len(seen.rows)), law.scale
-    one, zero = (scale * each for each in view.residues(seen.rows, seen.weights))
+    one, zero = (scale * residues for residues in view.residues(seen.rows, seen.weights))
     # What a wrong probability does to a residue is in proportion to what a label does to it.
     error = (one - zero) * (0.0 if scores_exact(view, seen) else _SCORE_ERROR)
     odds = np.clip(odds, -_MOST_ODDS, _MOST_ODDS)

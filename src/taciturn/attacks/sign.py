@@ -3,10 +3,10 @@
 A residue is positive exactly where the label is 1, and noise about it averages out: this is the
 likelihood attack of someone who knows neither the scores nor the mechanism's law.
 
-**Certain.** Only in ``mult one-sided``, which keeps the sign of every residue. A negative release
-then proves a label of 0. A positive one proves a label of 1, unless the row's score was so low that
-the residue of a 0 rounds to zero, which counts as positive; so that is claimed only where Alice
-knows the score.
+**Certain.** Only where a mechanism such as ``mult one-sided`` keeps the sign of every residue. A
+negative release then proves a label of 0. A positive one proves a label of 1, unless the row's
+score was so low that the residue of a 0 rounds to zero, which counts as positive; so that is
+claimed only where Alice knows the score.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.privacy.events import OneSidedFactor
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
 
@@ -31,31 +31,36 @@ class SignAttack(Attack):
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Sums each row's releases; certain where a kept sign proves the label."""
         seen = view.observations.of(ResiduesSeen)
-        keeps_signs = isinstance(view.mechanism.event, OneSidedFactor)
+        method = view.mechanism
+        keeps_signs = isinstance(method, ResidueMechanism) and method.keeps_signs
         rows = view.features.rows
         total = np.zeros(rows)
         zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
         every = max(1, len(seen) // 100)
-        for at, each in enumerate(seen):
+        for at, observation in enumerate(seen):
             if at % every == 0:
                 progress(at, len(seen))
-            total[each.rows] += each.residues
+            total[observation.rows] += observation.residues
             if keeps_signs:
-                zeros[each.rows] |= each.residues < 0
-                ones[each.rows] |= (each.residues > 0) & _nonzero_if_zero(view, each)
+                zeros[observation.rows] |= observation.residues < 0
+                ones[observation.rows] |= (observation.residues > 0) & _negative_if_label_zero(
+                    view, observation
+                )
         progress(len(seen), len(seen))
         return LabelGuess(_ranked(total, zeros, ones), total != 0, zeros ^ ones)
 
 
-def _nonzero_if_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
-    """Where the residue of a label of 0 would surely have been below zero."""
+def _negative_if_label_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
+    """Where the residue of a label of 0, ``-sigma(z)``, would surely have been below zero."""
+    # A probability that is only estimated proves nothing.
     if not view.scores_known:
         return np.zeros(len(seen.rows), dtype=bool)
-    residues = view.probabilities(seen.rows, seen.weights)
+    sizes = view.probabilities(seen.rows, seen.weights)
+    # On a grid a small residue rounds to zero, and then has no sign to keep.
     if view.agreement.noise != "continuous":
-        residues = np.rint(residues * 2.0**view.agreement.residue_bits)
-    found: BoolArray = residues > 0
-    return found
+        sizes = np.rint(sizes * 2.0**view.agreement.residue_bits)
+    negative: BoolArray = sizes > 0
+    return negative
 
 
 def _ranked(total: FloatArray, zeros: BoolArray, ones: BoolArray) -> FloatArray:

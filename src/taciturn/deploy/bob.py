@@ -14,7 +14,6 @@ from taciturn.deploy.tables import PartyTables
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
@@ -63,10 +62,10 @@ class BobSide:
         limits, method = config.privacy, terms.mechanism
         ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
         respond = None
-        if isinstance(method, FlippedLabels):
+        if method.label_flips is not None:
             from taciturn.deploy.flip_book import FlipBook
 
-            respond = FlipBook(config.path(limits.flips), method).release
+            respond = FlipBook(config.path(limits.flips), method.label_flips).release
         labels = released_labels(truth, method, ledger, coins, respond)
         if spent is not None:
             ledger.restore(spent)

@@ -35,7 +35,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError, OutputError, PrivacyError
 from taciturn.faces import Hint
 from taciturn.files import canonical_json, exclusive_lock, unwritable, write_private
-from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 from taciturn.version import FORMER_NAME
 
@@ -49,11 +49,11 @@ class FlipBook:
 
     Args:
         path: The file; made when first asked for labels.
-        mechanism: What flips the labels of rows that are not in it yet.
+        flips: What flips the labels of rows that are not in it yet.
     """
 
     path: Path
-    mechanism: FlippedLabels
+    flips: LabelFlips
 
     def release(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
         """The released labels of these rows: those of the book, and fresh ones for new rows.
@@ -72,7 +72,7 @@ class FlipBook:
             ids = labels.ids.series.to_list()
             new = np.array([place for place, row in enumerate(ids) if row not in known], np.int64)
             if len(new):
-                fresh = self.mechanism.respond(labels.take(new), entropy)
+                fresh = self.flips.respond(labels.take(new), entropy)
                 known.update(zip(fresh.ids.series.to_list(), fresh.values.tolist(), strict=True))
                 self._write(known)
         return LabelTable.of(np.array([known[row] for row in ids], np.int8), ids=labels.ids)
@@ -111,10 +111,10 @@ class FlipBook:
                 f"the flip book cannot be read: {problem.strerror}", where=str(self.path)
             ) from None
         epsilon, known = self._parsed(text)
-        if epsilon != self.mechanism.event.epsilon:
+        if epsilon != self.flips.epsilon:
             raise PrivacyError(
                 f"the flip book's labels were released with epsilon {epsilon:g}; releasing them "
-                f"again with {self.mechanism.event.epsilon:g} would add to that",
+                f"again with {self.flips.epsilon:g} would add to that",
                 where=str(self.path),
                 hint=Hint(
                     "use {epsilon}; or another book, and add the epsilons up", epsilon=epsilon
@@ -158,7 +158,7 @@ class FlipBook:
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "epsilon": self.mechanism.event.epsilon,
+            "epsilon": self.flips.epsilon,
             "ids": list(known),
             "labels": "".join(str(answer) for answer in known.values()),
         }
