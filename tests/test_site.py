@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import subprocess
@@ -110,6 +111,23 @@ def test_every_page_is_in_the_navigation_once():
     own = {page for page in named if not page.startswith("project/")}
     assert own == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
     assert len(named) == len(set(named))
+
+
+def test_the_navigation_shows_every_page_by_its_title(site):
+    """A page may be named and still not shown: a section can swallow one as its own."""
+    text = next(path for path in site if (path.parent / "assets").exists()).read_text("utf-8")
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    titles = set(re.findall(r'<span class="md-ellipsis">\s*(.*?)\s*</span>', text, flags=re.DOTALL))
+    titles = {html.unescape(re.sub(r"<[^>]+>", "", title)).strip() for title in titles}
+    assert set(titles_of(nav)) <= titles
+
+
+def titles_of(entries: list[dict[str, object]]) -> Iterator[str]:
+    for entry in entries:
+        for title, below in entry.items():
+            yield title
+            if isinstance(below, list):
+                yield from titles_of(below)
 
 
 def test_the_reference_has_every_command_and_every_public_name(site):
