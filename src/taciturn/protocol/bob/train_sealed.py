@@ -130,7 +130,7 @@ def _ask_step(
         key.stock(*upcoming, coins)
     message = yield from receive(SealedGradient)
     require_turn("SealedGradient", message.iteration, number)
-    answer = keys.ring.residues(key.decrypt(sized(message.answer, entries), len(vector)))
+    answer = key.decrypt_shares(sized(message.answer, entries), len(vector))
     return answer[:columns], answer[columns:]
 
 
