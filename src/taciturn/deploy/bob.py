@@ -19,6 +19,7 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
@@ -73,9 +74,21 @@ class BobSide:
         return cls(labels, ledger)
 
     def program(
-        self, tables: PartyTables, terms: Terms, coins: Entropy, resume: TrainingState | None = None
+        self,
+        tables: PartyTables,
+        terms: Terms,
+        coins: Entropy,
+        resume: TrainingState | None = None,
+        peer: PeerTable = ANY_TABLE,
     ) -> Program[PartyResult]:
         """His program, from the first word to the last.
+
+        Args:
+            tables: His rows.
+            terms: The agreement in use.
+            coins: His coins.
+            resume: The state from which to resume; None to begin.
+            peer: What Alice's table must be.
 
         Raises:
             ConfigError: Held-out rows are to be looked at, and there are none.
@@ -89,6 +102,7 @@ class BobSide:
             coins,
             resume,
             _held_out(tables, terms),
+            peer,
         )
         return bob_program(inputs)
 

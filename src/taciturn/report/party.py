@@ -39,6 +39,9 @@ def _facts(record: Record) -> Table:
     if record.get("dry_run"):
         rows.append(("peer's columns", str(record["peer_columns"])))
         rows.append(("dry run", "the two sides fit; nothing was trained"))
+        lines = [f"{name} = {value}" for name, value in record["agreement"].items()]
+        rows.append(("[agreement]", "to hold on to these sizes, add on both sides:"))
+        rows += [("", line) for line in lines]
         if record["estimate"]:
             rows.append(("estimate", _estimate(record["estimate"])))
     else:

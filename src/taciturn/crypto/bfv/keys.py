@@ -41,7 +41,7 @@ from taciturn.crypto.bfv.modular import Flood, Grid, lowered
 from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, flood_half, require_fit
 from taciturn.crypto.bfv.seal import SEED_BYTES, Seal
 from taciturn.errors import CryptoError
-from taciturn.rng import Entropy, SystemEntropy
+from taciturn.rng import Entropy, KeyedEntropy
 
 
 def _width(prime: int) -> int:
@@ -330,7 +330,7 @@ class BfvSecretKey:
         self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
         # For blinds; like SEAL's own draws they change no result.
-        self._coins = SystemEntropy()
+        self._coins = KeyedEntropy.from_system()
         self.public = BfvPublicKey(seal, capacity, seal.public_polynomials(public))
 
     def to_bytes(self) -> bytes:
