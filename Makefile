@@ -4,9 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PACKAGES := chromium fonts-dejavu-core iproute2
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
+# The rooms that everything else rests on, and what holds for all of them.
+CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings test_errors.py \
+  test_files.py test_rng.py test_rooms.py) src/taciturn
+# Many tests start processes, each of which would compile the code anew.
+unexport PYTHONDONTWRITEBYTECODE
+COVERAGE := --cov --cov-report term:skip-covered
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check browser network format bench clean
+.PHONY: help setup demo check quick test test-all coverage system format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,23 +41,24 @@ check: $(READY)  ## format, lint, types, imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-browser:  ## Debian's chromium, with which tests look at the report, where it can be had
-	@command -v chromium chromium-browser google-chrome >/dev/null || { \
-	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq >/dev/null 2>&1 && \
-	  apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null 2>&1; } || \
-	  echo "no chromium: tests will not look at the report; on Debian: apt-get install chromium"
+test: check  ## all checks and tests but the long proofs; what CI runs
+	$(PYTEST) -m 'not slow'
 
-network:  ## Debian's iproute2, with which tests make two hosts, where it can be had
-	@command -v ip >/dev/null || { \
-	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq >/dev/null 2>&1 && \
-	  apt-get install -y -qq --no-install-recommends iproute2 >/dev/null 2>&1; } || \
-	  echo "no ip: tests will not make two hosts; on Debian: apt-get install iproute2"
+quick: check  ## all checks, and the tests of the core: under a minute
+	$(PYTEST) -m 'not slow' $(CORE)
 
-test: check browser network  ## all checks and tests; what CI runs
-	$(BIN)/pytest -m 'not slow' --numprocesses 2 --dist loadfile
+test-all: check  ## the long proofs too, and how much of the code the tests run
+	$(PYTEST) $(COVERAGE)
 
-test-all: check browser network  ## the long proofs too
-	$(BIN)/pytest
+coverage: $(READY)  ## how much of the code `make test` runs, and whether that is enough
+	$(PYTEST) -m 'not slow' $(COVERAGE)
+
+system:  ## Debian packages for the tests that need a browser or two hosts; as root
+	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && \
+	  command -v ip >/dev/null; then echo "a browser and ip are there"; \
+	elif test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(PACKAGES); \
+	else echo "as root, on Debian: apt-get install --no-install-recommends $(PACKAGES)"; exit 1; fi
 
 bench: $(READY)  ## speed, as ratios in one run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
@@ -64,4 +73,5 @@ format: $(READY)  ## put the code in its form
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) build dist src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
-	  .import_linter_cache
+	  .import_linter_cache .coverage
+	find src paper tests tools -name __pycache__ -prune -exec rm -rf {} +

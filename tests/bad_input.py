@@ -13,6 +13,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -320,7 +321,7 @@ CASES = (
     party("no encryption between two machines", 'scheme = "bfv"', 'scheme = "clear"'),
     party("continuous noise between two machines", "epsilon =", 'noise = "continuous"\nepsilon ='),
     party("hybrid without Alice's columns", "alice-columns", "# alice-columns", mechanism="hybrid"),
-    party("patience without a look at the rows", "# patience", "patience"),
+    party("patience without an evaluation of the rows", "# patience", "patience"),
     party("a model in a folder that is not there", 'model = "', 'model = "no/where/'),
     party("a log in a folder that is not there", 'log = "', 'log = "no/where/'),
     party("a party without its certificate", "", ""),
@@ -392,8 +393,9 @@ def placed(case: Case) -> Iterator[None]:
             os.chdir(before)
 
 
+@cache
 def outcome(case: Case) -> tuple[int, str, str]:
-    """Runs a case: exit code, standard output, standard error."""
+    """Runs a case, once in a process: exit code, standard output, standard error."""
     out, err = io.StringIO(), io.StringIO()
     with placed(case), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(shlex.split(case.command))
@@ -410,10 +412,12 @@ def render() -> str:
         "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in taciturn |\n"
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
         "| 11 | the training diverged |\n| 20 | data |\n"
-        "| 21 | a dataset that cannot be had |\n| 30–33 | the conversation went wrong |\n"
-        "| 34 | the peer gave up |\n"
+        "| 21 | a dataset that is not available |\n"
+        "| 30 | this side's program broke the protocol: a bug |\n"
+        "| 31 | the peer broke the protocol |\n| 32 | the settings of the two sides differ |\n"
+        "| 33 | both sides wait for each other |\n| 34 | the peer aborted |\n"
         "| 40 | the connection failed or broke |\n| 41 | the peer was silent |\n"
-        "| 42 | a certificate, a name or TLS was refused |\n| 43 | the peer was not there |\n"
+        "| 42 | a certificate, a name or TLS was refused |\n| 43 | the peer did not connect |\n"
         "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
         "| 70 | a transcript |\n| 71 | a party's state: journal, lock or key |\n"

@@ -1,15 +1,24 @@
-"""What all tests share: where the two large public datasets are, or a skip that names them."""
+"""What all tests share: the large public datasets, no deadlines, and what was not tested."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from taciturn.data.datasets import file_names, load
 from taciturn.data.raw import RawData
+from tests.system import NOT_TESTED
+
+# The same examples on every machine, and as much time for each as it takes.
+settings.register_profile(
+    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("tests")
 
 # Read once, and made absolute: tests change the environment and the working directory.
 _NAMED = os.environ.get("TACITURN_DATA")
@@ -22,7 +31,7 @@ def find_dataset_dir(name: str) -> Path:
     for place in [*_PLACES, _BESIDE]:
         if any((place / file).is_file() for file in file_names(name)):
             return place
-    pytest.skip(f"{name} is not here: set TACITURN_DATA to the directory of {file_names(name)[0]}")
+    pytest.skip(f"{NOT_TESTED}{name}; set TACITURN_DATA to the directory of {file_names(name)[0]}")
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +50,17 @@ def census() -> RawData:
 def credit() -> RawData:
     """give-me-some-credit, loaded once."""
     return load("give-me-some-credit", data_dir=find_dataset_dir("give-me-some-credit"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says loudly what this machine could not test, and how it could."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.getreports("skipped"):
+        _, _, reason = report.longrepr
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    missing = {reason: count for reason, count in reasons.items() if reason.startswith(NOT_TESTED)}
+    if missing:
+        terminalreporter.section("NOT TESTED ON THIS MACHINE", yellow=True, bold=True)
+    for reason, count in sorted(missing.items()):
+        tests = "1 test" if count == 1 else f"{count} tests"
+        terminalreporter.line(f"{tests}: {reason.removeprefix(NOT_TESTED)}", yellow=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import re
@@ -13,6 +14,7 @@ import pytest
 
 from taciturn import errors
 from taciturn.__main__ import run
+from taciturn.privacy.registry import MECHANISMS
 from tests import bad_input
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,19 +31,28 @@ def commands() -> list[str]:
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A folder as after cloning, for commands that read examples or write files."""
-    made = tmp_path_factory.mktemp("readme")
-    (made / "examples").symlink_to(ROOT / "examples")
-    return made
+OF_THE_PAPER = ("taciturn reproduce ", "taciturn bench ")
 
 
-@pytest.mark.parametrize("line", [each for each in commands() if each.startswith("taciturn ")])
-def test_readme_commands_run(line, folder, monkeypatch, capsys):
-    monkeypatch.chdir(folder)
-    assert run(shlex.split(line)[1:]) == 0
-    assert capsys.readouterr().out
+@pytest.mark.parametrize(
+    "of_the_paper",
+    [
+        False,
+        # Experiments: their other tests give the same commands less work.
+        pytest.param(True, marks=pytest.mark.slow),
+    ],
+    ids=["product", "paper"],
+)
+def test_readme_commands_run(of_the_paper, tmp_path, monkeypatch, capsys):
+    """One after the other in a folder as after cloning: some read what others have written."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    lines = [line for line in commands() if line.startswith("taciturn ")]
+    chosen = [line for line in lines if line.startswith(OF_THE_PAPER) is of_the_paper]
+    assert len(chosen) == 3 if of_the_paper else len(chosen) > 15
+    for line in chosen:
+        assert run(shlex.split(line)[1:]) == 0, f"{line}: {capsys.readouterr().err}"
+        assert capsys.readouterr().out, line
 
 
 def test_readme_names_the_two_commands_and_the_makefile_has_them():
@@ -79,13 +90,18 @@ def test_errors_page_is_what_the_program_says():
     assert len(bad_input.CASES) >= 25
 
 
-def test_every_exit_code_is_documented():
+# Done, wrong usage, what the doctor found, interrupted: the others are an error's.
+OTHER_CODES = {0, 2, 80, 130}
+
+
+def test_every_exit_code_is_documented_and_no_other():
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-    listed = {int(code) for code in re.findall(r"^\| (\d+)", page, flags=re.MULTILINE)}
+    listed = re.findall(r"^\| (\d+) \|", page, flags=re.MULTILINE)
     kinds = [errors.TaciturnError]
     for kind in kinds:
         kinds += kind.__subclasses__()
-        assert kind.exit_code in listed or 30 <= kind.exit_code <= 33, kind.__name__
+    codes = OTHER_CODES | {kind.exit_code for kind in kinds}
+    assert [int(code) for code in listed] == sorted(codes)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -102,8 +118,62 @@ def test_every_citation_is_in_the_bibliography():
             assert key in known, f"{path.name} cites {key}"
 
 
-def test_architecture_names_every_room():
-    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    for room in (ROOT / "src/taciturn").iterdir():
-        if room.suffix == ".py" or (room.is_dir() and (room / "__init__.py").exists()):
-            assert room.stem == "__init__" or room.stem in text, room.name
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+PACKAGES = {"taciturn": ROOT / "src/taciturn", "taciturn_paper": ROOT / "paper/src/taciturn_paper"}
+
+
+def test_architecture_draws_every_room_and_no_other():
+    """At two spaces: a folder with its slash, or the names of files before two spaces."""
+    tree, *_ = blocks(ARCHITECTURE, "text")
+    drawn = re.findall(r"^  ([a-z_]+(?:, [a-z_]+)*)(/?)(?=  |$)", tree, flags=re.MULTILINE)
+    rooms = {f"{room}{slash}" for names, slash in drawn for room in names.split(", ")}
+    top = PACKAGES["taciturn"]
+    folders = {f"{path.parent.name}/" for path in top.glob("*/__init__.py")}
+    files = {path.stem for path in top.glob("*.py")} - {"__init__"}
+    assert rooms == folders | files
+
+
+def defined() -> dict[str, set[str]]:
+    """By name, the dotted paths of every module, class, function and method."""
+    paths: dict[str, set[str]] = {}
+
+    def note(node: ast.AST, place: str) -> None:
+        paths.setdefault(place.rpartition(".")[2], set()).add(place)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+                note(child, f"{place}.{child.name}")
+
+    for package, folder in PACKAGES.items():
+        for path in folder.rglob("*.py"):
+            parts = [package, *path.relative_to(folder).with_suffix("").parts]
+            place = ".".join(parts).removesuffix(".__init__")
+            note(ast.parse(path.read_text(encoding="utf-8")), place)
+    return paths
+
+
+def symbols() -> list[str]:
+    """What ARCHITECTURE sets in code, outside the drawing."""
+    prose = re.sub(r"```.*?```", "", ARCHITECTURE, flags=re.DOTALL)
+    return sorted(set(re.findall(r"`([^`]+)`", prose)))
+
+
+def leads_somewhere(symbol: str, paths: dict[str, set[str]]) -> bool:
+    """A path, a command, a mechanism, a tool, or something that the code defines by that name."""
+    if "/" in symbol or symbol.endswith(".toml"):
+        bases = (ROOT, *PACKAGES.values(), *(folder.parent for folder in PACKAGES.values()))
+        return any((base / end).exists() for base in bases for end in (symbol, f"{symbol}.py"))
+    if symbol.startswith("taciturn "):
+        return run([*symbol.split()[1:], "--help"]) == 0
+    if symbol in {*MECHANISMS, "import-linter", "map"}:
+        return True
+    places = paths.get(symbol.rpartition(".")[2], set())
+    return any(place.endswith(f".{symbol}") for place in places)
+
+
+def test_what_architecture_names_is_there(capsys):
+    paths = defined()
+    assert "taciturn.simulation.run.simulate" in paths["simulate"]
+    assert len(symbols()) > 30
+    assert [each for each in symbols() if not leads_somewhere(each, paths)] == []
+    assert not leads_somewhere("simulation.run.imitate", paths)
+    assert not leads_somewhere("protocol/bob/lables", paths)

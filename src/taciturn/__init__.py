@@ -11,19 +11,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from taciturn.api import AuditResult, TrainResult, align, audit, check, estimate, train
+    from taciturn.api import TrainResult, align, audit, check, estimate, train
     from taciturn.audit.epsilon_bound import epsilon_lower_bound
-    from taciturn.audit.preflight import Preflight
     from taciturn.data.tables import FeatureTable, LabelTable
     from taciturn.errors import TaciturnError
     from taciturn.estimator import VerticalLogisticRegression
+    from taciturn.results.check import CheckResult
+    from taciturn.results.runs import AuditResult
     from taciturn.version import __version__
 
 __all__ = [
     "AuditResult",
+    "CheckResult",
     "FeatureTable",
     "LabelTable",
-    "Preflight",
     "TaciturnError",
     "TrainResult",
     "VerticalLogisticRegression",
@@ -39,10 +40,10 @@ __all__ = [
 # Where each public name is defined. All are loaded on first use: a party's process must not load
 # attacks, and scikit-learn alone takes a second.
 _HOMES = {
-    "AuditResult": "api",
+    "AuditResult": "results.runs",
+    "CheckResult": "results.check",
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
-    "Preflight": "audit.preflight",
     "TaciturnError": "errors",
     "TrainResult": "api",
     "VerticalLogisticRegression": "estimator",

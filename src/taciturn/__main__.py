@@ -74,7 +74,9 @@ def run(arguments: list[str]) -> int:
     except OSError as problem:
         return _complain(f"{problem.strerror or problem}", UNWRITABLE)
     except MemoryError:
-        return _complain("out of memory\n  try:   smaller data, or a machine with more", BUG)
+        return _complain(
+            "out of memory\n  try:   use less data, or a machine with more memory", BUG
+        )
     except ModuleNotFoundError as problem:
         absent = missing_package(problem)
         if absent is None:

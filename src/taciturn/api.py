@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -24,11 +24,15 @@ from taciturn.engine.callbacks import (
     quietly,
     silent,
 )
-from taciturn.engine.forecast import Estimate
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
+from taciturn.results.audit import AuditRun
+from taciturn.results.check import CheckResult
+from taciturn.results.estimate import Estimate
+from taciturn.results.runs import AuditResult, Runs
+from taciturn.results.training import TrainingRun
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
@@ -38,10 +42,6 @@ from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
-from taciturn.summary import summary
-
-if TYPE_CHECKING:
-    from taciturn.audit.preflight import Preflight
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,31 +61,14 @@ class TrainResult:
         first = self.outcomes[0]
         return {"alice": first.alice_weights, "bob": first.bob_weights}
 
+    @property
+    def runs(self) -> Runs[TrainingRun]:
+        """What each training gave, and their means."""
+        return Runs(tuple(outcome.result for outcome in self.outcomes))
+
     def to_dict(self) -> dict[str, Any]:
         """The record of ``taciturn train --json``."""
-        return summary([outcome.to_dict() for outcome in self.outcomes])
-
-
-@dataclass(frozen=True, slots=True)
-class AuditResult:
-    """What the attacks found, run by run."""
-
-    runs: tuple[dict[str, Any], ...] = field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of ``taciturn audit --json``."""
-        return summary(list(self.runs))
-
-    def attack(self, name: str) -> dict[str, Any]:
-        """One attack's figures.
-
-        Raises:
-            KeyError: It was not run.
-        """
-        for found in self.to_dict()["attacks"]:
-            if found["name"] == name:
-                return dict(found)
-        raise KeyError(name)
+        return self.runs.to_dict()
 
 
 def align(
@@ -157,7 +140,7 @@ def train(
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
     return TrainResult(
-        tuple(simulate(one, raw, record=target, observe=observe) for one in _per_seed(settings))
+        tuple(simulate(run, raw, record=target, observe=observe) for run in _per_seed(settings))
     )
 
 
@@ -235,7 +218,7 @@ def audit(
     settings, table = _settings(data, given)
     target = _target(record, settings)
     session = Session(load_raw(settings, table, labels), callbacks, canary, shuffle_truth)
-    return AuditResult(tuple(session.audit(one, target) for one in _per_seed(settings)))
+    return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
 
 
 def check(
@@ -245,8 +228,8 @@ def check(
     rows: int | None = None,
     announce: Announce = silent,
     **options: Unpack[SettingsOptions],
-) -> Preflight:
-    """Says before any training what Alice will be able to do with these settings.
+) -> CheckResult:
+    """Shows before any training what Alice will be able to learn with these settings.
 
     Args:
         data: A path or a frame with her columns; a label column is not needed and not looked at.
@@ -268,13 +251,15 @@ def check(
     given = _known(options, check)
     if columns is not None:
         if data is not None or given.get("dataset"):
-            raise ConfigError("columns stand in for a table: give one of them", setting="columns")
+            raise ConfigError("columns replaces a table: give one of the two", setting="columns")
         if columns < 1 or (rows is not None and rows < 2):
-            raise ConfigError("a table needs a column and two rows", setting="columns")
+            raise ConfigError("a table needs at least one column and two rows", setting="columns")
         settings, _ = _settings(None, given)
         return preflight(settings, random_table(rows or 2000, columns), announce=announce)
     if rows is not None:
-        raise ConfigError("rows go with columns", setting="rows", hint=Hint("give {columns} too"))
+        raise ConfigError(
+            "rows is used only with columns", setting="rows", hint=Hint("give {columns} too")
+        )
     # Alice's table has no labels: a name that no column has keeps the settings content.
     label = {"label": given.get("label") or _NO_LABEL} if data is not None else {}
     settings, table = _settings(data, {**given, **label})
@@ -290,7 +275,7 @@ def _audit_recorded(
     options: Mapping[str, object],
     callbacks: Callbacks,
     shuffle_truth: bool,
-) -> dict[str, Any]:
+) -> AuditRun:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
     from taciturn.audit.session import Session
     from taciturn.view.alice_view import AliceView
@@ -300,7 +285,7 @@ def _audit_recorded(
         # Where the rows lie now is no part of the run; all else is the recording's.
         if name != "data_dir":
             raise ConfigError(
-                f"{hyphenated(name)} is settled by the transcript",
+                f"{hyphenated(name)} is fixed by the transcript",
                 setting=name,
                 hint=Hint("with {transcript} only {data} and {data_dir} may be given"),
             )
@@ -310,14 +295,7 @@ def _audit_recorded(
     view = AliceView.of(transcript, vertical.alice_train)
     run.require_labels(vertical.labels_train)
     session = Session(raw, callbacks, shuffle_truth=shuffle_truth)
-    findings = session.examine(view, vertical.labels_train, settings.seed)
-    claim = float(run.record["ledger"]["label_epsilon_total"])
-    return {
-        **run.record,
-        **session.findings(findings),
-        **session.around(settings, view, findings, claim),
-        "membership": None,
-    }
+    return session.examine(settings, view, vertical.labels_train, run.result)
 
 
 def _known(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:

@@ -21,7 +21,7 @@
     │   │   ├── MalformedFrame            31  bytes that are no message
     │   │   └── AgreementError            32  the two sides are not set up alike
     │   ├── Deadlock                      33  both sides wait for each other
-    │   └── PeerStopped                   34  the peer gave up; its reason as far as it tells
+    │   └── PeerStopped                   34  the peer aborted; its reason as far as it tells
     ├── TransportError                    40  the connection failed
     │   ├── ConnectionLost                40  the link broke; it may be tried again
     │   ├── PeerSilent                    41  nothing came within the time-out

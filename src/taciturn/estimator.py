@@ -13,7 +13,6 @@ ratio of the classes: it is refused wherever the ledger claims anything.
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -37,9 +36,11 @@ from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, DataError
-from taciturn.files import to_json
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import entry, require_weighable
+from taciturn.results.runs import AuditResult
+from taciturn.results.serialise import record_of
+from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
@@ -62,9 +63,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, a number (the first so many), or names
-            separated by commas. Names are those of a frame, or x0, x1, … of an array. Bob has the
-            others, the intercept and the labels.
+        alice_columns: Alice's columns: `all`, `half`, a number (counted from the first), or
+            names separated by commas. Names are those of a frame, or x0, x1, … of an array. Bob
+            has the others, the intercept and the labels.
         mechanism: What protects the labels: `sealed`, `label-rr`, `none`, `add`, `mult` or
             `hybrid`.
         epsilon: The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in
@@ -91,21 +92,21 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             simulations only).
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         batch_size: Rows per iteration.
-        minimum_batch: No batch has fewer rows, which protects Alice's columns: a short last one
-            joins the one before it.
+        minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
+            merged with the one before it.
         epochs: Passes over the rows. There is no other stopping rule.
         learning_rate: Step size of the gradient descent.
         schedule: How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.
         decay: How fast the schedule falls.
         l1: L1 penalty, not in `sealed`; each side applies it to its own weights.
         l2: L2 penalty; each side applies it to its own weights.
-        feature_bits: Binary digits after the point of a feature.
-        residue_bits: Binary digits after the point of a residue.
+        feature_bits: Fractional bits of a feature.
+        residue_bits: Fractional bits of a residue.
         fit_intercept: An intercept at Bob, without penalty.
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
-            heavier class. `none`, `hybrid` and `sealed` have them; "balanced" is computed from the
-            labels, so `sealed`, whose ledger claims that nothing is told of them, refuses it.
+            heavier class. `none`, `hybrid` and `sealed` accept them; "balanced" is computed from
+            the labels, so `sealed`, whose ledger claims that nothing is told of them, refuses it.
         random_state: An int is the seed of a simulated run (``seed`` of ``train``); None draws one.
 
     Attributes:
@@ -217,11 +218,11 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._learn_classes(y)
         self.seed_ = _seed(self.random_state)
         outcome = simulate(self._settings(labels), self._raw(X, labels))
-        _warn_of_wraps(outcome)
+        _warn_of_wraps(outcome.result)
         self._take_weights(outcome)
-        self.record_ = _plain(outcome.to_dict())
+        self.record_ = record_of(outcome.result)
         self.ledger_ = self.record_["ledger"]
-        self.n_iter_ = outcome.iterations
+        self.n_iter_ = outcome.result.iterations
         return self
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
@@ -264,15 +265,15 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._known_classes(column_or_1d(y))
         if len(labels) != len(X):
             raise ValueError(f"there are {len(X)} rows and {len(labels)} labels")
-        found = Session(self._raw(X, labels), canary=canary).audit(self._settings(labels))
-        first, again = self.record_["train"]["loss"], found["train"]["loss"]
+        run = Session(self._raw(X, labels), canary=canary).audit(self._settings(labels))
+        first, again = float(self.record_["train"]["loss"]), run.training.train.loss
         if not math.isclose(first, again, rel_tol=_SAME_RUN):
             raise DataError(
-                "the rows and labels are not those of the fit: the same training ends elsewhere",
+                "the rows and labels are not those of the fit: the training gives another model",
                 hint="give audit what fit was given; in a pipeline, after its earlier steps",
             )
         command = f"{' '.join(repr(self).split())}.audit(X, y)"
-        return _plain({**found, "version": __version__, "command": command})
+        return AuditResult((run,), __version__, command).to_dict()
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own type
         tags = super().__sklearn_tags__()
@@ -416,17 +417,11 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
     return value
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    """The record as it would be printed."""
-    found: dict[str, Any] = json.loads(to_json(record))
-    return found
-
-
-def _warn_of_wraps(outcome: Outcome) -> None:
-    if outcome.sealed is not None and outcome.sealed.suspected_wraps:
+def _warn_of_wraps(result: TrainingRun) -> None:
+    if result.sealed is not None and result.sealed.suspected_wraps:
         warnings.warn(
-            f"{outcome.sealed.suspected_wraps} scores came near the largest that sealed can hold "
-            f"({outcome.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
+            f"{result.sealed.suspected_wraps} scores came near the largest that sealed can hold "
+            f"({result.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
             "Scale the columns, or lower the learning rate.",
             ConvergenceWarning,
             stacklevel=3,
@@ -450,6 +445,6 @@ def _protection(record: dict[str, Any]) -> list[str]:
         f"Both parties were simulated in this process: {record['alice_columns']} columns at Alice, "
         f"{record['bob_columns']} and the labels at Bob; {hidden}.",
         f"{mechanism}: {claim}. It rests on: {ledger['assumption']}.",
-        "Not protected: whatever the model itself tells, and Alice's scores from Bob. "
+        "Not protected: what the model itself reveals, and Alice's scores from Bob. "
         "audit(X, y) runs the attacks; that none succeeds proves nothing.",
     ]

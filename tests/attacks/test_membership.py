@@ -14,6 +14,7 @@ from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView
 from tests.attacks.test_attacks import blas_threads, run
+from tests.waiting import HANG
 
 
 def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
@@ -31,10 +32,12 @@ def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
     return AliceView.of(outcome.transcript, outcome.data.alice_train), batches
 
 
-@pytest.mark.parametrize("dataset", ["breast-cancer", "sklearn-digits"])
+@pytest.mark.parametrize(
+    "dataset", ["breast-cancer", pytest.param("sklearn-digits", marks=pytest.mark.slow)]
+)
 def test_tells_members_and_k_beside_a_base_rate_below_one_half(dataset):
     view, batches = hybrid(dataset=dataset)
-    found = judge_membership(guess_membership(view, most=24), batches)
+    found = judge_membership(guess_membership(view, most=24, seconds=HANG), batches)
     assert found.iterations == 24
     assert found.base_rate is not None
     assert found.base_rate < 0.5

@@ -63,6 +63,7 @@ def test_recovers_the_labels_of_hidden_batches(which, request):
     assert found.decided_correct == 1.0
 
 
+@pytest.mark.slow  # as breast-cancer, with wider batches
 def test_recovers_the_labels_of_digits_in_a_canary_run():
     """The paper's 32 of about 70 rows and 64 columns, of which a batch has some 55 independent."""
     view, truth = run(

@@ -7,19 +7,22 @@ from typing import cast
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.attacks.exact_solve import ExactSolveAttack
 from taciturn.attacks.registry import ATTACKS
-from taciturn.audit.judge import AttackScore, ControlScore, commoner_label, judge, prior
+from taciturn.audit.judge import commoner_label, judge, prior
 from taciturn.audit.runner import examine
-from taciturn.audit.verdict import verdict
+from taciturn.audit.verdict import Status, Verdict, weigh
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import ReportProgress
 from taciturn.errors import RowOrderError, ShapeError
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.observations import Signal
+from taciturn.results.audit import AttackScore, Control, Skipped
 from taciturn.view.alice_view import AliceView
 from tests.attacks.test_attacks import run
 
@@ -36,7 +39,6 @@ def test_judge_counts_by_hand():
     assert (score.accuracy_low, score.accuracy_high) == clopper_pearson(3, 4)
     assert score.auc == pytest.approx(1.0)
     assert (score.auc_low, score.auc_high) == auc_interval(score.auc, 3, 1)
-    assert score.to_dict()["auc_low"] == score.auc_low
     assert score.decided == 0.75
     assert score.decided_correct == pytest.approx(2 / 3)
     assert score.seconds == 1.5
@@ -84,13 +86,14 @@ def seen():
 def test_every_attack_is_run_or_skipped(seen):
     view, truth = seen
     told: list[str] = []
-    found = examine(view, truth, announce=told.append)
+    examination = examine(view, truth, announce=told.append)
+    found = examination.findings
     assert [score.name for score in found.attacks] == told
     assert [control.name for control in found.controls] == ["prior", "model-only"]
     named = {score.name for score in found.attacks} | {each.name for each in found.skipped}
     assert named == {attack.name for attack in ATTACKS}
     assert {each.name for each in found.skipped} == {"likelihood", "sign"}
-    assert set(found.guesses) == set(told)
+    assert set(examination.guesses) == set(told)
 
 
 def blind(truth: LabelTable, *signals: Signal) -> AliceView:
@@ -105,15 +108,12 @@ def blind(truth: LabelTable, *signals: Signal) -> AliceView:
 
 def test_what_lacks_its_signal_is_skipped_with_the_reason():
     truth = LabelTable.of(np.array([1, 0, 0]))
-    found = examine(blind(truth, Signal.FEATURES), truth, attacks=(ExactSolveAttack(),))
+    found = examine(blind(truth, Signal.FEATURES), truth, attacks=(ExactSolveAttack(),)).findings
     assert found.attacks == ()
-    assert [each.to_dict() for each in found.skipped] == [
-        {"name": "model-only", "reason": "Alice does not have her own weights in clear"},
-        {
-            "name": "exact-solve",
-            "reason": "Alice does not have the gradient of each batch in clear",
-        },
-    ]
+    assert found.skipped == (
+        Skipped("model-only", "Alice does not have her own weights in clear"),
+        Skipped("exact-solve", "Alice does not have the gradient of each batch in clear"),
+    )
 
 
 class FirstRow(Attack):
@@ -130,7 +130,7 @@ class FirstRow(Attack):
 
 def test_without_weights_an_attack_falls_back_to_the_commoner_label():
     truth = LabelTable.of(np.array([1, 1, 1, 0]))
-    found = examine(blind(truth, Signal.FEATURES), truth, attacks=(FirstRow(),))
+    found = examine(blind(truth, Signal.FEATURES), truth, attacks=(FirstRow(),)).findings
     assert found.controls == (prior(truth),)
     assert found.attacks[0].accuracy == 0.75
 
@@ -142,7 +142,7 @@ def test_labels_of_other_rows_are_refused(seen):
         examine(view, turned)
 
 
-CONTROLS = (ControlScore("prior", 0.6, 0.5), ControlScore("model-only", 0.9, 0.95))
+CONTROLS = (Control("prior", 0.6, 0.5), Control("model-only", 0.9, 0.95))
 
 
 def score(
@@ -156,14 +156,20 @@ def score(
 
 
 def test_verdict_names_what_tells_more_than_the_controls():
-    assert verdict(CONTROLS, [score(), score(0.95, 0.91)]) == (
+    verdict = weigh(CONTROLS, [score(), score(0.95, 0.91)])
+    assert (verdict.status, verdict.figure, verdict.value) == (Status.LEAK, "accuracy", 0.95)
+    assert (verdict.control, verdict.known, verdict.interval) == (CONTROLS[1], 0.9, (0.91, 0.98))
+    assert verdict.sentence == (
         "x tells Alice 95.00 % of 100 labels (95 % interval 91.00 – 98.00 %); "
         "the better control tells 90.00 %."
     )
 
 
 def test_verdict_names_what_ranks_better_than_the_controls():
-    assert verdict(CONTROLS, [score(), score(auc=(0.98, 0.96))]) == (
+    verdict = weigh(CONTROLS, [score(), score(auc=(0.98, 0.96))])
+    assert (verdict.status, verdict.figure, verdict.value) == (Status.LEAK, "AUC", 0.98)
+    assert (verdict.known, verdict.interval, verdict.above) == (0.95, (0.96, 0.99), {"x": "AUC"})
+    assert verdict.sentence == (
         "x ranks the labels with AUC 98.00 % (95 % interval 96.00 – 99.00 %, 100 rows); "
         "the better control's AUC is 95.00 %."
     )
@@ -172,35 +178,89 @@ def test_verdict_names_what_ranks_better_than_the_controls():
 def test_a_perfect_ranking_of_rare_labels_tells_though_few_guesses_are_right():
     """7 % positives: the accuracy lies below the prior's, the order of the rows is perfect."""
     truth = LabelTable.of(np.array([1] * 32 + [0] * 423))
-    found = judge("x", guess([2.0] * 32 + [1.0] * 75 + [-1.0] * 348), truth)
-    controls = (prior(truth), ControlScore("model-only", 0.929, 0.57))
-    assert found.accuracy < controls[0].accuracy
-    assert verdict(controls, [found]).startswith("x ranks the labels with AUC 100.00 % (95 %")
+    score = judge("x", guess([2.0] * 32 + [1.0] * 75 + [-1.0] * 348), truth)
+    controls = (prior(truth), Control("model-only", 0.929, 0.57))
+    assert score.accuracy < controls[0].accuracy
+    assert weigh(controls, [score]).sentence.startswith("x ranks the labels with AUC 100.00 % (95 ")
 
 
 def test_verdict_claims_nothing_from_a_handful_of_rows():
     """Ranked right by luck once in twenty: no more than a guess may be."""
     truth = LabelTable.of(np.array([1, 1, 1, 0, 0, 0]))
-    found = judge("x", guess([3.0, 2.0, 1.0, 0.9, 0.8, 0.7]), truth)
-    controls = (prior(truth), ControlScore("model-only", 0.5, 0.6))
-    assert verdict(controls, [found]).startswith("No attack of ours told more")
+    score = judge("x", guess([3.0, 2.0, 1.0, 0.9, 0.8, 0.7]), truth)
+    controls = (prior(truth), Control("model-only", 0.5, 0.6))
+    verdict = weigh(controls, [score])
+    assert (verdict.status, verdict.above) == (Status.NOT_SHOWN, {})
+    assert verdict.sentence.startswith("No attack of ours told more")
 
 
 def test_verdict_does_not_hide_certain_rows_behind_a_mean():
-    text = verdict(CONTROLS, [score(sure=(0.1, 1.0))])
-    assert "(accuracy 90.00 %, AUC 95.00 %)" in text
-    assert "calls 10.00 % of 100 labels certain and is right on 100.00 % of those" in text
+    verdict = weigh(CONTROLS, [score(sure=(0.1, 1.0))])
+    assert verdict.status is Status.CERTAIN
+    assert "(accuracy 90.00 %, AUC 95.00 %)" in verdict.sentence
+    certain = "calls 10.00 % of 100 labels certain and is right on 100.00 % of those"
+    assert certain in verdict.sentence
 
 
 def test_verdict_gives_both_figures_where_nothing_shows():
-    assert verdict(CONTROLS, [score()]) == (
+    verdict = weigh(CONTROLS, [score()])
+    assert (verdict.status, verdict.value, verdict.known) == (Status.NOT_SHOWN, 0.91, 0.9)
+    assert verdict.sentence == (
         "No attack of ours told more than the controls: best accuracy 91.00 % against 90.00 %, "
         "best AUC 90.00 % against 95.00 %. That is not a proof of safety."
     )
 
 
 def test_verdict_without_attacks_is_no_proof_either():
-    assert verdict(CONTROLS, []) == (
+    verdict = weigh(CONTROLS, [])
+    assert (verdict.status, verdict.attack) == (Status.NOT_TESTED, None)
+    assert np.isnan([verdict.value, *verdict.interval]).all()
+    assert verdict.sentence == (
         "No attack of ours applies to what Alice has; the controls tell 90.00 % of the labels. "
         "That is not a proof of safety."
     )
+
+
+shares = st.floats(0, 1)
+
+
+@st.composite
+def attack_scores(draw: st.DrawFn) -> AttackScore:
+    low, middle, high = sorted(draw(st.tuples(shares, shares, shares)))
+    auc = sorted(draw(st.tuples(shares, shares, shares)))
+    certain = draw(st.none() | shares)
+    name = draw(st.sampled_from(("one", "two", "three")))
+    decided = 0.0 if certain is None else 0.5
+    return AttackScore(name, 9, middle, low, high, auc[1], auc[0], auc[2], decided, certain, 0, "")
+
+
+def by_hand(known: list[Control], attacks: list[AttackScore]) -> Status:
+    """The rule once more, in one expression for each outcome."""
+    if any(one.accuracy_low > max(control.accuracy for control in known) for one in attacks):
+        return Status.LEAK
+    if any(one.auc_low > max(control.auc for control in known) for one in attacks):
+        return Status.LEAK
+    if any(one.decided > 0 for one in attacks):
+        return Status.CERTAIN
+    return Status.NOT_SHOWN if attacks else Status.NOT_TESTED
+
+
+@given(
+    st.lists(st.builds(Control, st.just("control"), shares, shares), min_size=1, max_size=3),
+    st.lists(attack_scores(), max_size=4, unique_by=lambda one: one.name),
+)
+def test_the_value_and_its_sentence_say_the_same(known, attacks):
+    verdict: Verdict = weigh(known, attacks)
+    assert verdict.status is by_hand(known, attacks)
+    opening = {
+        Status.NOT_TESTED: "No attack of ours applies",
+        Status.NOT_SHOWN: "No attack of ours told more",
+        Status.CERTAIN: "Over all rows no attack",
+        Status.LEAK: f"{verdict.attack.name if verdict.attack else ''} "
+        f"{'ranks' if verdict.figure == 'AUC' else 'tells'}",
+    }
+    assert verdict.sentence.startswith(opening[verdict.status])
+    assert bool(verdict.above) == (verdict.status is Status.LEAK)
+    if verdict.attack is not None and verdict.status is Status.LEAK:
+        assert verdict.interval[0] > verdict.known
+        assert verdict.above[verdict.attack.name] == verdict.figure

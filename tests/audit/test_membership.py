@@ -23,7 +23,6 @@ def test_counts_over_all_iterations_together():
     assert found.iterations == 2
     assert found.base_rate == 5 / 20
     assert found.certified == 0.5
-    assert found.to_dict()["base_rate"] == 0.25
 
 
 def test_calling_every_row_a_member_has_the_base_rate_as_precision():

@@ -11,7 +11,7 @@ import taciturn
 from taciturn.attacks.base import LabelGuess
 from taciturn.audit.evidence import FAILURE, evidence
 from taciturn.data.tables import LabelTable
-from taciturn.privacy.ledger import Statement
+from taciturn.privacy.statement import Statement
 from taciturn.rng import KeyedEntropy
 
 

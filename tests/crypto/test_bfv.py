@@ -395,7 +395,9 @@ def test_other_lengths_are_refused(key, change):
 
 def test_a_vector_for_another_layout_is_refused():
     key = bfv_key(LONG)
-    vector = key.encrypt(np.ones(1024, dtype=np.int64), 1, COINS)  # One piece where three are due.
+    vector = key.encrypt(
+        np.ones(1024, dtype=np.int64), 1, COINS
+    )  # One piece where three are expected.
     prepared = key.public.prepare(np.ones((81, 1024), dtype=np.int64))
     with pytest.raises(CryptoError, match="an encrypted vector of"):
         key.public.masked_product(prepared, vector, key.public.draw_mask(81, COINS), COINS)

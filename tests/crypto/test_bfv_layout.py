@@ -54,7 +54,7 @@ def by_polynomials(layout: Layout, matrix: IntArray, vector: IntArray) -> IntArr
     return np.concatenate(found)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(shapes, st.integers(0, 2**32 - 1))
 def test_the_places_hold_the_exact_products(shape, seed):
     rows, length = shape
@@ -75,7 +75,7 @@ def test_extreme_shapes_and_entries(rows, length, sign):
     assert np.array_equal(found, np.einsum("ij,j->i", matrix, vector))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 60), st.integers(0, 2**32 - 1))
 def test_every_number_of_pieces_is_exact(rows, length, pieces, seed):
     """Also those that ``of`` does not choose."""
@@ -91,7 +91,7 @@ def test_every_number_of_pieces_is_exact(rows, length, pieces, seed):
     assert np.array_equal(total, np.einsum("ij,j->i", matrix, vector))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(
     shapes
     | st.tuples(st.integers(1, 20_000), st.integers(1, 300))

@@ -24,6 +24,7 @@ from taciturn.crypto.group import (
 )
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
+from tests.waiting import HANG
 
 # RFC 9496, appendix A.1: the generator and its multiples.
 MULTIPLES = [
@@ -74,7 +75,7 @@ def test_what_is_no_element_is_refused_by_its_number(encoding):
             look()
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(st.binary(min_size=ELEMENT_BYTES, max_size=ELEMENT_BYTES))
 def test_both_looks_refuse_the_same_bytes(data):
     def refused(look) -> bool:
@@ -87,7 +88,7 @@ def test_both_looks_refuse_the_same_bytes(data):
     assert refused(lambda: raised(Scalar(3), data)) == refused(lambda: require_elements(data))
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 @given(st.text(), st.integers(1, ORDER - 1), st.integers(1, ORDER - 1))
 def test_two_scalars_commute_and_an_inverse_undoes(text, a, b):
     try:
@@ -149,7 +150,7 @@ def test_the_library_is_loaded_when_needed_and_leaves_no_copy_behind(tmp_path):
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG,
         check=False,
     )
     first, *_, last = done.stdout.splitlines()

@@ -34,7 +34,13 @@ def test_products_modulo_any_modulus_are_exact(modulus, factor, values):
 
 @given(modulus=st.integers(1, 2**63 - 1), part=st.floats(0, 1))
 def test_sums_are_brought_below_the_modulus(modulus, part):
-    below = [0, modulus - 1, modulus, 2 * modulus - 1, int(part * (2 * modulus - 1))]
+    below = [
+        0,
+        modulus - 1,
+        modulus,
+        2 * modulus - 1,
+        min(int(part * 2 * modulus), 2 * modulus - 1),
+    ]
     words = lowered(np.array(below, dtype=np.uint64), np.uint64(modulus))
     assert words.tolist() == [value % modulus for value in below]
 

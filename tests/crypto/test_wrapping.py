@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
@@ -56,12 +56,7 @@ def exchanged(
 
 @pytest.mark.parametrize("ring", [RING, WIDE_RING], ids=["narrow", "wide"])
 @pytest.mark.parametrize("name", NAMES)
-@settings(
-    max_examples=12,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@settings(max_examples=12)
 @given(
     rows=st.integers(1, 33),
     length=st.integers(1, 40),

@@ -101,7 +101,7 @@ def test_quoted_values_may_hold_anything(save):
         ("a.csv", "a\n1,2\n", "row 1 has 2 fields and the header has 1"),
         ("a.csv", b"a,b\n1,\xff\n", "not UTF-8"),
         ("a.csv", b"\xff\xfea\x00\n", "not UTF-8"),
-        ("a.csv", 'a,b\n1,"x\n', "quoting is off"),
+        ("a.csv", 'a,b\n1,"x\n', "quoting is wrong"),
         ("a.parquet", "PAR1 no PAR1", "cut short or damaged"),
         ("a.xlsx", "x", "the kind of file is unknown: a.xlsx"),
         ("a", "x", "the kind of file is unknown"),

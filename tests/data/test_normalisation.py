@@ -57,7 +57,7 @@ def test_an_id_that_becomes_empty_is_refused():
 printable = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(printable, st.sets(st.sampled_from(STEPS), min_size=1))
 def test_normalising_twice_changes_nothing(text, names):
     how = Normalisation.of(",".join(sorted(names)))
@@ -65,7 +65,7 @@ def test_normalising_twice_changes_nothing(text, names):
     assert how.one(once) == once
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(printable, min_size=1, max_size=20))
 def test_a_table_is_normalised_row_by_row_or_refused(texts):
     how = Normalisation.of("trim,case,nfkc")

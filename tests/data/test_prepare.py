@@ -183,7 +183,7 @@ def test_free_text_is_refused():
     mostly = pl.DataFrame({"n": [str(i) for i in range(200)] + ["n/a"]})
     with pytest.raises(ColumnError) as caught:
         fit(mostly, PrepareSettings())
-    assert "reads as numbers" in caught.value.hint
+    assert "values are numbers" in caught.value.hint
     assert len(fit(frame, PrepareSettings(max_levels=101)).columns) == 100
 
 

@@ -4,32 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from taciturn.deploy.transport.certs import make_certificates
 from tests.deploy.sides import write_config, write_tables
+from tests.waiting import HANG, wait_until
 
 PORT = 9443
 ADDRESSES = {"alice": "10.77.0.1", "bob": "10.77.0.2"}
-NAMESPACES = (
-    os.geteuid() == 0
-    and shutil.which("ip") is not None
-    and subprocess.run(["ip", "netns", "list"], capture_output=True, check=False).returncode == 0
-)
-needs_namespaces = pytest.mark.skipif(
-    not NAMESPACES, reason="network namespaces need root and iproute2: two hosts are not tried here"
-)
 
 
 def _ip(*words: str) -> None:
@@ -94,9 +83,13 @@ class Side:
                 text=True,
             )
 
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
     def kill(self) -> None:
         assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
 
     @property
@@ -112,13 +105,15 @@ class Side:
     def said(self) -> str:
         return (self.folder / f"{self.role}.err").read_text()[-2000:]
 
-    def iterations(self) -> int:
-        """How far it says it is; 0 where it has not said yet."""
-        try:
-            found = json.loads((self.folder / f"{self.role}.metrics.json").read_text())
-            return int(found["iterations"])
-        except (OSError, ValueError):
-            return 0
+    def noted(self, event: str) -> int:
+        """How often its log has an event."""
+        log = self.folder / f"{self.role}.log"
+        return log.read_text().count(f'"event": "{event}"') if log.exists() else 0
+
+    def kept(self) -> int:
+        """Bytes of its journal: they grow with every frame, and start anew at a checkpoint."""
+        journal = self.folder / f"{self.role}-state" / "journal"
+        return journal.stat().st_size if journal.exists() else 0
 
 
 def furnish(folder: Path, *, rows: int = 120, serves: str = "bob", **agreement: Any) -> None:
@@ -138,15 +133,12 @@ def furnish(folder: Path, *, rows: int = 120, serves: str = "bob", **agreement: 
             if not line.startswith(("listen", "connect =", "connect-seconds", "answer-seconds"))
         ]
         at = lines.index("[link]") + 1
-        extra = {**way, "connect-seconds": 120, "answer-seconds": 120, "dead-seconds": 2.0}
+        extra = {**way, "connect-seconds": HANG, "answer-seconds": HANG, "dead-seconds": 2.0}
         text = [f"{k} = {json.dumps(v)}" for k, v in extra.items()]
         path.write_text("\n".join(lines[:at] + text + lines[at:]) + "\n")
 
 
-def both_finish(*sides: Side, timeout: float = 120.0) -> None:
+def both_finish(*sides: Side) -> None:
     """Waits until both have ended well."""
-    deadline = time.monotonic() + timeout
-    while any(side.code is None for side in sides):
-        assert time.monotonic() < deadline, [side.said() for side in sides]
-        time.sleep(0.05)
+    wait_until(lambda: all(side.code is not None for side in sides), "they did not end")
     assert [side.code for side in sides] == [0, 0], [side.said() for side in sides]

@@ -19,8 +19,10 @@ from taciturn.engine.channel import Endpoint
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
+from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
+from tests.waiting import HANG
 
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
@@ -70,8 +72,8 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
             "ca": "certs/ca.pem",
             "certificate": f"certs/{role}.pem",
             "key": f"certs/{role}.key",
-            "connect-seconds": 20.0,
-            "answer-seconds": 20.0,
+            "connect-seconds": HANG,
+            "answer-seconds": HANG,
         },
         "state": {"folder": f"{role}-state", "every-iterations": 5, "sync": False},
         "output": {
@@ -90,7 +92,7 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
 
 @dataclass
 class Ends:
-    """How the two sides ended: a record, or what was raised."""
+    """How the two sides ended: a result, or what was raised."""
 
     alice: Any
     bob: Any
@@ -100,7 +102,7 @@ class Ends:
         for end in (self.alice, self.bob):
             if isinstance(end, BaseException):
                 raise end
-        return self.alice, self.bob
+        return self.alice.to_dict(), self.bob.to_dict()
 
 
 def run_both(
@@ -128,7 +130,7 @@ def run_both(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
     return Ends(found["alice"], found["bob"])
 
@@ -152,4 +154,4 @@ def in_one_process(
     assert side is not None
     ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
     one, two = (end.trained.weights.tolist() for end in ends)
-    return one, two, dict(side.ledger.statement().to_dict())
+    return one, two, record_of(side.ledger.statement())

@@ -51,10 +51,13 @@ from taciturn.protocol.messages import (
     TwiceBlinded,
 )
 from taciturn.protocol.steps import Program, receive, send
-from tests.deploy.hosts import Hosts, furnish, needs_namespaces, two_hosts
+from taciturn.results.parties import AlignmentResult
+from tests.deploy.hosts import Hosts, furnish, two_hosts
 from tests.deploy.sides import Ends, write_config
 from tests.deploy.wires import Wire
+from tests.system import needs_namespaces
 from tests.test_two_machines import free_port
+from tests.waiting import HANG
 
 ROLES = ("alice", "bob")
 
@@ -99,7 +102,7 @@ def both(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
     return Ends(found["alice"], found["bob"])
 
@@ -201,10 +204,10 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
         Callbacks(),
         Normalisation(),
     )
-    with pytest.raises((AgreementError, PeerStopped), match="here for"):
+    with pytest.raises((AgreementError, PeerStopped), match="this side"):
         alice.run()
-    thread.join(30)
-    assert "here for" in found["bob"].message
+    thread.join(HANG)
+    assert "the peer runs" in found["bob"].message
 
 
 @pytest.mark.parametrize("frame", [5, 6, 7, 8])
@@ -227,7 +230,7 @@ def test_an_interrupted_side_says_so(tmp_path):
     ends = both(tmp_path, watch={"bob": Callbacks(observe=stop)})
     assert isinstance(ends.bob, KeyboardInterrupt)
     assert isinstance(ends.alice, PeerStopped)
-    assert "the peer gave up: it was interrupted" in ends.alice.message
+    assert "the peer aborted: it was interrupted" in ends.alice.message
 
 
 def hostile(rows: int) -> Program[None]:
@@ -257,7 +260,7 @@ def test_a_peer_that_sends_rubbish_is_told_why(tmp_path):
     alice = AligningParty(config, wire.endpoint(serves=False), Callbacks(), Normalisation())
     with pytest.raises(RemoteProtocolError, match="element 1 is not a canonical encoding"):
         alice.run()
-    thread.join(30)
+    thread.join(HANG)
     assert isinstance(found["bob"], PeerStopped)
     assert "element 1 is not a canonical encoding" in found["bob"].message
 
@@ -302,7 +305,7 @@ class Side:
             text=True,
         )
 
-    def end(self, timeout: float = 90.0) -> tuple[int, str, str]:
+    def end(self, timeout: float = HANG) -> tuple[int, str, str]:
         out, err = self.process.communicate(timeout=timeout)
         assert "Traceback" not in err
         assert "bug in taciturn" not in err
@@ -360,7 +363,7 @@ def test_two_hosts_align(tmp_path):
     assert hers.own == his.own == RowIds.of([f"p{number:04d}" for number in range(20, 100)])
 
 
-def alice_here(folder: Path, observe: Observer = ignore) -> dict[str, Any]:
+def alice_here(folder: Path, observe: Observer = ignore) -> AlignmentResult:
     """Alice in this process, over real TLS."""
     config = PartyConfig.read(folder / "alice.toml")
     with way_to_peer(config, lambda what: None) as endpoint:
@@ -378,14 +381,14 @@ def test_a_killed_peer_ends_the_other_side_at_once(tmp_path):
             if isinstance(event, Aligning):
                 bob.process.send_signal(signal.SIGKILL)
 
-        with pytest.raises(ConnectionLost, match="the link to the peer broke"):
+        with pytest.raises(ConnectionLost, match="the connection to the peer broke"):
             alice_here(tmp_path, kill)
     assert not (tmp_path / "alice.aligned.csv").exists()
 
 
 def test_a_peer_of_another_authority_is_refused(tmp_path):
     """The side that dials is told at once; the one that serves waits for the right caller."""
-    local(tmp_path, ["a"], ["a"], **{"connect-seconds": 60.0})
+    local(tmp_path, ["a"], ["a"])
     make_certificates(tmp_path / "others", ["alice", "bob"])
     path = tmp_path / "alice.toml"
     path.write_text(path.read_text().replace('"certs/', '"others/'))

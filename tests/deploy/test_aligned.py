@@ -40,9 +40,9 @@ def test_a_list_comes_back_as_it_was_written(tmp_path, name, column):
     assert found.common == RowIds.of(["ann", "cy"])
 
 
-def test_ids_with_blanks_at_their_ends_need_parquet(tmp_path):
+def test_ids_with_spaces_at_their_ends_need_parquet(tmp_path):
     ids = RowIds.of(["a", " b"])
-    with pytest.raises(RowIdError, match="1 of 2 ids have blanks at their ends") as raised:
+    with pytest.raises(RowIdError, match="1 of 2 ids have spaces at their ends") as raised:
         require_room(tmp_path / "rows.csv", ids)
     assert "parquet" in raised.value.hint
     require_room(tmp_path / "rows.parquet", ids)

@@ -145,11 +145,11 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
 @pytest.mark.parametrize(
     ("problem", "told"),
     [
-        (OutputError("the disk of secret-machine is full"), "it had a problem of its own"),
-        (StateError("the key in some place is wrong"), "its record of the session does not fit"),
+        (OutputError("the disk of secret-machine is full"), "it had an error of its own"),
+        (StateError("the key in some place is wrong"), "its state does not fit the session"),
         (KeyboardInterrupt(), "it was interrupted"),
         (ZeroDivisionError("label 1"), "it was interrupted"),
-        (ConnectionLost("at an inner address"), "it had a problem of its own"),
+        (ConnectionLost("at an inner address"), "it had an error of its own"),
     ],
 )
 def test_the_peer_is_told_the_kind_and_nothing_more(problem, told):
@@ -193,7 +193,7 @@ def test_the_page_names_every_figure_and_every_event(folder):
         for name in ("deploy/train.py", "deploy/session.py", "deploy/predict.py", "deploy/log.py")
     )
     events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
-    assert {"giving up", "session begun", "rows scored"} <= set(events)
+    assert {"aborting", "session started", "rows scored"} <= set(events)
     for event in events:
         assert f"`{event}`" in PAGE, event
 

@@ -23,15 +23,16 @@ from taciturn.errors import (
 )
 from taciturn.faces import COMMAND_LINE
 from tests.deploy.wires import Wire
+from tests.waiting import HANG
 
 KEY = bytes(32)
-QUICK = Patience(connect=5.0, answer=5.0, opening=5.0)
+PATIENT = Patience(connect=HANG, answer=HANG, opening=HANG)
 A, B = b"a" * 16, b"b" * 16
 
 
 def link(wire: Wire, *, serves: bool, nonce: bytes, past: Past | None = None, **more: Any) -> Link:
     start = past or Past(Meta({}, b"", nonce))
-    patience = more.pop("patience", QUICK)
+    patience = more.pop("patience", PATIENT)
     return Link(wire.endpoint(serves=serves), None, start, patience=patience, **more)
 
 
@@ -48,7 +49,7 @@ def both(alice: Callable[[], Any], bob: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
     return found
 
@@ -99,7 +100,7 @@ def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path)
     assert past is not None
     wire = Wire()
     bob_past = Past(Meta({}, b"", B), peer=A)
-    alice = Link(wire.endpoint(serves=False), again, past, patience=QUICK)
+    alice = Link(wire.endpoint(serves=False), again, past, patience=PATIENT)
     bob = link(wire, serves=True, nonce=B, past=bob_past)
     assert both(alice.connect, bob.receive)[1] == b"the mask was used"
     assert alice.counts == (1, 0)
@@ -148,7 +149,7 @@ def test_an_old_copy_of_the_state_is_refused_on_both_sides():
     bobs = Past(Meta({}, b"", B), peer=A, checkpoint=Checkpoint(1, 0))
     _, bob = refusals(alices, bobs)
     assert isinstance(bob, StateError)
-    assert "its state is an old copy" in bob.message
+    assert "the state is an old copy" in bob.message
 
 
 def test_a_peer_that_went_back_in_time_is_refused():
@@ -165,7 +166,7 @@ def test_a_session_that_one_side_does_not_know_is_refused(who):
     fresh = Past(Meta({}, b"", B if who == "alice" else A))
     ends = refusals(known, fresh) if who == "alice" else refusals(fresh, known)
     assert all(isinstance(end, StateError) for end in ends)
-    assert all("with --fresh:" in end.diagnostics(COMMAND_LINE) for end in ends)
+    assert all("with --fresh," in end.diagnostics(COMMAND_LINE) for end in ends)
 
 
 def test_a_dry_run_does_not_meet_a_training():
@@ -200,15 +201,15 @@ def opening(version: int = 1, purpose: int = 1, known: bytes = UNKNOWN, received
         ([opening(version=2)], AgreementError, "version 2"),
         ([opening(purpose=9)], AgreementError, "something else"),
         ([opening(received=1)], StateError, "old copy"),
-        ([opening(), b""], MalformedFrame, "no frame of a session"),
-        ([opening(), b"\x09" * 30], MalformedFrame, "no frame of a session"),
-        ([opening(), b"\x02\x01"], MalformedFrame, "no frame of a session"),
-        ([opening(), struct.pack("<BQQ", 2, 2, 0)], RemoteProtocolError, "frame 2 came where 1"),
+        ([opening(), b""], MalformedFrame, "not a session frame"),
+        ([opening(), b"\x09" * 30], MalformedFrame, "not a session frame"),
+        ([opening(), b"\x02\x01"], MalformedFrame, "not a session frame"),
+        ([opening(), struct.pack("<BQQ", 2, 2, 0)], RemoteProtocolError, "frame 2 arrived where 1"),
         ([opening(), struct.pack("<BQQ", 2, 1, 7)], RemoteProtocolError, "confirms frame 7"),
         ([opening(), struct.pack("<BQ", 3, 7)], RemoteProtocolError, "confirms frame 7"),
         ([struct.pack("<BH", 4, 32) + b"other settings"], PeerStopped, "other settings"),
         ([opening(), struct.pack("<BH", 4, 32) + b"bad\x1b[31m"], PeerStopped, r"bad \[31m"),
-        ([opening(), b"\x04"], PeerStopped, "gave up"),
+        ([opening(), b"\x04"], PeerStopped, "aborted"),
     ],
 )
 def test_a_peer_that_does_not_keep_to_it(frames, error, said):
@@ -238,7 +239,7 @@ def test_giving_up_reaches_the_other_side_with_its_reason():
 
     _, end = both(give_up, bob.receive)
     assert isinstance(end, PeerStopped)
-    assert end.message == "the peer gave up: the settings of the two sides differ: epochs"
+    assert end.message == "the peer aborted: the settings of the two sides differ: epochs"
 
 
 # --- when answers leave --------------------------------------------------------------------------

@@ -44,7 +44,10 @@ NEVER = (
 # What only whoever pays for releases needs.
 PAYING = ("taciturn.deploy.bob", "taciturn.privacy.ledger", "dp_accounting", "scipy.stats")
 # What the page at the end is printed with.
-PAGE = {f"taciturn.report{name}" for name in ("", ".party", ".record", ".tables")}
+PAGE = {
+    f"taciturn.report{name}"
+    for name in ("", ".blocks", ".parties", ".terminal", ".training", ".words")
+}
 
 
 def within(modules: set[str], *rooms: str) -> set[str]:

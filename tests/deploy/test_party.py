@@ -23,7 +23,9 @@ from taciturn.errors import (
     TaciturnError,
 )
 from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
 from taciturn.numerics.logistic import log_loss
+from taciturn.numerics.metrics import auc
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import PeerTable
 from tests.deploy.sides import (
@@ -35,6 +37,7 @@ from tests.deploy.sides import (
     write_tables,
 )
 from tests.deploy.wires import Wire
+from tests.waiting import HANG
 
 # Of an epoch: 120 rows less those that are held out, by eights.
 BATCHES = 11
@@ -51,9 +54,13 @@ def set_up(folder: Path, **agreement: Any) -> None:
         write_config(folder, role, agreement=agreement)
 
 
-def bob_alone(folder: Path) -> Party:
-    config = PartyConfig.read(folder / "bob.toml")
+def party_alone(folder: Path, role: str) -> Party:
+    config = PartyConfig.read(folder / f"{role}.toml")
     return Party(config, Wire().endpoint(serves=True), Callbacks())
+
+
+def bob_alone(folder: Path) -> Party:
+    return party_alone(folder, "bob")
 
 
 def record(folder: Path) -> Callable[[Party], Any]:
@@ -72,10 +79,29 @@ def test_the_weights_are_those_of_one_process_fed_the_same_coins(folder, name):
     assert bob["ledger"] == ledger
     assert alice["ledger"] == {}
     assert alice["metrics"] == {}
-    # Twenty-four rows and fresh noise: only without noise must the model be good.
-    assert bob["metrics"]["held_out"]["auc"] > (0.5 if name == "none" else -1)
+    require_held_out_auc(folder, bob["metrics"]["held_out"]["auc"])
+    if name == "none":  # fresh noise may make any model of so few rows
+        assert bob["metrics"]["held_out"]["auc"] > 0.5
     shares = [ModelShare.load(folder / f"{role}.model.json") for role in ("alice", "bob")]
     assert shares[0].session == shares[1].session
+
+
+def require_held_out_auc(folder: Path, reported: float) -> None:
+    """The figure is that of the whole model on the rows that were held out.
+
+    Sealed scores are rounded, so that two rows of nearly the same score may change places.
+    """
+    shares = [ModelShare.load(folder / f"{role}.model.json") for role in ("alice", "bob")]
+    model = whole_model(*shares)
+    his = party_alone(folder, "bob").tables
+    hers = party_alone(folder, "alice").tables
+    assert his.held_out is not None
+    assert hers.held_out is not None
+    assert his.held_out_labels is not None
+    scores = hers.held_out.values @ model.alice.weights + his.held_out.values @ model.bob.weights
+    labels = his.held_out_labels.values
+    ones = int(labels.sum())
+    assert abs(reported - auc(scores, labels)) < 1.5 / (ones * (len(labels) - ones))
 
 
 @pytest.mark.parametrize("name", ["none", "sealed"])
@@ -127,9 +153,16 @@ def pulled_at(role: str, count: int) -> dict[str, Callbacks]:
     return {role: Callbacks(observe=observe)}
 
 
+# At the first event, between two checkpoints and late; each with either side.
+STOPS = [(1, "alice"), (3, "bob"), (14, "alice"), (23, "bob")]
+MORE_STOPS = [(1, "bob"), (3, "alice"), (14, "bob"), (23, "alice"), (40, "alice"), (40, "bob")]
+
+
 @pytest.mark.parametrize("name", ["none", "add", "hybrid"])
-@pytest.mark.parametrize("role", ["alice", "bob"])
-@pytest.mark.parametrize("event", [1, 3, 14, 23, 40])
+@pytest.mark.parametrize(
+    ("event", "role"),
+    [*STOPS, *(pytest.param(*stop, marks=pytest.mark.slow) for stop in MORE_STOPS)],
+)
 def test_a_side_that_is_stopped_goes_on_to_the_same_weights(folder, name, role, event):
     set_up(folder, **MECHANISMS[name])
     ends = run_both(folder, act=record(folder), watch=pulled_at(role, event))
@@ -219,13 +252,13 @@ def test_one_state_folder_serves_one_process(folder):
 
     def hold(event: Event) -> None:
         started.set()
-        release.wait(20)
+        release.wait(HANG)
 
     def second() -> None:
-        started.wait(20)
+        started.wait(HANG)
         party = Party(config, Wire().endpoint(serves=True), Callbacks())
         try:
-            with pytest.raises(StateError, match="another process is at work"):
+            with pytest.raises(StateError, match="another process is using"):
                 party.run()
         finally:
             release.set()
@@ -233,7 +266,7 @@ def test_one_state_folder_serves_one_process(folder):
     thread = threading.Thread(target=second)
     thread.start()
     run_both(folder, watch={"bob": Callbacks(observe=hold)}).records  # noqa: B018
-    thread.join(30)
+    thread.join(HANG)
 
 
 # --- two sides that do not fit -------------------------------------------------------------------
@@ -351,7 +384,7 @@ def test_logs_and_figures_hold_no_secret(folder):
         (folder / name).read_text()
         for name in ("alice.log", "bob.log", "alice.metrics.json", "bob.metrics.json")
     )
-    assert "session begun" in shown
+    assert "session started" in shown
     for secret in (*coins, "p0001", str(weights(folder, "alice")[0])):
         assert secret not in shown
     for role in ("alice", "bob"):

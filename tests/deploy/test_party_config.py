@@ -13,6 +13,7 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import BudgetExceeded, ConfigError
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.wires import Wire
+from tests.waiting import HANG
 
 
 def read(folder: Path, role: str = "bob", **changes: dict[str, Any]) -> PartyConfig:
@@ -50,7 +51,7 @@ def test_a_good_file_is_read_with_its_defaults(tmp_path, role):
     assert config.role == role
     assert config.agreed["held_out"] == 0.2
     assert config.agreed["minimum_batch"] == 8
-    assert config.link.connect_seconds == 20.0
+    assert config.link.connect_seconds == HANG
     assert config.settings().scheme == "bfv"
 
 

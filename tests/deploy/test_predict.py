@@ -44,6 +44,7 @@ from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.test_two_machines import free_port
+from tests.waiting import HANG
 
 ROLES = ("alice", "bob")
 # label-rr is tried over shared weights too.
@@ -141,7 +142,7 @@ def in_threads(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
     return Ends(found["alice"], found["bob"])
 
@@ -163,29 +164,30 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     folder = trained(tmp_path, **TRAININGS[name])
     hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
     assert hers.scores is None
-    assert hers.lines() == []
-    assert "no score" in hers.facts["learnt"]
-    assert not {"scores", "meaning"} & set(hers.facts)
+    assert hers.rows() == ()
+    assert "no score" in (hers.result.learnt or "")
+    assert not {"scores", "meaning", "suspected_wraps"} & set(hers.result.to_dict())
     # In the order of Bob's file.
     assert list(his.ids) == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
     wanted, slack = expected(folder)
-    for line in his.lines():
-        assert abs(line["score"] - wanted[line["id"]]) <= slack
-        assert abs(line["probability"] - 1 / (1 + np.exp(-line["score"]))) < 1e-12
-        assert line["class"] == (line["probability"] > 0.5)
-    assert len(wanted) == len(his.lines()) == 30
-    assert his.facts["suspected_wraps"] == 0
-    assert ("TRUE label" in his.facts["meaning"]) == name.startswith("label-rr")
-    assert ("noisy" in his.facts["meaning"]) == (name in ("add", "mult"))
+    for row in his.rows():
+        assert abs(row.score - wanted[row.id]) <= slack
+        assert abs(row.probability - 1 / (1 + np.exp(-row.score))) < 1e-12
+        assert row.label == (row.probability > 0.5)
+    assert len(wanted) == len(his.rows()) == 30
+    meaning = his.result.meaning or ""
+    assert his.result.suspected_wraps == 0
+    assert ("TRUE label" in meaning) == name.startswith("label-rr")
+    assert ("noisy" in meaning) == (name in ("add", "mult"))
 
 
 def test_one_row_is_picked_from_a_file_on_both_sides(plain):
     folder = plain
     chosen = ("p0140",)
     _, his = answers(in_threads(folder, {role: question(folder, role, chosen) for role in ROLES}))
-    (line,) = his.lines()
-    assert line["id"] == "p0140"
-    assert line["score"] == pytest.approx(expected(folder)[0]["p0140"], abs=1e-9)
+    (row,) = his.rows()
+    assert row.id == "p0140"
+    assert row.score == pytest.approx(expected(folder)[0]["p0140"], abs=1e-9)
 
 
 def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
@@ -259,12 +261,12 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
 
     thread = threading.Thread(target=bob)
     thread.start()
-    with pytest.raises(AgreementError, match="for a prediction, this side for a dry run"):
+    with pytest.raises(AgreementError, match="runs a prediction, this side a dry run"):
         Party(
             PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Callbacks()
         ).dry_run()
-    thread.join(timeout=60)
-    assert "for a dry run, this side for a prediction" in found["bob"].message
+    thread.join(HANG)
+    assert "runs a dry run, this side a prediction" in found["bob"].message
 
 
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
@@ -275,7 +277,7 @@ def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
     _, his = answers(in_threads(sealed, asked, wire))
     assert wire.links > 1
     wanted, slack = expected(sealed)
-    assert all(abs(line["score"] - wanted[line["id"]]) <= slack for line in his.lines())
+    assert all(abs(row.score - wanted[row.id]) <= slack for row in his.rows())
 
 
 def test_a_peer_that_does_not_come(plain):
@@ -479,12 +481,12 @@ def start(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=HANG)
     assert "Traceback" not in err
     return Ended(process.returncode, out, err)
 
 
-@pytest.mark.parametrize("name", ["plain", "sealed"])
+@pytest.mark.parametrize("name", [pytest.param("plain", marks=pytest.mark.slow), "sealed"])
 def test_two_processes_score_what_the_whole_model_scores(request, name):
     folder = furnished(request.getfixturevalue(name))
     running = [start(folder, "alice", "--json"), start(folder, "bob", "--out", "scores.csv")]
@@ -525,7 +527,7 @@ def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(HANG)
     return Ends(found["alice"], found["bob"])
 
 
@@ -544,8 +546,9 @@ def test_another_model_ends_both_over_a_real_link(plain):
     refused(over_a_real_link(plain, read), "do not come from the same training: session:")
 
 
-def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain):
+def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
     """Alice here, Bob in a process of his own."""
+    monkeypatch.setattr("taciturn.deploy.session.TELLING_SECONDS", HANG)
     config = PartyConfig.read(furnished(plain) / "alice.toml")
     bob = start(plain, "bob", "--json")
     assert bob.stderr is not None
@@ -559,5 +562,5 @@ def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain):
     end = ended(bob)
     assert end.code == 34
     assert end.out == ""
-    assert "the peer gave up: it had a problem of its own (ColumnError)" in end.said
+    assert "the peer aborted: it had an error of its own (ColumnError)" in end.said
     assert "run both sides again" in end.said

@@ -79,8 +79,8 @@ def failing(problem: BaseException) -> Callable[[Meeting], Any]:
 @pytest.mark.parametrize(
     ("problem", "heard"),
     [
-        (AgreementError("the rows differ"), "the peer gave up: the rows differ"),
-        (OutputError("no room", where="a secret"), "it had a problem of its own (OutputError)"),
+        (AgreementError("the rows differ"), "the peer aborted: the rows differ"),
+        (OutputError("no room", where="a secret"), "it had an error of its own (OutputError)"),
         (KeyboardInterrupt(), "it was interrupted"),
     ],
 )
@@ -93,7 +93,7 @@ def test_a_side_that_gives_up_says_so_in_its_log_and_to_its_peer(tmp_path, probl
     for role, reason in (("bob", getattr(problem, "message", "interrupted")), ("alice", heard)):
         lines = (tmp_path / f"{role}.log").read_text().splitlines()
         last = json.loads(lines[-1])
-        assert last["event"] == "giving up"
+        assert last["event"] == "aborting"
         assert reason in last["reason"]
 
 

@@ -79,7 +79,7 @@ names = st.lists(
 
 
 @given(names, st.randoms(use_true_random=False), st.floats(0.05, 0.95))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_both_sides_hold_out_the_same_rows_for_any_ids(ids, shuffle, share):
     other = list(ids)
     shuffle.shuffle(other)
@@ -91,7 +91,7 @@ def test_both_sides_hold_out_the_same_rows_for_any_ids(ids, shuffle, share):
 
 
 @given(names)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 def test_both_sides_come_to_the_same_rows_in_the_same_order(ids):
     """Through the files: ids of any letters, digits and signs survive CSV on both sides."""
     with tempfile.TemporaryDirectory() as place:

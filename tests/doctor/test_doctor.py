@@ -19,9 +19,9 @@ from taciturn.__main__ import run
 from taciturn.crypto.clear import ClearScheme
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.doctor import datasets, machine, packages
-from taciturn.doctor.finding import Finding, Level
 from taciturn.doctor.party import look_at_party
 from taciturn.doctor.schemes import look_at_scheme, look_at_schemes
+from taciturn.results.doctor import Finding, Level
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.transport.parties import Authority
 
@@ -127,7 +127,7 @@ def test_a_key_of_another_certificate_a_missing_one_and_another_authority(bob):
     (certs / "bob.key").write_bytes((certs / "alice.key").read_bytes())
     assert "does not belong" in said(look_at_party(bob), "certificate")
     (certs / "bob.key").unlink()
-    assert "not there" in said(look_at_party(bob), "certificate")
+    assert "does not exist" in said(look_at_party(bob), "certificate")
     (certs / "bob.key").write_bytes(key)
     Authority.make(certs)
     assert "not signed by the authority" in said(look_at_party(bob), "certificate")
@@ -183,7 +183,7 @@ def test_a_peer_that_is_there_is_not_and_has_no_address(bob):
     assert "start the peer" in said(look_at_party(alice), "link", Level.WARNING)
     # A name under .invalid never resolves; a port that is none is refused as an address.
     alice = write_config(folder, "alice", link={"connect": "nobody.invalid:7443"})
-    assert "leads to no address" in said(look_at_party(alice), "link")
+    assert "does not resolve to an address" in said(look_at_party(alice), "link")
     alice = write_config(folder, "alice", link={"connect": "localhost:99999"})
     assert "is not an address" in said(look_at_party(alice), "link")
 
@@ -204,7 +204,7 @@ def test_a_state_folder_that_is_a_file_is_in_use_or_has_a_damaged_key(bob):
     (state / "lock").touch()
     with (state / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "at work" in said(look_at_party(bob), "state", Level.WARNING)
+        assert "is using" in said(look_at_party(bob), "state", Level.WARNING)
     assert all(each.level is Level.OK for each in look_at_party(bob) if each.area == "state")
     (folder / "bob.state.key").write_text("short")
     text = said(look_at_party(bob), "state")

@@ -85,7 +85,7 @@ def test_a_message_of_another_type_is_the_peers_fault():
     end = Driver("bob", bob(), silent)
     end.start()
     with pytest.raises(
-        RemoteProtocolError, match="peer sent EncryptedResidues where PartialScores was due"
+        RemoteProtocolError, match="peer sent EncryptedResidues where PartialScores was expected"
     ):
         end.feed(encode(residues(0)))
 

@@ -67,7 +67,7 @@ def test_without_verification_other_coins_give_another_result():
 @pytest.mark.parametrize("turns", [1, TURNS - 1])
 def test_a_program_that_finishes_early_is_refused(turns):
     recording, _, _ = talk()
-    with pytest.raises(TranscriptError, match="goes on after the program has finished"):
+    with pytest.raises(TranscriptError, match="continues after the program has finished"):
         replay(alice(COINS.fork("a"), turns=turns), recording)
 
 
@@ -75,7 +75,7 @@ def test_a_program_that_wants_more_is_refused():
     recording, _, _ = talk()
     with pytest.raises(TranscriptError):
         replay(alice(COINS.fork("a"), turns=TURNS + 1), recording)
-    with pytest.raises(TranscriptError, match="ends where EncryptedResidues was due"):
+    with pytest.raises(TranscriptError, match="ends where EncryptedResidues was expected"):
         replay(alice(COINS.fork("a"), turns=TURNS + 1), recording, verify=False)
 
 
@@ -105,7 +105,7 @@ def test_a_recording_with_one_more_of_her_frames_is_refused():
 def test_a_foreign_message_in_the_recording_is_refused():
     recording, _, _ = talk()
     swapped = (recording.records[0], ("bob", recording.records[0][1]))
-    with pytest.raises(TranscriptError, match="PartialScores where EncryptedResidues was due"):
+    with pytest.raises(TranscriptError, match="PartialScores where EncryptedResidues was expected"):
         replay(alice(COINS.fork("a")), replace(recording, records=swapped))  # type: ignore[arg-type]
 
 
@@ -163,5 +163,5 @@ def test_the_training_of_another_table_is_refused():
 
 def test_a_training_cut_short_is_refused():
     whole = recorded()
-    with pytest.raises(TranscriptError, match="ends where RevealedGradient was due"):
+    with pytest.raises(TranscriptError, match="ends where RevealedGradient was expected"):
         replay(alice_program(TABLES, AGREED), replace(whole, records=whole.records[:-1]))

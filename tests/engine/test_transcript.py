@@ -16,6 +16,7 @@ import pytest
 from taciturn.engine.transcript import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
 from taciturn.errors import OutputError, TranscriptError
 from taciturn.protocol.messages import Role
+from tests.waiting import HANG
 
 HEADER = {"agreement": {"epochs": 1}, "kind": "test", "ö": "é"}
 FOOTER = {"accuracy": 0.5, "names": ["a", "b"]}
@@ -360,7 +361,7 @@ def test_a_file_that_outgrows_its_limit_is_named_and_removed(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANG,
     )
     assert done.stderr.strip() == str(OutputError.exit_code)
     assert content(tmp_path) == []

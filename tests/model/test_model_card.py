@@ -22,7 +22,8 @@ from taciturn.model.share import ModelShare
 from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import own_part, whole_model
 from taciturn.numerics.logistic import sigmoid
-from taciturn.report.model import model_card
+from taciturn.report.model import card_blocks
+from taciturn.report.terminal import render
 from tests.model.models import WAYS, pair_of, people, share_of, strange
 
 SCALES = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 0.5}
@@ -51,21 +52,22 @@ def test_coefficients_of_the_original_scale_score_raw_rows(way):
     plain = replace(way, clip=None)
     bob = share_of(fit(his, plain), "bob", intercept=True)
     found = card(bob)
-    total = np.full(his.height, found["original_offset"])
-    for each in found["coefficients"]:
-        name, _, level = each["column"].partition("=")
+    assert found.original_offset is not None
+    total = np.full(his.height, found.original_offset)
+    for one in found.coefficients or ():
+        name, _, level = one.column.partition("=")
         column = his[name] == level if level else his[name]
-        total += each["original"] * column.cast(pl.Float64).to_numpy()
+        total += (one.original or 0.0) * column.cast(pl.Float64).to_numpy()
     assert np.allclose(total, own_part(bob).scores(his), atol=1e-9)
 
 
 def test_the_largest_comes_first_and_what_says_nothing_is_marked():
     hers, _ = people()
     found = coefficients(share_of(fit(hers, WAYS[0]), "alice"))
-    sizes = [abs(each["prepared"]) for each in found]
+    sizes = [abs(one.prepared) for one in found]
     assert sizes == sorted(sizes, reverse=True)
-    (constant,) = [each for each in found if each["column"] == "constant"]
-    assert constant["original"] is None
+    (constant,) = [one for one in found if one.column == "constant"]
+    assert constant.original is None
 
 
 def test_a_random_share_is_never_shown_as_coefficients(tmp_path, capsys):
@@ -82,17 +84,17 @@ def test_a_random_share_is_never_shown_as_coefficients(tmp_path, capsys):
         for number in (*alice.share, *bob.share):
             if abs(number) > 10**6:
                 assert str(number) not in text + record
-    assert card(alice)["coefficients"] is None
-    assert card(alice)["weights"] == "shared"
-    assert len(card(bob)["coefficients"]) == len(bob.columns) - 1
+    assert card(alice).coefficients is None
+    assert card(alice).weights == "shared"
+    assert len(card(bob).coefficients or ()) == len(bob.columns) - 1
 
 
 def test_a_revealed_model_shows_its_coefficients():
     alice, _, weights = sealed_pair()
     found = card(replace(alice, weights=weights))
-    assert found["weights"] == "revealed"
-    assert "revealed" in found["holds"]
-    assert len(found["coefficients"]) == len(weights)
+    assert found.weights == "revealed"
+    assert "revealed" in found.holds
+    assert len(found.coefficients or ()) == len(weights)
 
 
 def test_the_card_says_where_a_model_comes_from(tmp_path, capsys):
@@ -160,7 +162,7 @@ RECORDS = st.dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(agreement=RECORDS, metrics=RECORDS, ledger=RECORDS)
 def test_whatever_the_records_of_a_file_hold_it_is_shown(agreement, metrics, ledger):
     """A file may come from anywhere: its records are not this program's own."""
@@ -168,5 +170,5 @@ def test_whatever_the_records_of_a_file_hold_it_is_shown(agreement, metrics, led
     found = share_of(fit(hers, WAYS[0]), "bob", agreement=agreement, metrics=metrics, ledger=ledger)
     screen = console()
     with screen.capture() as shown:
-        screen.print(model_card(card(found), 5))
+        screen.print(render(card_blocks(card(found), 5)))
     assert "share of a model" in shown.get()

@@ -33,7 +33,11 @@ def terms_of(rows: Rows, cell: Cell, **options: object) -> Terms:
     return agree(rows.settings.model_copy(update={**cell.options, **options}), *rows.train.shape)
 
 
-@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize(
+    "dataset",
+    # The last one is as census-income, with more rows.
+    [*DATASETS[:-1], pytest.param(DATASETS[-1], marks=pytest.mark.slow)],
+)
 def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir, monkeypatch):
     epochs = 3
     if dataset in DATASETS[2:]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ from typer.testing import CliRunner
 from taciturn.cli.app import app
 from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import COMMAND_LINE
+from taciturn.report import html, markdown, terminal
+from taciturn.report.blocks import Block
 from taciturn_paper import curves, everything, paper, table3
 from taciturn_paper.pieces import Piece, results, seed_plan
 from taciturn_paper.report import tables
-from taciturn_paper.report.document import blocks, pictures
-from taciturn_paper.report.page import Grid, Paragraph, Picture, to_html, to_markdown
+from taciturn_paper.report.document import reproduction_page
 from taciturn_paper.rows import Rows
 from taciturn_paper.shelf import Shelf
 from taciturn_paper.statements import statements
@@ -41,12 +43,14 @@ def record(shelf: Path) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table3, "CONTENDERS", few)
         patch.setattr(table3, "QUICK_TURNS", 2)
+        # Starting processes takes longer than the pieces; another test has several.
+        patch.setattr("taciturn_paper.pieces.os.cpu_count", lambda: 1)
         return everything.run(quick=True, seeds=2, datasets=BREAST, folder=shelf)
 
 
-def shown(what: object) -> str:
+def shown(blocks: list[Block]) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=100).print(what)
+    Console(file=stream, width=100).print(terminal.render(blocks))
     return stream.getvalue()
 
 
@@ -162,6 +166,25 @@ def test_the_leaks_are_what_the_statements_say(record):
     assert [each["ledger"]["label_epsilon_total"] for each in row["add"]] == [5.0, 50.0]
 
 
+def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true_one_is(
+    record,
+):
+    """Failure 0.05 for each of 16 subjects with a finite truth; at this seed none exceeds it."""
+    rows = record["claims"]["rows"]
+    assert len(rows) == 16
+    for row in rows:
+        truth = float("inf") if row["residue"] == "inf" else row["residue"]
+        assert row["residue_at_least"] <= truth
+        assert row["label_at_least"] <= (float("inf") if row["label"] == "inf" else row["label"])
+        finite = row["numerical"] != "inf"
+        assert not finite or row["numerical"] <= truth * (1 + 1e-6)
+        expected = row["mechanism"] == "mult" and (
+            row["variant"] == "one-sided" or row["claimed"] < 2.3
+        )
+        # So many samples cannot show more than their ceiling.
+        assert row["refuted"] is (expected and row["claimed"] < row["ceiling"])
+
+
 def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
     found = {each["name"]: each for each in record["statements"]}
     assert len(found) == len(record["statements"]) == 18
@@ -198,28 +221,32 @@ def test_table_three_sets_ratios_beside_the_papers(record):
 
 
 def test_the_page_is_one_file_and_escapes_its_words(record):
-    page = blocks(record, "taciturn reproduce all --quick")
-    assert [picture.name for picture in pictures(page)] == ["fig-b1", "fig-b2", "fig-eps"]
-    html = to_html([*page, Paragraph("<script>`x`")], "t")
-    assert "&lt;script&gt;<code>x</code>" in html
-    assert "http://" not in html.replace("http://www.w3.org/", "")
-    assert "<script" not in html
-    assert len(html) < 2_000_000
-    text = to_markdown(page, "reproduction")
+    page = reproduction_page(record, "taciturn reproduce all --quick <script>")
+    assert [figure.name for figure in page.figures] == ["fig-b1", "fig-b2", "fig-eps"]
+    text = html.render(page)
+    assert "<code>taciturn reproduce all --quick &lt;script&gt;</code>" in text
+    assert "http://" not in text.replace("http://www.w3.org/", "")
+    assert "<script" not in text
+    assert len(text) < 2_000_000
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    text = markdown.render(page, "reproduction")
     assert "![Accuracy and AUC over b1" in text
     assert "taciturn reproduce all --quick" in text
     for line in text.splitlines():
         assert not line.startswith("|") or line.endswith("|")
 
 
-def test_names_in_a_drawing_do_not_meet_those_of_another():
-    svg = '<?xml?><svg><g id="a"/><use href="#a" clip-path="url(#a)"/></svg>'
-    html = to_html([Picture("one", "t", svg), Grid("c", ["h"], [["v"]])], "t")
-    assert 'id="one-a"' in html
-    assert 'href="#one-a" clip-path="url(#one-a)"' in html
+def test_the_page_of_the_documents_is_that_of_its_data():
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    parts = {path.stem: json.loads(path.read_text()) for path in docs.glob("reproduction/*.json")}
+    whole = {**parts, "statements": parts["statements"]["statements"]}
+    page = reproduction_page(whole, "taciturn reproduce all --report docs")
+    assert markdown.render(page, "reproduction") == (docs / "reproduction.md").read_text("utf-8")
 
 
-def test_the_command_writes_the_report(record, shelf, tmp_path):
+def test_the_command_writes_the_report(record, shelf, monkeypatch):
+    monkeypatch.setattr("taciturn_paper.pieces.os.cpu_count", lambda: 1)
     arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
     found = CliRunner().invoke(app, [*arguments, "--cache", str(shelf), "--json"])
     assert found.exit_code == 0, found.output

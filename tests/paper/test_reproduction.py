@@ -6,7 +6,7 @@ import io
 from typing import Any, cast
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 import taciturn
 from taciturn.privacy.base import GradientRelease, ResidueRelease
@@ -15,10 +15,12 @@ from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob.labels import released_labels
+from taciturn.report.blocks import Block
+from taciturn.report.terminal import render
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
-from taciturn_paper import claims, labels, learning, matrix, recovery
+from taciturn_paper import labels, learning, matrix, recovery
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
 from taciturn_paper.report import words
 from taciturn_paper.report.frontier import frontier_svg
@@ -31,7 +33,14 @@ CELLS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", CELLS, ids=lambda options: str(options["dataset"]))
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(pytest.param(cell, id=cell["dataset"]) for cell in CELLS[:-1]),
+        # As census-income, with more rows.
+        pytest.param(CELLS[-1], id=CELLS[-1]["dataset"], marks=pytest.mark.slow),
+    ],
+)
 def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, dataset_dir):
     if options["dataset"] in ("census-income", "give-me-some-credit"):
         options = {**options, "data_dir": str(dataset_dir(options["dataset"]))}
@@ -51,23 +60,6 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
     assert weights.tobytes() == joint.tobytes()
 
 
-def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true_one_is():
-    """Failure 0.05 for each of 16 subjects with a finite truth; at this seed none exceeds it."""
-    rows = claims.run(samples=40_000, seed=1)["rows"]
-    assert len(rows) == 16
-    for row in rows:
-        truth = float("inf") if row["residue"] == "inf" else row["residue"]
-        assert row["residue_at_least"] <= truth
-        assert row["label_at_least"] <= (float("inf") if row["label"] == "inf" else row["label"])
-        finite = row["numerical"] != "inf"
-        assert not finite or row["numerical"] <= truth * (1 + 1e-6)
-        expected = row["mechanism"] == "mult" and (
-            row["variant"] == "one-sided" or row["claimed"] < 2.3
-        )
-        # So many samples cannot show more than their ceiling.
-        assert row["refuted"] is (expected and row["claimed"] < row["ceiling"])
-
-
 @pytest.mark.slow
 def test_mult_as_printed_does_not_learn_and_its_readings_do():
     found = {row["variant"]: row for row in learning.run()["rows"]}
@@ -85,14 +77,27 @@ def test_the_quick_search_tells_the_same():
     assert record["centralised"]["auc"] > 0.95
 
 
-def test_the_quick_matrix_shows_utility_beside_leakage():
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        ("hybrid", "mult printed", "mult one-sided"),
+        pytest.param((), marks=pytest.mark.slow),
+    ],
+    ids=["some", "all"],
+)
+def test_the_quick_matrix_shows_utility_beside_leakage(left_out, monkeypatch):
+    chosen = [cell for cell in matrix.cells(quick=True) if cell.curve not in left_out]
+    monkeypatch.setattr(matrix, "cells", lambda quick: chosen)
     record = matrix.run(quick=True)
     rows = {(row["curve"], row["epsilon"]): row for row in record["rows"]}
+    assert len(rows) == len(chosen)
     assert record["missing"] == []
-    assert rows["none", None]["leakage"] == rows["hybrid", 1.0]["leakage"] == 1.0
+    assert rows["none", None]["leakage"] == 1.0
     assert rows["add", 10.0]["leakage"] > 0.99
     assert rows["add", 0.1]["leakage"] < 0.75
-    assert rows["hybrid", 1.0]["test_auc"] > 0.95
+    if not left_out:
+        assert rows["hybrid", 1.0]["leakage"] == 1.0
+        assert rows["hybrid", 1.0]["test_auc"] > 0.95
     assert rows["label-rr", 10.0]["leakage"] > 0.99
     assert rows["label-rr", 0.1]["leakage"] < 0.75
     assert rows["label-rr", 10.0]["label_epsilon_total"] == 10.0
@@ -175,7 +180,7 @@ def test_the_debiased_loss_runs_away_at_a_small_epsilon_and_the_corrected_one_do
         assert 0 < last["loss"] < first["loss"] < 0.7
 
 
-def _printed(part: RenderableType) -> str:
+def _printed(blocks: list[Block]) -> str:
     screen = Console(width=100, record=True, file=io.StringIO())
-    screen.print(part)
+    screen.print(render(blocks))
     return screen.export_text()

@@ -41,6 +41,7 @@ def test_a_training_is_measured_by_every_way(mechanism):
     inside, across = measure(mechanism, slow=False)
     assert (inside.way, across.way) == ("one process", "loopback")
     assert inside.iterations == across.iterations == 70
-    assert across.ms > inside.ms > 0
+    assert inside.ms > 0
+    assert across.ms > 0
     assert across.bytes_to_alice > 0
     assert across.bytes_to_bob > across.bytes_to_alice

@@ -345,7 +345,7 @@ def test_draws_of_a_tiny_design_fit_its_exact_law_with_false_alarm_rate_1e_minus
 # --- draws -------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(3, 40), st.data())
 def test_a_draw_has_the_sizes_it_should_have(subset, data):
     marked = data.draw(st.integers(1, (subset - 1) // 2))

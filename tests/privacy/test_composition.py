@@ -91,7 +91,7 @@ EVENTS = st.one_of(
 )
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 @given(
     st.dictionaries(EVENTS, st.integers(0, 40), max_size=3), st.sampled_from([0.0, *DELTAS, 0.99])
 )
@@ -99,7 +99,7 @@ def test_it_is_never_above_the_sum_nor_below_zero(counts, delta):
     assert 0 <= label_epsilon(counts, delta) <= basic(counts) * (1 + 1e-12)
 
 
-@settings(deadline=None, derandomize=True, max_examples=10)
+@settings(max_examples=10)
 @given(EVENTS, st.integers(1, 30))
 def test_more_releases_cost_no_less_and_a_larger_delta_no_more(event, count):
     by_delta = [label_epsilon({event: count}, delta) for delta in DELTAS]

@@ -292,7 +292,7 @@ def test_the_notes_stand_in_the_record():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"mechanism": "none"}, "release of none has no finite price: no budget can be kept"),
+        ({"mechanism": "none"}, "release of none has no finite price: no budget is possible"),
         ({"mechanism": "hybrid"}, "release of hybrid has no finite price"),
         (
             {"mechanism": "mult", "epsilon": 1.0, "variant": "one-sided"},

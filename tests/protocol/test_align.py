@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import private_set_intersection.python as psi
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
@@ -45,6 +44,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.steps import Program, Send
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation.align import align_ids, align_tables
+from tests.system import NOT_TESTED
 
 TERMS = Normalisation().canonical()
 
@@ -76,6 +76,7 @@ def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
 # --- the right rows ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # the turns of smaller alignments are as many
 def test_ten_thousand_ids_on_each_side():
     alice, bob = shuffled(numbered(0, 10_000), 1), shuffled(numbered(3_000, 13_000), 2)
     with ThreadPoolExecutor(2) as pool:
@@ -124,8 +125,12 @@ texts = st.one_of(
 )
 
 
+NO_ORACLE = f"{NOT_TESTED}alignment beside openmined-psi, which is made for Python 3.11"
+
+
 def oracle(alice: list[str], bob: list[str]) -> set[str]:
     """The intersection by an independent implementation (P-256, its own hash to the curve)."""
+    psi = pytest.importorskip("private_set_intersection.python", reason=NO_ORACLE)
     client = psi.client.CreateWithNewKey(True)
     server = psi.server.CreateWithNewKey(True)
     setup = server.CreateSetupMessage(1e-9, len(alice), bob, psi.DataStructure.RAW)
@@ -133,9 +138,7 @@ def oracle(alice: list[str], bob: list[str]) -> set[str]:
     return {alice[index] for index in client.GetIntersection(setup, response)}
 
 
-@settings(
-    deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+@settings(max_examples=60)
 @given(
     st.lists(texts, min_size=1, max_size=30, unique=True),
     st.lists(texts, min_size=1, max_size=30, unique=True),
@@ -372,7 +375,7 @@ NOT_CANONICAL = (2**255 - 19 + 2).to_bytes(32, "little")
 @pytest.mark.parametrize("element", [IDENTITY, RUBBISH, NOT_CANONICAL, (1).to_bytes(32, "little")])
 @pytest.mark.parametrize("at", [0, 2])
 def test_what_is_no_element_is_refused_in_a_set_and_in_an_answer(element, at):
-    words = "of what the peer sent element"
+    words = "among the peer's elements, element"
     peer = Peer().greet()
     spoilt = bytearray(peer.his())
     spoilt[32 * at : 32 * at + 32] = element
@@ -422,9 +425,13 @@ def test_messages_out_of_turn_are_refused():
     peer = Peer().greet()
     with pytest.raises(RemoteProtocolError, match="BlindedIds is of turn 1, not 0"):
         peer.say(blinded(peer.his(), turn=1))
-    with pytest.raises(RemoteProtocolError, match="sent TwiceBlinded where BlindedIds was due"):
+    with pytest.raises(
+        RemoteProtocolError, match="sent TwiceBlinded where BlindedIds was expected"
+    ):
         Peer().greet().say(twice(bytes(32)))
-    with pytest.raises(RemoteProtocolError, match="sent AlignmentHello where BlindedIds was due"):
+    with pytest.raises(
+        RemoteProtocolError, match="sent AlignmentHello where BlindedIds was expected"
+    ):
         Peer().greet().greet()
 
 
@@ -435,7 +442,7 @@ def test_another_list_at_the_end_is_named(end):
     ours = peer.sent[-1]
     assert isinstance(ours, AlignmentEnd)
     digest = ours.digest if end[1] is None else PublicBytes(end[1])
-    with pytest.raises(AgreementError, match="come to different lists of common ids"):
+    with pytest.raises(AgreementError, match="have different lists of common ids"):
         peer.say(AlignmentEnd(end[0], digest))
 
 

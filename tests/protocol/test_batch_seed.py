@@ -49,7 +49,7 @@ def test_alice_waits_for_the_commitment_before_she_tells_hers():
 def test_a_bob_who_changes_his_mind_is_caught():
     side = ByHand("alice", alices.agree_seed(ALICE))
     side.feed(BatchCommitment(commitment(bytes(32))))
-    with pytest.raises(RemoteProtocolError, match="not the one it was bound to"):
+    with pytest.raises(RemoteProtocolError, match="does not match its commitment"):
         side.feed(BatchShare(PublicBytes(b"\x01" + bytes(31))))
 
 
@@ -61,7 +61,7 @@ def test_a_share_of_another_length_is_refused(who, length):
         side.feed(BatchCommitment(commitment(bytes(length))))
     else:
         side = ByHand("bob", bobs.agree_seed(BOB))
-    with pytest.raises(RemoteProtocolError, match=f"batch share has {length} bytes"):
+    with pytest.raises(RemoteProtocolError, match=f"seed share has {length} bytes"):
         side.feed(BatchShare(PublicBytes(bytes(length))))
 
 

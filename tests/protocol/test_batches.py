@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
@@ -20,7 +20,6 @@ def listed(plan: BatchPlan) -> list[list[int]]:
     return [batch.rows.tolist() for batch in plan]
 
 
-@settings(deadline=None, derandomize=True)
 @given(plans)
 def test_every_row_comes_once_per_epoch(plan):
     for _, group in groupby(plan, key=lambda batch: batch.epoch):
@@ -28,7 +27,6 @@ def test_every_row_comes_once_per_epoch(plan):
         assert sorted(rows.tolist()) == list(range(plan.rows))
 
 
-@settings(deadline=None, derandomize=True)
 @given(plans)
 def test_all_batches_are_full_but_the_last_of_an_epoch(plan):
     whole, rest = divmod(plan.rows, plan.batch_size)
@@ -36,7 +34,6 @@ def test_all_batches_are_full_but_the_last_of_an_epoch(plan):
     assert [len(batch.rows) for batch in plan] == sizes * plan.epochs
 
 
-@settings(deadline=None, derandomize=True)
 @given(plans)
 def test_iterations_count_on_through_the_epochs(plan):
     found = list(plan)
@@ -45,7 +42,6 @@ def test_iterations_count_on_through_the_epochs(plan):
     assert {batch.epoch for batch in found} == set(range(plan.epochs))
 
 
-@settings(deadline=None, derandomize=True)
 @given(plans)
 def test_the_seed_decides_the_batches_each_time_anew(plan):
     first = listed(plan)
@@ -53,7 +49,6 @@ def test_the_seed_decides_the_batches_each_time_anew(plan):
     assert listed(BatchPlan(plan.seed, plan.rows, plan.batch_size, plan.epochs)) == first
 
 
-@settings(deadline=None, derandomize=True)
 @given(seeds, st.integers(1, 30), st.integers(1, 4))
 def test_the_batch_size_only_cuts_the_same_order(seed, size, epochs):
     whole = np.concatenate([batch.rows for batch in BatchPlan(seed, 30, 30, epochs)])

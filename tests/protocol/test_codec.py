@@ -219,7 +219,7 @@ def test_codes_are_distinct_and_fit_their_byte():
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_what_is_encoded_decodes_to_the_same_message(kind):
-    @settings(deadline=None, derandomize=True, max_examples=60)
+    @settings(max_examples=60)
     @given(STRATEGIES[kind])
     def check(message):
         assert same(decode(encode(message)), message)
@@ -272,19 +272,18 @@ def test_signs_of_zero_and_subnormal_scores_survive():
 # --- hostile bytes -----------------------------------------------------------------------------
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.binary(max_size=200))
 def test_random_bytes_are_refused(data):
     assert accepted(data) is None
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from([kind.code for kind in MESSAGES]), st.binary(max_size=80))
 def test_random_bytes_behind_a_true_head_are_refused_or_canonical(code, data):
     accepted(head(code) + data)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(messages, st.data())
 def test_altered_frames_are_refused_or_another_canonical_message(message, data):
     frame = bytearray(encode(message))
@@ -312,7 +311,6 @@ def test_every_truncation_is_refused(name):
             decode(frame[:length])
 
 
-@settings(deadline=None, derandomize=True)
 @given(messages, st.binary(min_size=1, max_size=20))
 def test_bytes_behind_the_end_are_refused(message, extra):
     with pytest.raises(MalformedFrame, match="follow the frame's end"):

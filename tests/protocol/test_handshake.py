@@ -239,7 +239,9 @@ def test_alice_refuses_as_bob_does():
 
 def test_anything_but_a_greeting_is_refused_by_name():
     side = ByHand("alice", shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)))
-    with pytest.raises(RemoteProtocolError, match="sent EncryptedResidues where Hello was due"):
+    with pytest.raises(
+        RemoteProtocolError, match="sent EncryptedResidues where Hello was expected"
+    ):
         side.feed(EncryptedResidues(0, EncryptedVector(b"", 1)))
 
 

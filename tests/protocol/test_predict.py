@@ -77,14 +77,14 @@ HELLO = told(Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.i
 def test_bob_refuses_another_number_of_scores(rows):
     side = ByHand("bob", bob.predict(TABLES.bob, W_BOB))
     side.feed(HELLO)
-    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows where 11 are due"):
+    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows where 11 are expected"):
         side.feed(PartialScores(0, np.zeros(rows)))
 
 
 def test_bob_refuses_another_chunk():
     side = ByHand("bob", bob.predict(TABLES.bob, W_BOB))
     side.feed(HELLO)
-    with pytest.raises(RemoteProtocolError, match="iteration 1 where 0 was due"):
+    with pytest.raises(RemoteProtocolError, match="iteration 1 where 0 was expected"):
         side.feed(PartialScores(1, np.zeros(11)))
 
 

@@ -9,12 +9,14 @@ entry with Python's integers, as the control that it notices.
 from __future__ import annotations
 
 import functools
+import gc
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -48,7 +50,7 @@ from taciturn.rng import SystemEntropy
 from tests.protocol.parties import ALICE, Tables, agreement, alice_program, bob_program
 
 COINS = SystemEntropy()
-GENERATORS = {rng.__file__, functools.__file__}
+WATCHED = tuple(str(Path(module.__file__ or "").parent) for module in (rng, np))
 ROWS = 16
 SCHEME = BfvScheme()
 
@@ -58,21 +60,29 @@ SCHEME = BfvScheme()
 
 @contextmanager
 def path() -> Iterator[list[tuple[str, int]]]:
-    """Every line of Python that runs, in order, but for those that draw random bytes: how much a
-    generator has in stock depends on how much was drawn."""
+    """Every line of this program and of NumPy's Python part that runs, in order.
+
+    But for those that draw random bytes: how much a generator has in stock depends on how much was
+    drawn. What Python itself does at times of its own choice, such as collecting garbage, is no
+    line of theirs.
+    """
     lines: list[tuple[str, int]] = []
 
     def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
-        if event == "line" and frame.f_code.co_filename not in GENERATORS:
-            lines.append((frame.f_code.co_filename, frame.f_lineno))
+        name = frame.f_code.co_filename
+        if event == "line" and name.startswith(WATCHED) and name != rng.__file__:
+            lines.append((name, frame.f_lineno))
         return trace
 
     before = sys.gettrace()
+    gc.collect()
+    gc.disable()
     sys.settrace(trace)
     try:
         yield lines
     finally:
         sys.settrace(before)
+        gc.enable()
 
 
 def extremes(ring: Wrapping, length: int) -> dict[str, IntArray]:

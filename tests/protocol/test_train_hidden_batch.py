@@ -446,7 +446,8 @@ def test_alice_refuses_an_offer_that_does_not_fit(offer, said):
 def test_alice_refuses_an_offer_of_another_iteration(iteration):
     side = alice_after()
     with pytest.raises(
-        RemoteProtocolError, match=f"HiddenBatchOffer is for iteration {iteration} where 0 was due"
+        RemoteProtocolError,
+        match=f"HiddenBatchOffer is for iteration {iteration} where 0 was expected",
     ):
         side.feed(offer_of(GOOD.subset.tolist(), GOOD.response.value.tolist(), iteration))
 
@@ -466,7 +467,9 @@ def test_alice_refuses_every_message_but_the_offer(message):
     side = alice_after()
     assert side.driver.expects == "HiddenBatchOffer"
     name = type(message).__name__
-    with pytest.raises(RemoteProtocolError, match=f"sent {name} where HiddenBatchOffer was due"):
+    with pytest.raises(
+        RemoteProtocolError, match=f"sent {name} where HiddenBatchOffer was expected"
+    ):
         side.feed(message)
 
 

@@ -428,7 +428,7 @@ def test_alice_refuses_every_message_that_is_no_reply(message):
     side = alice_after(*SEED)
     assert side.driver.expects == "ResidueReply"
     name = type(message).__name__
-    with pytest.raises(RemoteProtocolError, match=f"sent {name} where ResidueReply was due"):
+    with pytest.raises(RemoteProtocolError, match=f"sent {name} where ResidueReply was expected"):
         side.feed(message)
 
 
@@ -440,14 +440,14 @@ def test_the_replies_are_those_three():
 @pytest.mark.parametrize("message", [residues_of(4), KeyOffer(PublicBytes(b""))])
 def test_alice_refuses_everything_but_the_seed_before_the_seed(message):
     side = alice_after()
-    with pytest.raises(RemoteProtocolError, match="where BatchCommitment was due"):
+    with pytest.raises(RemoteProtocolError, match="where BatchCommitment was expected"):
         side.feed(message)
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_alice_refuses_a_batch_seed_of_another_length(length):
     side = alice_after()
-    with pytest.raises(RemoteProtocolError, match=f"batch commitment has {length} bytes"):
+    with pytest.raises(RemoteProtocolError, match=f"seed commitment has {length} bytes"):
         side.feed(BatchCommitment(PublicBytes(bytes(length))))
 
 
@@ -457,7 +457,9 @@ def test_alice_refuses_another_number_of_residues(noise, count):
     """Two would fit the second, short batch, not this one."""
     side = alice_after(*SEED, terms=noisy(batch_size=4, epochs=1, noise=noise))
     message = residues_of(count) if noise == "discrete" else reals_of(count)
-    with pytest.raises(RemoteProtocolError, match=f"released {count} residues where 4 are due"):
+    with pytest.raises(
+        RemoteProtocolError, match=f"released {count} residues where 4 are expected"
+    ):
         side.feed(message)
 
 
@@ -467,13 +469,15 @@ def test_alice_refuses_residues_of_another_iteration(kind, iteration):
     message = kind(4, iteration)
     name = type(message).__name__
     with pytest.raises(
-        RemoteProtocolError, match=f"{name} is for iteration {iteration} where 0 was due"
+        RemoteProtocolError, match=f"{name} is for iteration {iteration} where 0 was expected"
     ):
         alice_after(*SEED).feed(message)
 
 
 def test_alice_refuses_an_end_of_the_budget_at_another_iteration():
-    with pytest.raises(RemoteProtocolError, match="BudgetSpent is for iteration 5 where 0 was due"):
+    with pytest.raises(
+        RemoteProtocolError, match="BudgetSpent is for iteration 5 where 0 was expected"
+    ):
         alice_after(*SEED).feed(BudgetSpent(5))
 
 
@@ -498,7 +502,7 @@ def bob_after(*messages: Message, ledger: Ledger | None = None) -> ByHand[BobTra
 def test_bob_refuses_another_number_of_scores_and_charges_nothing(rows):
     ledger = Ledger(ROWS, "test")
     side = bob_after(ledger=ledger)
-    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows where 4 are due"):
+    with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows where 4 are expected"):
         side.feed(PartialScores(0, np.zeros(rows)))
     assert ledger.statement().releases_per_row == 0
     assert not any(isinstance(each, ResidueReply) for each in side.said)
@@ -506,7 +510,7 @@ def test_bob_refuses_another_number_of_scores_and_charges_nothing(rows):
 
 @pytest.mark.parametrize("message", [residues_of(4), BudgetSpent(0), SEED[0]])
 def test_bob_refuses_what_is_his_own_to_say(message):
-    with pytest.raises(RemoteProtocolError, match="where PartialScores was due"):
+    with pytest.raises(RemoteProtocolError, match="where PartialScores was expected"):
         bob_after().feed(message)
 
 

@@ -391,7 +391,7 @@ def test_alice_refuses_every_message_that_is_not_due(before, due, message):
     side = alice_after(*before)
     assert side.driver.expects == due.__name__
     name = type(message).__name__
-    with pytest.raises(RemoteProtocolError, match=f"sent {name} where {due.__name__} was due"):
+    with pytest.raises(RemoteProtocolError, match=f"sent {name} where {due.__name__} was expected"):
         side.feed(message)
 
 
@@ -407,7 +407,7 @@ def test_alice_refuses_residues_of_another_iteration(iteration):
 def test_alice_refuses_a_gradient_of_another_iteration():
     side = alice_after(BOBS_HELLO, KEY, BOUND, SHARE, RESIDUES)
     with pytest.raises(
-        RemoteProtocolError, match="RevealedGradient is for iteration 1 where 0 was due"
+        RemoteProtocolError, match="RevealedGradient is for iteration 1 where 0 was expected"
     ):
         side.feed(RevealedGradient(1, Released.unprotected(masked_by(side))))
 
@@ -415,7 +415,7 @@ def test_alice_refuses_a_gradient_of_another_iteration():
 @pytest.mark.parametrize("length", [0, 16, 31, 33])
 def test_alice_refuses_a_batch_seed_of_another_length(length):
     side = alice_after(BOBS_HELLO, KEY)
-    with pytest.raises(RemoteProtocolError, match=f"batch commitment has {length} bytes"):
+    with pytest.raises(RemoteProtocolError, match=f"seed commitment has {length} bytes"):
         side.feed(BatchCommitment(PublicBytes(bytes(length))))
 
 
@@ -567,7 +567,7 @@ def test_bob_refuses_every_message_that_is_not_due(before, due, message):
     side = bob_after(*before)
     assert side.driver.expects == due.__name__
     name = type(message).__name__
-    with pytest.raises(RemoteProtocolError, match=f"sent {name} where {due.__name__} was due"):
+    with pytest.raises(RemoteProtocolError, match=f"sent {name} where {due.__name__} was expected"):
         side.feed(message)
 
 
@@ -578,13 +578,13 @@ def test_bob_refuses_every_message_that_is_not_due(before, due, message):
 def test_bob_refuses_another_number_of_scores(rows, said):
     """Two scores would fit the second, short batch, not this one."""
     side = bob_after(ALICES_HELLO, SHARE)
-    with pytest.raises(RemoteProtocolError, match=f"{said} where 4 are due"):
+    with pytest.raises(RemoteProtocolError, match=f"{said} where 4 are expected"):
         side.feed(PartialScores(0, np.zeros(rows)))
 
 
 def test_bob_refuses_full_scores_for_the_short_last_batch():
     side = bob_after(ALICES_HELLO, SHARE, SCORES, MaskedGradient(0, answer(1, 2, 3)))
-    with pytest.raises(RemoteProtocolError, match="scored 4 rows where 2 are due"):
+    with pytest.raises(RemoteProtocolError, match="scored 4 rows where 2 are expected"):
         side.feed(PartialScores(1, np.zeros(4)))
 
 

@@ -485,7 +485,7 @@ def test_wraps_are_counted_for_bob_and_change_nothing_that_is_seen():
 
 def test_an_answer_of_another_length_is_refused_by_its_structure():
     tables, agreed = SPLITS["halves"], sealed()
-    with pytest.raises(RemoteProtocolError, match="5 entries where 6 are due"):
+    with pytest.raises(RemoteProtocolError, match="5 entries where 6 are expected"):
         run_pair(
             garbled(alice_program(tables, agreed), lambda a: EncryptedAnswer(a.data, 5)),
             bob_program(tables, agreed),
@@ -510,7 +510,7 @@ def bob_by_hand() -> tuple[ByHand[Any], list[Message]]:
 def test_a_message_of_another_turn_is_refused():
     bob, said = bob_by_hand()
     assert isinstance(said[2], SealedGradient)
-    with pytest.raises(RemoteProtocolError, match="iteration 7 where 0 was due"):
+    with pytest.raises(RemoteProtocolError, match="iteration 7 where 0 was expected"):
         bob.feed(replace(said[2], iteration=7))
 
 
@@ -523,7 +523,7 @@ def test_alice_refuses_vectors_of_another_length(length):
         alice.feed(message)
     assert isinstance(bobs[4], SealedResidues)
     wrong = SealedResidues(0, EncryptedVector(bytes(8 * length), length))
-    with pytest.raises(RemoteProtocolError, match=f"{length} entries where 10 are due"):
+    with pytest.raises(RemoteProtocolError, match=f"{length} entries, not 10"):
         alice.feed(wrong)
 
 
@@ -678,7 +678,7 @@ def test_what_the_scales_promise_is_what_fits():
     ("changes", "size"), [({"l2": 3.9, "epochs": 40}, 2), ({}, 30), ({"learning_rate": 1e-9}, 6)]
 )
 def test_what_does_not_fit_is_refused_with_a_way_out(changes, size):
-    with pytest.raises(ConfigError, match="leave fewer than 8 digits") as raised:
+    with pytest.raises(ConfigError, match="leave fewer than 8 bits") as raised:
         Scales.of(sealed(**changes), 18, size)
     assert "(clip=16)" in raised.value.hint
 

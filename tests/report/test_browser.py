@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, ViewportSize, sync_playwright
 
 from taciturn.report import html
-from tests.report.samples import RECORDS
+from taciturn.report.page import audit_page
+from tests.report.samples import AUDITS
+from tests.system import browser_path
+from tests.waiting import HANG
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
+SIZE: ViewportSize = {"width": 1000, "height": 900}
 ARGUMENTS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -28,11 +30,11 @@ ARGUMENTS = (
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, or a skip by name."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"no {', '.join(NAMES)} on PATH: THE PAGE WAS NOT SEEN BY A BROWSER")
+    path = browser_path()
     with sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+        running = driver.chromium.launch(
+            executable_path=path, args=list(ARGUMENTS), timeout=1000 * HANG
+        )
         yield running
         running.close()
 
@@ -41,7 +43,8 @@ class Seen:
     """A page, and what it did while it was looked at."""
 
     def __init__(self, browser: Browser, path: Path, **options: Any) -> None:
-        self.page = browser.new_page(viewport={"width": 1000, "height": 900}, **options)
+        self.page = browser.new_page(viewport=SIZE, **options)
+        self.page.set_default_timeout(1000 * HANG)
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -55,27 +58,30 @@ class Seen:
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     found = {}
-    for name, record in RECORDS.items():
+    for name, audit in AUDITS.items():
         found[name] = folder / f"{name}.html"
-        found[name].write_text(html.render(record()), encoding="utf-8")
+        found[name].write_text(html.render(audit_page(audit())), encoding="utf-8")
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def look(browser, pages):
-    """Call with a record's name: the page, closed after the test."""
-    seen: list[Seen] = []
+    """Call with an audit's name: its page, opened once for each way of looking at it."""
+    opened: dict[tuple[object, ...], Seen] = {}
 
-    def opened(name: str, **options: Any) -> Seen:
-        seen.append(Seen(browser, pages[name], **options))
-        return seen[-1]
+    def page(name: str, **options: Any) -> Seen:
+        key = (name, *sorted(options.items()))
+        if key not in opened:
+            opened[key] = Seen(browser, pages[name], **options)
+        opened[key].page.set_viewport_size(SIZE)
+        return opened[key]
 
-    yield opened
-    for each in seen:
-        each.page.close()
+    yield page
+    for seen in opened.values():
+        seen.page.close()
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_a_page_asks_for_nothing_and_complains_of_nothing(look, pages, name):
     seen = look(name)
     assert [url for url in seen.requests if url != "data:,"] == [pages[name].as_uri()]
@@ -89,7 +95,7 @@ def test_names_of_markup_run_nothing(look):
     assert page.locator("img, script, iframe").count() == 0
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_headings_are_in_order_and_landmarks_are_there(look, name):
     page = look(name).page
     assert page.locator("html").get_attribute("lang") == "en"
@@ -117,7 +123,7 @@ def test_title_and_headings(look):
     assert look("hybrid").page.get_by_role("heading", name="Who is in the batch").count() == 1
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_every_table_has_headers_and_every_figure_a_caption(look, name):
     page = look(name).page
     bare = "all => all.filter(one => !one.querySelector('thead th[scope=col]')).length"
@@ -158,11 +164,40 @@ def test_the_keyboard_reaches_every_fold_and_link(look):
     assert len(reached - {""}) == wanted
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_nothing_sticks_out_on_a_phone(look, name):
     page = look(name).page
     page.set_viewport_size({"width": 360, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+_OUTSIDE = """all => all.flatMap(drawing => {
+  const frame = drawing.getBoundingClientRect();
+  return [...drawing.querySelectorAll("text, use, path")].filter(mark => {
+    const box = mark.getBoundingClientRect();
+    return box.width + box.height > 0 && (box.left < frame.left - 1 || box.top < frame.top - 1
+      || box.right > frame.right + 1 || box.bottom > frame.bottom + 1);
+  }).map(mark => mark.textContent || mark.outerHTML);
+})"""
+
+
+@pytest.mark.parametrize("name", AUDITS)
+def test_nothing_is_drawn_outside_of_its_figure(look, name):
+    page = look(name).page
+    assert page.locator("svg text").count() > 5
+    assert page.eval_on_selector_all("svg", _OUTSIDE) == []
+
+
+def test_words_of_a_figure_do_not_overlap(look):
+    """A name and a figure stand on each line; the browser's own font decides how wide they are."""
+    boxes = look("leaking").page.eval_on_selector_all(
+        "#attacks svg:first-of-type text",
+        """all => all.map(mark => { const b = mark.getBoundingClientRect();
+          return [b.left, b.top, b.right, b.bottom, mark.textContent]; })""",
+    )
+    for one, other in combinations(boxes, 2):
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] + 3
+        assert apart or other[3] <= one[1] + 3, (one[4], other[4])
 
 
 def test_day_and_night_differ_and_neither_is_empty(look):
@@ -184,5 +219,6 @@ def test_on_paper_it_is_light_and_everything_is_unfolded(look):
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 40)"
     assert all(each.is_visible() for each in page.locator("details dd").all())
     printed = page.pdf(format="A4")
+    page.emulate_media(media="screen")
     assert printed.startswith(b"%PDF")
     assert len(printed) > 20_000

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from taciturn.report import html
-from tests.report.samples import RECORDS, hostile, leaking, quiet
+from taciturn.report.blocks import Page, Paragraph, coded
+from taciturn.report.page import audit_page
+from taciturn.results.runs import AuditResult
+from tests.report.samples import AUDITS, hostile, leaking, leaking_run, one, quiet
 
 LARGEST = 2 << 20
 
 
-@pytest.mark.parametrize("name", RECORDS)
+def render(audit: AuditResult) -> str:
+    return html.render(audit_page(audit))
+
+
+@pytest.mark.parametrize("name", AUDITS)
 def test_a_page_is_one_small_file_without_script_or_request(name):
-    page = html.render(RECORDS[name]())
+    page = render(AUDITS[name]())
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert page.endswith("</html>\n")
     assert len(page.encode()) < LARGEST
@@ -25,15 +33,14 @@ def test_a_page_is_one_small_file_without_script_or_request(name):
 
 
 def test_the_largest_page_is_below_two_megabytes():
-    record = leaking()
-    record["preparation"] = ["c" * 400] * 20_000
-    record["notes"] = ["n" * 400] * 20_000
-    assert len(html.render(record).encode()) < LARGEST
+    run = leaking_run()
+    wide = replace(run.training, preparation=("c" * 400,) * 20_000, notes=("n" * 400,) * 20_000)
+    assert len(render(one(replace(run, training=wide))).encode()) < LARGEST
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_identifiers_are_unique_and_references_resolve(name):
-    page = html.render(RECORDS[name]())
+    page = render(AUDITS[name]())
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     named = re.findall(r'aria-labelledby="([^"]+)"', page)
@@ -41,28 +48,33 @@ def test_identifiers_are_unique_and_references_resolve(name):
     assert {each for group in named for each in group.split()} | set(links) <= set(ids)
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_every_heading_cell_says_what_it_heads(name):
-    page = html.render(RECORDS[name]())
+    page = render(AUDITS[name]())
     assert not re.findall(r"<th(?! scope=)[ >]", page)
 
 
 def test_names_are_words_and_nothing_else():
-    page = html.render(hostile())
+    page = render(hostile())
     assert "&lt;script&gt;document.title=" in page
     assert "<img" not in page
     assert "\u202e" not in page
 
 
+def test_code_between_backquotes_is_code_and_markup_is_not():
+    text = html.render(Page("w", "T", "s", (Paragraph(coded("<b>`<i>`")),)))
+    assert "&lt;b&gt;<code>&lt;i&gt;</code>" in text
+
+
 def test_infinity_is_a_word():
-    page = html.render(leaking())
+    page = render(leaking())
     assert '<p class="big">infinite</p>' in page
     assert ">inf<" not in page
 
 
-@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("name", AUDITS)
 def test_no_page_calls_anything_safe(name):
-    said = re.sub(r"<style>.*?</style>", "", html.render(RECORDS[name]()), flags=re.DOTALL)
+    said = re.sub(r"<style>.*?</style>", "", render(AUDITS[name]()), flags=re.DOTALL)
     assert not re.search(r"\bsafe\b|\bsecure\b", said)
 
 
@@ -87,7 +99,7 @@ def contrast(one: str, other: str) -> float:
 
 def test_words_stand_out_from_their_ground():
     """WCAG 2.2 AA: 4.5 for text, 3 for what a picture draws."""
-    both = colours(html.render(quiet()))
+    both = colours(render(quiet()))
     assert len(both) == 2
     for palette in both:
         for ground in ("page", "surface"):

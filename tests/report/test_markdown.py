@@ -1,4 +1,4 @@
-"""The audit for a pull request."""
+"""Blocks for a pull request."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import re
 import pytest
 
 from taciturn.report import markdown
-from tests.report.samples import RECORDS, bare, hostile, hybrid, leaking, quiet, several
+from taciturn.report.blocks import Figure, Figures, Page, Paragraph, Span, coded, table
+from taciturn.report.page import audit_page
+from taciturn.results.runs import AuditResult
+from tests.report.samples import AUDITS, bare, hostile, hybrid, leaking, quiet, several
 
 
-@pytest.mark.parametrize("name", RECORDS)
+def render(audit: AuditResult) -> str:
+    return markdown.render(audit_page(audit))
+
+
+@pytest.mark.parametrize("name", AUDITS)
 def test_every_table_is_whole(name):
     cells = re.compile(r"(?<!\\)\|")
-    blocks = markdown.render(RECORDS[name]()).split("\n\n")
+    blocks = render(AUDITS[name]()).split("\n\n")
     tables = [block.splitlines() for block in blocks if block.startswith("|")]
     assert tables
     for lines in tables:
@@ -22,16 +29,19 @@ def test_every_table_is_whole(name):
 
 
 def test_the_verdict_comes_first():
-    lines = markdown.render(leaking()).splitlines()
-    assert lines[0] == "# Alice can tell every label"
-    assert lines[2].startswith("**▲ Leak shown** · breast-cancer · mechanism none")
+    lines = render(leaking()).splitlines()
+    assert lines[2].startswith("breast-cancer · mechanism none")
+    assert lines[4] == "## Alice can tell every label"
+    assert lines[6] == "**▲ Leak shown**"
 
 
 def test_what_the_page_shows_is_there():
-    text = markdown.render(leaking())
+    text = render(leaking())
     for part in (
         "## Attacks beside the controls",
+        "| **▲** exact-solve | 100.00 % | 99.19 – 100.00 % |",
         "## Leakage over epochs",
+        "| stacked | 2 | 71.00 % | 67.00 – 75.00 % |",
         "## The ledger",
         "## Everything Alice received",
         "## How good the model is",
@@ -41,19 +51,20 @@ def test_what_the_page_shows_is_there():
         "Taciturn 0.1.0",
     ):
         assert part in text
-    assert "## Who is in the batch" in markdown.render(hybrid())
-    assert "claim against evidence: not violated" in markdown.render(quiet()).lower()
-    assert "Run by run" in markdown.render(several())
+    assert "<svg" not in text
+    assert "## Who is in the batch" in render(hybrid())
+    assert "claim against evidence: not violated" in render(quiet()).lower()
+    assert "Run by run" in render(several())
 
 
 def test_what_is_not_there_is_said():
-    text = markdown.render(bare())
-    assert "This record lists no messages." in text
-    assert "The command was not recorded." in text
+    text = render(bare())
+    assert "This result lists no messages." in text
+    assert "Not recorded: the audit was called from Python." in text
 
 
 def test_names_are_no_markup():
-    text = markdown.render(hostile())
+    text = render(hostile())
     outside = re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.DOTALL | re.MULTILINE)
     assert "<script" not in outside
     assert "<img" not in outside
@@ -77,3 +88,15 @@ def test_names_are_no_markup():
 )
 def test_texts_call_nobody_and_link_nowhere(text, written):
     assert markdown.escape(text) == written
+
+
+def test_figures_are_files_beside_the_page_or_what_stands_in_for_them():
+    rows = table(("x", "y"), [("a|b", "1")], caption="c")
+    figure = Figures((Figure("f", "t", "alt", "<svg/>"),), instead=(rows,))
+    page = Page("w", "T", "s", (figure, Paragraph(coded("run `a_b` now")), Paragraph(Span("x|"))))
+    without, beside = markdown.render(page), markdown.render(page, "pictures")
+    assert "![t](pictures/f.svg)" in beside
+    assert "a\\|b" not in beside
+    assert "| a\\|b | 1 |" in without
+    assert "svg" not in without
+    assert "run `a_b` now" in beside

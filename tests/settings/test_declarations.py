@@ -90,7 +90,7 @@ def test_the_help_of_a_mechanisms_setting_names_the_mechanism_and_its_default(me
     if default not in (None, False) or name == "dither":
         words = (
             f"(default: {plain_value(default)})",
-            f"`{mechanism}` takes {plain_value(default)}",
+            f"`{mechanism}` defaults to {plain_value(default)}",
         )
         assert any(word in told for word in words)
 
@@ -144,8 +144,8 @@ def test_an_option_reads_a_number_a_switch_or_a_text(name, kind):
 
 def test_a_default_is_told_where_there_is_one():
     assert "(default: 0.2)" in option("test_fraction")[1].help
-    assert "(default: 64; a dataset has its own)" in option("batch_size")[1].help
-    assert "(default: on; a dataset has its own)" in option("intercept")[1].help
+    assert "(default: 64; each dataset has its own)" in option("batch_size")[1].help
+    assert "(default: on; each dataset has its own)" in option("intercept")[1].help
     assert "default" not in option("epsilon")[1].help
 
 

@@ -45,7 +45,7 @@ from tests.view.conftest import Run
 
 def test_observations_are_those_of_the_live_run(run):
     found = run.view.observations
-    assert len(found.events) == len(run.live) == run.outcome.iterations
+    assert len(found.events) == len(run.live) == run.outcome.result.iterations
     assert all(same(now, then) for now, then in zip(found.events, run.live, strict=True))
     assert same(found.weights, run.outcome.alice_weights)
 
@@ -149,7 +149,7 @@ def test_a_header_whose_agreement_is_none_is_refused(run, agreed):
 def test_a_recording_that_was_cut_has_no_observations(run):
     cut = replace(run.transcript, records=run.transcript.records[:-1])
     view = AliceView.of(cut, run.outcome.data.alice_train)
-    with pytest.raises(TranscriptError, match="ends where RevealedGradient was due"):
+    with pytest.raises(TranscriptError, match="ends where RevealedGradient was expected"):
         view.observations  # noqa: B018
 
 

@@ -58,7 +58,7 @@ def test_observations_and_weights_are_those_of_the_live_run(name):
     outcome, live, view = run(name)
     found = view.observations
     kinds = (HiddenBatchSeen, GradientSeen) if "hybrid" in name else (ResiduesSeen,)
-    assert [type(event) for event in found.events] == [*kinds] * outcome.iterations
+    assert [type(event) for event in found.events] == [*kinds] * outcome.result.iterations
     assert all(same(now, then) for now, then in zip(found.events, live, strict=True))
     assert same(found.weights, outcome.alice_weights)
     assert view.signals == (OF_HIDDEN_BATCHES if "hybrid" in name else OF_RESIDUES)
@@ -78,7 +78,8 @@ def test_the_fast_replay_equals_the_full_one(name):
 
 def test_a_run_that_ended_early_replays_to_its_end():
     outcome, _, view = run("add-with-a-budget")
-    assert (outcome.iterations, outcome.stopped) == (29, "the privacy budget is spent")
+    result = outcome.result
+    assert (result.iterations, result.stopped) == (29, "the privacy budget is spent")
     assert len(view.observations.of(ResiduesSeen)) == 29
 
 

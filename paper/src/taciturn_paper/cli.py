@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,9 @@ from taciturn.cli.console import Json, Meter, progress_bar, show
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import require_writable, to_json, write_text
 
-Record = dict[str, Any]
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
+    from taciturn_paper.record import Record
 
 
 class Target(StrEnum):
@@ -217,15 +219,16 @@ def _refuse_unused(target: Target, given: Mapping[str, object]) -> None:
             )
 
 
-def _table(target: Target) -> Callable[[Record], Any]:
+def _table(target: Target) -> Callable[[Record], list[Block]]:
     from taciturn_paper.report import tables, words
 
     if target is Target.ALL:
         return tables.everything
     if target in _FIGURES:
         return tables.figure
-    found: Callable[[Record], Any] = getattr(tables, target, None) or getattr(words, target)
-    return found
+    blocks: Callable[[Record], list[Block]]
+    blocks = getattr(tables, target, None) or getattr(words, target)
+    return blocks
 
 
 def _picture(target: Target, record: Record) -> str:
@@ -245,10 +248,11 @@ def _require_folder(folder: Path) -> None:
 def _write_report(folder: Path, record: Record) -> None:
     """The page, the same as HTML, and beside them the pictures and the data."""
     # Imported here: drawing takes a second to load.
-    from taciturn_paper.report.document import blocks, pictures
-    from taciturn_paper.report.page import to_html, to_markdown
+    from taciturn.report.html import render as render_html
+    from taciturn.report.markdown import render as render_markdown
+    from taciturn_paper.report.document import reproduction_page
 
-    page = blocks(record, shlex.join(["taciturn", *sys.argv[1:]]))
+    page = reproduction_page(record, shlex.join(["taciturn", *sys.argv[1:]]))
     data = folder / "reproduction"
     try:
         data.mkdir(exist_ok=True)
@@ -256,9 +260,9 @@ def _write_report(folder: Path, record: Record) -> None:
         raise OutputError(
             f"the folder cannot be made: {problem.strerror}", where=str(data)
         ) from None
-    write_text(folder / "reproduction.md", to_markdown(page, data.name))
-    write_text(folder / "reproduction.html", to_html(page, "The paper, reproduced"))
-    for picture in pictures(page):
-        write_text(data / f"{picture.name}.svg", picture.svg)
+    write_text(folder / "reproduction.md", render_markdown(page, data.name))
+    write_text(folder / "reproduction.html", render_html(page))
+    for figure in page.figures:
+        write_text(data / f"{figure.name}.svg", figure.svg)
     for name, part in record.items():
         write_text(data / f"{name}.json", to_json(part if isinstance(part, dict) else {name: part}))

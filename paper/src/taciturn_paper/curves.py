@@ -13,15 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from taciturn.summary import t_interval
+from taciturn.numerics.intervals import t_interval
 from taciturn_paper import paper
 from taciturn_paper.pieces import Piece, Progress, available, by_name, results, seed_plan
+from taciturn_paper.record import Record
 from taciturn_paper.rows import Rows
 from taciturn_paper.utility import VARIANTS, Cell, judge
 
-Record = dict[str, Any]
 FIGURES = ("fig-b1", "fig-b2", "fig-eps")
 METRICS = ("accuracy", "auc")
 # Which parameter each figure varies.

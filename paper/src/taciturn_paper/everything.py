@@ -6,7 +6,6 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy
@@ -14,9 +13,9 @@ import scipy
 from taciturn.version import __version__
 from taciturn_paper import claims, curves, leaks, table2, table3
 from taciturn_paper.pieces import Progress
+from taciturn_paper.record import Record
 from taciturn_paper.statements import statements
 
-Record = dict[str, Any]
 SAMPLES, QUICK_SAMPLES = 400_000, 50_000
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from scipy.special import expit
@@ -36,6 +36,7 @@ from taciturn.numerics.flipped_labels import (
     debiased_loss,
     debiased_residue,
 )
+from taciturn.numerics.intervals import t_interval
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.additive import Additive
@@ -48,8 +49,8 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.source import load_raw
-from taciturn.summary import t_interval
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
+from taciturn_paper.record import Record
 from taciturn_paper.rows import Part, Rows, noiseless
 
 TOTALS = (0.1, 1.0, 10.0)
@@ -63,8 +64,6 @@ SMALL_SEEDS, LARGE_SEEDS, QUICK_SEEDS = 20, 5, 4
 SMALL_CHOICES, LARGE_CHOICES = 10, 1
 TOLD_ROWS = 20_000
 RUNAWAY_EPSILONS, RUNAWAY_EPOCHS, QUICK_RUNAWAY_EPOCHS = (0.1, 1.0), (10, 100, 1000), (10, 100)
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.exact_solve import ExactSolveAttack
@@ -22,14 +21,16 @@ from taciturn.attacks.sparse import SparseAttack
 from taciturn.audit.runner import examine
 from taciturn.data.raw import RawData
 from taciturn.errors import TranscriptError
+from taciturn.numerics.metrics import Metrics
+from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView
 from taciturn_paper import paper
 from taciturn_paper.pieces import SMALL, Piece, Progress, available, results
+from taciturn_paper.record import Record
 
-Record = dict[str, Any]
 EPSILONS = (1.0, 10.0)
 # Seconds for a linear program, and for all of them.
 LP_SECONDS, LP_BUDGET = 1.0, 40.0
@@ -91,29 +92,31 @@ def _attacked(options: Record, raw: RawData, attacks: tuple[LabelAttack, ...]) -
     if outcome.transcript is None:
         raise TranscriptError("the run kept no transcript")
     view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-    found = examine(view, outcome.data.labels_train, attacks=attacks)
-    record = outcome.to_dict()
+    findings = examine(view, outcome.data.labels_train, attacks=attacks).findings
+    run = outcome.result
     return {
-        "epsilon": record["epsilon"],
+        "epsilon": run.epsilon,
         "epochs": settings.epochs,
-        "iterations": outcome.iterations,
+        "iterations": run.iterations,
         "columns": len(outcome.data.alice_train.columns),
-        "commoner_label": found.controls[0].accuracy,
-        "ledger": record["ledger"],
-        "l_rr": None if outcome.hidden_batches is None else outcome.hidden_batches.l_rr,
-        "attacks": [each.to_dict() for each in found.attacks],
-        "skipped": [each.to_dict() for each in found.skipped],
+        "commoner_label": findings.controls[0].accuracy,
+        "ledger": record_of(run.ledger),
+        "l_rr": None if run.hidden_batches is None else run.hidden_batches.l_rr,
+        "attacks": [record_of(score) for score in findings.attacks],
+        "skipped": [record_of(skipped) for skipped in findings.skipped],
     }
 
 
 def _trained(options: Record, raw: RawData) -> Record:
-    record = simulate(Settings.of(options).resolved(), raw).to_dict()
-    kept = ("max_weight_difference", "weight_bound", "epochs")
+    run = simulate(Settings.of(options).resolved(), raw).result
     return {
-        **{name: record[name] for name in kept if name in record},
-        **{part: _figures(record[part]) for part in ("test", "centralised")},
+        "max_weight_difference": run.max_weight_difference,
+        "weight_bound": run.weight_bound,
+        "epochs": run.epochs,
+        "test": _figures(run.test),
+        "centralised": _figures(run.centralised),
     }
 
 
-def _figures(metrics: Record) -> Record:
-    return {name: metrics[name] for name in ("accuracy", "auc")}
+def _figures(metrics: Metrics) -> Record:
+    return {"accuracy": metrics.accuracy, "auc": metrics.auc}

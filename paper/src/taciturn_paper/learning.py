@@ -16,11 +16,12 @@ from itertools import product
 from statistics import fmean
 from typing import Any
 
+from taciturn.numerics.intervals import t_interval
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
+from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
-from taciturn.summary import t_interval
 from taciturn_paper.cleartext import train_with_noise
 from taciturn_paper.rows import Part, Rows, noiseless
 
@@ -91,7 +92,7 @@ def run(
         "epsilon": epsilon,
         "judging_seeds": search.judging,
         "commoner_label": max(ones, 1 - ones),
-        "centralised": noiseless(rows).to_dict(),
+        "centralised": record_of(noiseless(rows)),
         "rows": found,
     }
 

@@ -11,25 +11,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
 
-from taciturn.audit.runner import Findings, examine
+from taciturn.audit.runner import examine
 from taciturn.data.raw import RawData
 from taciturn.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
+from taciturn.results.audit import Findings
+from taciturn.results.runs import mean_findings
+from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
-from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
-from taciturn.summary import t_interval
 from taciturn.view.alice_view import AliceView
+from taciturn_paper.record import Record
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 QUICK_EPSILONS = (0.1, 10.0)
 SEEDS, QUICK_SEEDS = 3, 1
 # The bounds at which mult's readings that learn do best on digits (``reproduce learning``).
 B1, B2 = 0.1, 1.0
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,23 +109,23 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
     for seed in seeds:
         base = {"dataset": dataset, "scheme": "clear", "seed": seed, **cell.settings}
         settings = Settings.of(base).resolved()
-        trained.append(simulate(settings, raw))
+        trained.append(simulate(settings, raw).result)
         attacked.append(_attacked(settings.model_copy(update={"permute_labels": True}), raw))
     attacks = _mean_by_name(attacked)
-    commoner = fmean(found.controls[0].accuracy for found in attacked)
+    commoner = fmean(findings.controls[0].accuracy for findings in attacked)
     # Where no attack applies Alice is left with what she can do without any.
     nothing = {
         "name": None,
         **dict.fromkeys(("accuracy", "accuracy_low", "accuracy_high"), commoner),
     }
-    best: Record = max(attacks, key=lambda each: each["accuracy"], default=nothing)
+    best: Record = max(attacks, key=lambda attack: attack["accuracy"], default=nothing)
     return {
         "dataset": dataset,
         "curve": cell.curve,
         **{key: cell.settings.get(key) for key in ("mechanism", "variant", "epsilon", "b1", "b2")},
-        "test_accuracy": fmean(each.test.accuracy for each in trained),
-        "test_auc": fmean(each.test.auc for each in trained),
-        "label_epsilon_total": trained[0].ledger.to_dict()["label_epsilon_total"],
+        "test_accuracy": fmean(run.test.accuracy for run in trained),
+        "test_auc": fmean(run.test.auc for run in trained),
+        "label_epsilon_total": record_of(trained[0].ledger)["label_epsilon_total"],
         "commoner_label": commoner,
         "attacks": attacks,
         "best_attack": best["name"],
@@ -137,32 +136,23 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
 
 
 def _attacked(settings: Settings, raw: RawData) -> Findings:
-    outcome: Outcome = simulate(settings, raw, keep=True)
+    outcome = simulate(settings, raw, keep=True)
     if outcome.transcript is None:
         raise TranscriptError("the run kept no transcript")
     view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-    return examine(view, outcome.data.labels_train)
+    return examine(view, outcome.data.labels_train).findings
 
 
 def _mean_by_name(runs: list[Findings]) -> list[Record]:
-    found = []
-    for score in runs[0].attacks:
-        same = [each for run in runs for each in run.attacks if each.name == score.name]
-        accuracies = [each.accuracy for each in same]
-        low, high = (
-            t_interval(accuracies)
-            if len(accuracies) > 1
-            else (score.accuracy_low, score.accuracy_high)
-        )
-        found.append(
-            {
-                "name": score.name,
-                "accuracy": fmean(accuracies),
-                "accuracy_low": max(0.0, low),
-                "accuracy_high": min(1.0, high),
-                "auc": fmean(each.auc for each in same),
-                "decided": fmean(each.decided for each in same),
-                "seconds": fmean(each.seconds for each in same),
-            }
-        )
-    return found
+    return [
+        {
+            "name": score.name,
+            "accuracy": score.accuracy,
+            "accuracy_low": max(0.0, score.accuracy_low),
+            "accuracy_high": min(1.0, score.accuracy_high),
+            "auc": score.auc,
+            "decided": score.decided,
+            "seconds": score.seconds,
+        }
+        for score in mean_findings(runs).attacks
+    ]

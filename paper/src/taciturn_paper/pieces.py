@@ -19,9 +19,9 @@ from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.parallel import one_thread
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.source import load_raw
+from taciturn_paper.record import Record
 from taciturn_paper.shelf import Shelf
 
-Record = dict[str, Any]
 Work = Callable[[str, int, bool], Any]
 Progress = Callable[[int, int], None]
 # How much longer a dataset's trainings take than breast-cancer's: iterations by columns, roughly.

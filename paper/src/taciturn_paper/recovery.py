@@ -8,7 +8,6 @@ settings. One epoch: with more, least squares averages what single batches leave
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -23,11 +22,10 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView
+from taciturn_paper.record import Record
 
 LENGTHS = (70, 80, 90, 100, 120, 150, 200, 300)
 QUICK_LENGTHS = (70, 120, 200)
-
-Record = dict[str, Any]
 
 
 def run(
@@ -53,15 +51,16 @@ def run(
         settings = Settings.of({**options, "scheme": "clear", "seed": seed}).resolved()
         raw = load_raw(settings)
         outcome = simulate(settings.model_copy(update={"permute_labels": True}), raw, keep=True)
-        if outcome.transcript is None or outcome.hidden_batches is None:
+        batches = outcome.result.hidden_batches
+        if outcome.transcript is None or batches is None:
             raise TranscriptError("the run kept no transcript")
         view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-        columns, true = len(view.features.columns), outcome.hidden_batches.expected_batch
+        columns, true = len(view.features.columns), batches.expected_batch
         labels = outcome.data.labels_train
-        verdicts = {each.attack: each.verdict for each in preflight(settings, raw).verdicts}
+        verdicts = {one.attack: one.verdict for one in preflight(settings, raw).verdicts}
         rows.append(
             {
-                "l_rr": outcome.hidden_batches.l_rr,
+                "l_rr": batches.l_rr,
                 "sparse": _share(SparseAttack().infer(view), labels),
                 "known_scores": _share(
                     KnownScoresAttack(seconds=0.3, budget=5.0).infer(view), labels

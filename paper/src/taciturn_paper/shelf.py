@@ -19,11 +19,10 @@ from typing import Any
 from taciturn.data.datasets import cache_dir
 from taciturn.errors import OutputError
 from taciturn.faces import Hint
+from taciturn_paper.record import Record
 
 # Raised whenever the arithmetic changes in a way that a result would show.
 ARITHMETIC = 1
-
-Record = dict[str, Any]
 
 
 def usual_folder() -> Path:

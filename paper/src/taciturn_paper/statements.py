@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from statistics import fmean
-from typing import Any, Literal
+from typing import Literal
 
-from taciturn.summary import t_interval
+from taciturn.numerics.intervals import t_interval
 from taciturn_paper import paper
+from taciturn_paper.record import Record
 from taciturn_paper.utility import VARIANTS
 
-Record = dict[str, Any]
 Verdict = Literal["holds", "does not hold", "holds in part", "not decided"]
 
 

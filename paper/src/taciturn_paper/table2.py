@@ -13,18 +13,17 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
 from scipy.special import stdtrit
 
+from taciturn.numerics.intervals import t_interval
 from taciturn.settings.schema import DATASET_DEFAULTS
-from taciturn.summary import t_interval
 from taciturn_paper import paper
 from taciturn_paper.pieces import Piece, Progress, available, by_name, results, seed_plan
+from taciturn_paper.record import Record
 from taciturn_paper.rows import Rows
 from taciturn_paper.utility import VARIANTS, Cell, judge, search
 
-Record = dict[str, Any]
 # Mechanism, variant, epsilon.
 Key = tuple[str, str | None, float | None]
 METRICS = ("accuracy", "auc")

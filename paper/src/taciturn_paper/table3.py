@@ -23,6 +23,7 @@ import numpy as np
 from taciturn.data.split import VerticalData
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
+from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
@@ -34,13 +35,12 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import both_programs
 from taciturn.simulation.source import arrange, load_raw
-from taciturn.summary import t_interval
 from taciturn_paper import paper
 from taciturn_paper.pieces import Progress as Report
 from taciturn_paper.pieces import available
+from taciturn_paper.record import Record
 from taciturn_paper.rivals import PythonPaillier
 
-Record = dict[str, Any]
 TURNS, QUICK_TURNS = 5, 3
 PHE_BITS, PHE_LAPS = 2048, 2
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from statistics import fmean
-from typing import Any, cast
+from typing import cast
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
@@ -28,9 +28,9 @@ from taciturn.simulation.coins import Coins
 from taciturn_paper import paper
 from taciturn_paper.cleartext import train_with_gradients
 from taciturn_paper.lockstep import train_side_by_side
+from taciturn_paper.record import Record
 from taciturn_paper.rows import Part, Rows
 
-Record = dict[str, Any]
 VARIANTS = ("printed", "one-sided", "mean-one")
 GRID = (paper.B1_RANGE, paper.B2_RANGE)
 QUICK_GRID = ((2.0**-4, 0.25, 1.0), (0.1, 1.0, 10.0))

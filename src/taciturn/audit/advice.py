@@ -9,7 +9,6 @@ and brought what it tells below ``TOLERATED``; the words say what else remains.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.noise import draw
 from taciturn.privacy.registry import mechanism
+from taciturn.results.check import Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
@@ -27,19 +27,6 @@ TOLERATED = 0.6
 WANTED_EPSILON = 1.0
 _ROWS = 2000
 _STEPS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Recommendation:
-    """What to use for a need."""
-
-    need: str
-    use: str
-    why: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The recommendation for JSON."""
-        return asdict(self)
 
 
 def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:

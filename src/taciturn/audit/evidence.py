@@ -15,38 +15,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from taciturn.attacks.base import LabelGuess
 from taciturn.audit.one_run import one_run_epsilon
 from taciturn.data.tables import LabelTable
-from taciturn.privacy.ledger import Statement
+from taciturn.privacy.statement import Statement
+from taciturn.results.audit import Evidence
 
 FAILURE = 0.05
 # Shares of the rows that are guessed, the surest first; fixed before anything is seen.
 SHARES = (1.0, 0.5, 0.2, 0.05)
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The strongest bound that the guesses give, beside the claim."""
-
-    claim: float
-    lower_bound: float
-    attack: str
-    guesses: int
-    correct: int
-    rows: int
-    failure: float
-    violated: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """The evidence for JSON; an infinite claim is the text ``inf``."""
-        found = asdict(self)
-        return {**found, "claim": "inf" if math.isinf(self.claim) else self.claim}
 
 
 def evidence(
@@ -62,14 +42,14 @@ def evidence(
     Returns:
         The strongest evidence, or None where no attack had a signal.
     """
-    each = FAILURE / max(1, len(guesses) * len(SHARES))
-    found = [
-        _bound(name, guess, share, coins, ledger, each)
+    failure = FAILURE / max(1, len(guesses) * len(SHARES))
+    bounds = [
+        _bound(name, guess, share, coins, ledger, failure)
         for name, guess in guesses.items()
         for share in SHARES
         if guess.signal.any()
     ]
-    return max(found, key=lambda entry: entry.lower_bound, default=None)
+    return max(bounds, key=lambda bound: bound.lower_bound, default=None)
 
 
 def _bound(

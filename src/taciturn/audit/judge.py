@@ -11,9 +11,6 @@ was made without the truth: attacks get a view and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
-
 import numpy as np
 
 from taciturn.attacks.base import LabelGuess
@@ -21,45 +18,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.numerics.metrics import auc
-
-
-@dataclass(frozen=True, slots=True)
-class AttackScore:
-    """How right a guess was.
-
-    ``decided`` is the share of all rows that the attack calls certain, ``decided_correct`` the
-    share of those that are right (absent where none is).
-    """
-
-    name: str
-    rows: int
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
-    auc: float
-    auc_low: float
-    auc_high: float
-    decided: float
-    decided_correct: float | None
-    seconds: float
-    remark: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The score for JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class ControlScore:
-    """What is known without the messages."""
-
-    name: str
-    accuracy: float
-    auc: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The score for JSON."""
-        return asdict(self)
+from taciturn.results.audit import AttackScore, Control
 
 
 def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0) -> AttackScore:
@@ -109,7 +68,7 @@ def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0)
     )
 
 
-def control(name: str, guess: LabelGuess, truth: LabelTable) -> ControlScore:
+def control(name: str, guess: LabelGuess, truth: LabelTable) -> Control:
     """Compares a control's guess with the truth.
 
     Raises:
@@ -120,7 +79,7 @@ def control(name: str, guess: LabelGuess, truth: LabelTable) -> ControlScore:
     0.75
     """
     score = judge(name, guess, truth)
-    return ControlScore(score.name, score.accuracy, score.auc)
+    return Control(score.name, score.accuracy, score.auc)
 
 
 def commoner_label(truth: LabelTable) -> LabelGuess:
@@ -138,10 +97,10 @@ def commoner_label(truth: LabelTable) -> LabelGuess:
     return LabelGuess(scores, everywhere, ~everywhere)
 
 
-def prior(truth: LabelTable) -> ControlScore:
+def prior(truth: LabelTable) -> Control:
     """The control that anyone has who knows which label is the commoner one.
 
     >>> prior(LabelTable.of([0, 0, 0, 1]))
-    ControlScore(name='prior', accuracy=0.75, auc=0.5)
+    Control(name='prior', accuracy=0.75, auc=0.5)
     """
     return control("prior", commoner_label(truth), truth)

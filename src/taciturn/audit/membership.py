@@ -11,38 +11,18 @@ recall is 1). ``k_exact`` is the share of iterations whose number of members was
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.attacks.membership import MembershipGuess
 from taciturn.errors import ShapeError
-
-
-@dataclass(frozen=True, slots=True)
-class MembershipScore:
-    """How right the guesses were; a share of nothing is absent.
-
-    ``certified`` is the share of iterations that the attack calls certain.
-    """
-
-    precision: float | None
-    recall: float | None
-    k_exact: float | None
-    iterations: int
-    base_rate: float | None
-    certified: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The score for JSON."""
-        return asdict(self)
+from taciturn.results.audit import Membership
 
 
 def judge_membership(
     guesses: Sequence[MembershipGuess], true_batches: Mapping[int, IndexArray]
-) -> MembershipScore:
+) -> Membership:
     """Compares guessed batches with the true ones.
 
     Args:
@@ -67,7 +47,7 @@ def judge_membership(
         members += len(truth)
         asked += len(guess.asked)
         exact += guess.size == len(truth)
-    return MembershipScore(
+    return Membership(
         precision=_share(right, called),
         recall=_share(right, members),
         k_exact=_share(exact, len(guesses)),

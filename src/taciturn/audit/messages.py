@@ -9,8 +9,6 @@ can is the threat model's business (``docs/threat_model.md``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
 
 from taciturn.crypto.registry import scheme
 from taciturn.privacy.label_response import FlippedLabels
@@ -32,6 +30,7 @@ from taciturn.protocol.messages import (
     SealedResidues,
     SealedWeights,
 )
+from taciturn.results.audit import MessageSeen
 from taciturn.view.alice_view import AliceView
 
 _PLAIN: dict[type[Message], str] = {
@@ -55,24 +54,7 @@ _ENCRYPTED: dict[type[Message], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MessageEntry:
-    """One kind of message that reached Alice."""
-
-    message: str
-    count: int
-    bytes: int
-    encrypted: bool
-    scheme: str | None
-    key_bits: int | None
-    allows: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The entry for JSON."""
-        return asdict(self)
-
-
-def messages_to_alice(view: AliceView) -> list[MessageEntry]:
+def messages_to_alice(view: AliceView) -> list[MessageSeen]:
     """Everything Bob sent, by kind, in the order of its first appearance."""
     counts: dict[type[Message], tuple[int, int]] = {}
     for sender, frame in view.conversation.records:
@@ -84,11 +66,11 @@ def messages_to_alice(view: AliceView) -> list[MessageEntry]:
     return [entry(kind, count, size) for kind, (count, size) in counts.items()]
 
 
-def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], MessageEntry]:
+def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], MessageSeen]:
     agreed = view.agreement
     hidden = scheme(agreed.scheme).protects
 
-    def entry(kind: type[Message], count: int, size: int) -> MessageEntry:
+    def entry(kind: type[Message], count: int, size: int) -> MessageSeen:
         sealed = kind in _ENCRYPTED
         allows = _PLAIN.get(kind, "")
         if sealed:
@@ -100,7 +82,7 @@ def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], Message
         if kind is RevealedGradient and isinstance(view.mechanism, FlippedLabels):
             allows += "; its labels are flipped ones"
         protected = sealed and hidden
-        return MessageEntry(
+        return MessageSeen(
             message=kind.__name__,
             count=count,
             bytes=size,

@@ -12,22 +12,8 @@ Alice hears which rows are asked, when and how many. No score and no label reach
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-
+from taciturn.results.check import PredictionNotes
 from taciturn.settings.agreement import Agreement
-
-
-@dataclass(frozen=True, slots=True)
-class PredictionNotes:
-    """What predictions tell: one sentence or two for each side, and one about repeating them."""
-
-    bob: str
-    alice: str
-    repeated: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The notes for JSON."""
-        return asdict(self)
 
 
 def prediction_notes(agreed: Agreement, columns: int) -> PredictionNotes:

@@ -7,10 +7,9 @@ that it speaks about, beyond one half, is what the protocol tells. Beside it sta
 explain it: ranks of sampled batches, equations of stacked epochs, the phase transition of sparse
 recovery, the true epsilon.
 
-**Guarantee.** A verdict ``leaks`` or ``at risk`` was seen to happen in the rehearsal. An attack
-that guesses at random is said to leak with probability ``FALSE_ALARM`` at most, and to be a risk
-with ``RISK_ALARM``; one that calls rows certain leaks where nine of ten of those are right. ``no
-attack of ours applies`` says that none of ours did it there; it proves nothing about others.
+**Guarantee.** A verdict ``leaks`` or ``at risk`` was seen to happen in the rehearsal, by the rule
+of ``verdict.foresee``. ``no attack of ours applies`` says that none of ours did it there; it proves
+nothing about others.
 
 **Assumes.** The rows are like those that will be trained on. No label is looked at.
 """
@@ -18,96 +17,33 @@ attack of ours applies`` says that none of ours did it there; it proves nothing 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
-from taciturn.attacks.base import LabelAttack, LabelGuess
+from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.flipped import about_labels
 from taciturn.attacks.registry import rehearsal_attacks
 from taciturn.audit import advice
-from taciturn.audit.prediction import PredictionNotes, prediction_notes
+from taciturn.audit.prediction import prediction_notes
 from taciturn.audit.rehearsal import MOST_EPOCHS, Rehearsal
 from taciturn.audit.transition import largest_sparsity
+from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
-from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, silent
-from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
+from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 
-FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
-LEAKS: Final = "leaks"
-AT_RISK: Final = "at risk"
-CLEAR: Final = "no attack of ours applies"
-Verdict = Literal["leaks", "at risk", "no attack of ours applies"]
-
-# Of the rows an attack speaks about it must get this share right, for sure, to be called a leak.
-_LEAK_SHARE = 0.75
-# A smaller share right is not called a risk, unless it is as far beyond chance as a leak must be.
-_RISK_SHARE = 0.55
-# Rows called certain count where they are this share of all, and nine of ten of them right.
-_CERTAIN_SHARE = 0.02
 _SAMPLED_BATCHES = 200
 _SEED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class AttackVerdict:
-    """What one attack will be able to do."""
-
-    attack: str
-    verdict: Verdict
-    why: str
-    change: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The verdict for JSON."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Preflight:
-    """All verdicts, with the figures behind them.
-
-    ``warnings`` say what else there is to know; ``notes`` which settings the mechanism ignores;
-    ``prediction`` what scoring new rows with the model will tell each side.
-    """
-
-    verdicts: tuple[AttackVerdict, ...]
-    facts: dict[str, Any]
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-    recommendations: tuple[advice.Recommendation, ...] = ()
-    prediction: PredictionNotes | None = None
-
-    @property
-    def worst(self) -> Verdict:
-        """The worst of the verdicts."""
-        found = {each.verdict for each in self.verdicts}
-        if LEAKS in found:
-            return LEAKS
-        return AT_RISK if AT_RISK in found else CLEAR
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of ``taciturn check --json``."""
-        return {
-            "verdict": self.worst,
-            "verdicts": [each.to_dict() for each in self.verdicts],
-            "facts": self.facts,
-            "warnings": list(self.warnings),
-            "notes": list(self.notes),
-            "recommendations": [each.to_dict() for each in self.recommendations],
-            "prediction": None if self.prediction is None else self.prediction.to_dict(),
-        }
 
 
 def preflight(
@@ -115,7 +51,7 @@ def preflight(
     raw: RawData,
     *,
     announce: Announce = silent,
-) -> Preflight:
+) -> CheckResult:
     """Rehearses a configuration.
 
     Args:
@@ -133,13 +69,14 @@ def preflight(
     for attack in rehearsal_attacks():
         announce(attack.name)
         verdicts.append(_verdict(attack, rehearsal))
-    return Preflight(
-        tuple(verdicts),
-        _facts(rehearsal),
-        _warnings(rehearsal),
-        unused(settings),
-        advice.recommendations(rehearsal.terms.agreement),
-        prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
+    return CheckResult(
+        verdict=worst([attack.verdict for attack in verdicts]),
+        verdicts=tuple(verdicts),
+        facts=_facts(rehearsal),
+        warnings=_warnings(rehearsal),
+        notes=unused(settings),
+        recommendations=advice.recommendations(rehearsal.terms.agreement),
+        prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
     )
 
 
@@ -150,74 +87,51 @@ def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:
     if reason:
         return AttackVerdict(attack.name, CLEAR, reason, "")
     guess = about_labels(attack.infer(view), view)
-    level, why = _judged(guess, rehearsal.labels)
+    level, why = foresee(guess, rehearsal.labels)
     change = "" if level == CLEAR else advice.change(attack.name, rehearsal)
     return AttackVerdict(attack.name, level, why, change)
 
 
-def _judged(guess: LabelGuess, labels: LabelTable) -> tuple[Verdict, str]:
-    """The verdict on a guess at coin labels, of the rows that it speaks about."""
-    spoken = int(np.count_nonzero(guess.signal))
-    if not spoken:
-        return CLEAR, "it has nothing to say of any row"
-    right = (guess.scores > 0) == (labels.values == 1)
-    correct = int(np.count_nonzero(right & guess.signal))
-    low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * FALSE_ALARM)
-    likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)
-    sure = int(np.count_nonzero(guess.certain))
-    sure_right = int(np.count_nonzero(right & guess.certain))
-    words = f"rehearsed: {100 * correct / spoken:.0f} % of {spoken} coin labels right"
-    if sure:
-        words += f", {sure} called certain and {sure_right} of those right"
-    certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
-    if certain or low > _LEAK_SHARE:
-        return LEAKS, words
-    if low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
-        return AT_RISK, words
-    return CLEAR, words
-
-
-def _facts(rehearsal: Rehearsal) -> dict[str, Any]:
+def _facts(rehearsal: Rehearsal) -> CheckFacts:
     agreed, method = rehearsal.terms.agreement, rehearsal.method
     cost = price(method.event)
     with one_thread():
-        ranks = _ranks(rehearsal)
+        full_rank_share, median_condition = _ranks(rehearsal)
     # Flipped labels are one release, however often they are used.
     releases = 1 if isinstance(method, FlippedLabels) else agreed.epochs
     total = label_epsilon({method.event: releases}, 0.0)
     if agreed.bob_update == "true" and rehearsal.bob_columns:
         # As the ledger has it: labels reach other rows' releases through his weights.
         total = math.inf
-    facts: dict[str, Any] = {
-        "rows": rehearsal.rows,
-        "rehearsed_rows": rehearsal.labels.rows,
-        "alice_columns": rehearsal.columns,
-        "batch_size": rehearsal.batch,
-        "last_batch": (rehearsal.rows - 1) % rehearsal.batch + 1,
-        "epochs": agreed.epochs,
-        "claimed_epsilon_per_release": cost.claimed,
-        "label_epsilon_per_release": cost.label,
-        "label_epsilon_total": total,
-        "attack_ceiling": float(expit(total)),
-        **ranks,
-        "stacked_equations_per_row": agreed.epochs * rehearsal.columns / rehearsal.batch,
-    }
-    if isinstance(method, Hybrid):
-        design = method.design
-        facts["l_rr"] = design.asked_rows
-        facts["true_rows"] = design.true_rows
-        facts["sparsity"] = design.true_rows / rehearsal.columns
-        facts["recoverable_sparsity"] = largest_sparsity(
-            min(1.0, rehearsal.columns / design.asked_rows)
-        )
-    return {
-        key: "inf" if isinstance(value, float) and math.isinf(value) else value
-        for key, value in facts.items()
-    }
+    facts = CheckFacts(
+        rows=rehearsal.rows,
+        rehearsed_rows=rehearsal.labels.rows,
+        alice_columns=rehearsal.columns,
+        batch_size=rehearsal.batch,
+        last_batch=(rehearsal.rows - 1) % rehearsal.batch + 1,
+        epochs=agreed.epochs,
+        claimed_epsilon_per_release=cost.claimed,
+        label_epsilon_per_release=cost.label,
+        label_epsilon_total=total,
+        attack_ceiling=float(expit(total)),
+        full_rank_share=full_rank_share,
+        median_condition=median_condition,
+        stacked_equations_per_row=agreed.epochs * rehearsal.columns / rehearsal.batch,
+    )
+    if not isinstance(method, Hybrid):
+        return facts
+    design = method.design
+    return replace(
+        facts,
+        l_rr=design.asked_rows,
+        true_rows=design.true_rows,
+        sparsity=design.true_rows / rehearsal.columns,
+        recoverable_sparsity=largest_sparsity(min(1.0, rehearsal.columns / design.asked_rows)),
+    )
 
 
-def _ranks(rehearsal: Rehearsal) -> dict[str, float]:
-    """Rank and conditioning of sampled batches of Alice's rows."""
+def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
+    """The share of sampled batches of full rank, and the median of their condition numbers."""
     coins = KeyedEntropy.from_seed(_SEED).fork("batches")
     size = min(rehearsal.batch, len(rehearsal.table))
     full, conditions = 0, []
@@ -228,10 +142,7 @@ def _ranks(rehearsal: Rehearsal) -> dict[str, float]:
         full += rank == size
         if rank:
             conditions.append(s[0] / s[rank - 1])
-    return {
-        "full_rank_share": full / _SAMPLED_BATCHES,
-        "median_condition": float(np.median(conditions)) if conditions else math.inf,
-    }
+    return full / _SAMPLED_BATCHES, float(np.median(conditions)) if conditions else math.inf
 
 
 def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:

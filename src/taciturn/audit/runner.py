@@ -14,56 +14,25 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from taciturn.attacks.base import LabelAttack, LabelGuess
 from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.attacks.flipped import about_labels
 from taciturn.attacks.registry import ATTACKS
-from taciturn.audit.judge import (
-    AttackScore,
-    ControlScore,
-    commoner_label,
-    control,
-    judge,
-    prior,
-)
-from taciturn.audit.verdict import verdict
+from taciturn.audit.judge import commoner_label, control, judge, prior
+from taciturn.audit.verdict import weigh
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
+from taciturn.results.audit import AttackScore, Findings, Skipped
 from taciturn.view.alice_view import AliceView
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
-    """An attack, or a control, that did not apply."""
+class Examination:
+    """What the attacks found, and each one's guess at every row."""
 
-    name: str
-    reason: str
-
-    def to_dict(self) -> dict[str, str]:
-        """The entry for JSON."""
-        return {"name": self.name, "reason": self.reason}
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What the attacks found, beside what is known without them."""
-
-    controls: tuple[ControlScore, ...]
-    attacks: tuple[AttackScore, ...]
-    skipped: tuple[Skipped, ...]
-    verdict: str
-    guesses: Mapping[str, LabelGuess] = field(repr=False, default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The findings for JSON."""
-        return {
-            "controls": [control.to_dict() for control in self.controls],
-            "attacks": [attack.to_dict() for attack in self.attacks],
-            "skipped": [skipped.to_dict() for skipped in self.skipped],
-            "verdict": self.verdict,
-        }
+    findings: Findings
+    guesses: Mapping[str, LabelGuess] = field(repr=False)
 
 
 def examine(
@@ -73,7 +42,7 @@ def examine(
     attacks: tuple[LabelAttack, ...] = ATTACKS,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
-) -> Findings:
+) -> Examination:
     """Lets each attack guess from the view, then judges it.
 
     Args:
@@ -84,7 +53,7 @@ def examine(
         progress: Called with how much of the attack is done, and of how much.
 
     Returns:
-        The scores of controls and attacks, who was skipped and why, and the verdict.
+        The scores of controls and attacks, who was skipped and why, the verdict, and the guesses.
 
     Raises:
         RowOrderError: The labels are not those of the view's rows, in their order.
@@ -110,9 +79,9 @@ def examine(
         guesses[attack.name] = guess = about_labels(attack.infer(view, progress), view)
         seconds = time.perf_counter() - start
         scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
-    return Findings(
-        tuple(controls), tuple(scores), tuple(skipped), verdict(controls, scores), guesses
-    )
+    sentence = weigh(controls, scores).sentence
+    findings = Findings(tuple(controls), tuple(scores), tuple(skipped), sentence)
+    return Examination(findings, guesses)
 
 
 def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:

@@ -13,21 +13,23 @@ against the claim. Those runs use no encryption: what Alice sees is the same to 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import ATTACKS
-from taciturn.audit.evidence import Evidence, evidence
+from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
-from taciturn.audit.runner import Findings, examine
+from taciturn.audit.runner import examine
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import TranscriptError
 from taciturn.protocol.observations import Signal
+from taciturn.results.audit import Accuracy, AfterEpochs, AuditRun, Evidence, Findings, Membership
+from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome
@@ -37,8 +39,6 @@ from taciturn.view.alice_view import AliceView
 # Attacks that took longer on the whole run are not repeated for the picture over epochs.
 _QUICK_SECONDS = 5.0
 _EPOCHS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,75 +57,76 @@ class Session:
     canary: bool = True
     shuffle_truth: bool = False
 
-    def audit(self, settings: Settings, record: Path | None = None) -> Record:
+    def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
         """Trains, attacks, and gathers what belongs beside it."""
         outcome = simulate(
             settings, self.raw, keep=True, record=record, observe=self.callbacks.observe
         )
         view = _view(outcome)
-        findings = self.examine(view, outcome.data.labels_train, settings.seed)
-        return {
-            **outcome.to_dict(),
-            **self.findings(findings),
-            **self.around(settings, view, findings, outcome.ledger.label_epsilon_total),
-            "membership": self._membership(view, outcome),
-        }
+        run = self.examine(settings, view, outcome.data.labels_train, outcome.result)
+        return replace(run, membership=self._membership(view, outcome))
 
-    def examine(self, view: AliceView, labels: LabelTable, seed: int | None) -> Findings:
-        """Runs the attacks on a view."""
+    def examine(
+        self, settings: Settings, view: AliceView, labels: LabelTable, training: TrainingRun
+    ) -> AuditRun:
+        """Runs the attacks on a view of a training; who is in a hidden batch is not asked.
+
+        Args:
+            settings: Those of the training.
+            view: What Alice knows of it.
+            labels: The labels it was trained with.
+            training: What it gave.
+        """
         truth = labels
         if self.shuffle_truth:
-            truth = labels.permuted(_coins(seed, "shuffled truth"))
-        return examine(
-            view, truth, announce=self.callbacks.announce, progress=self.callbacks.progress
+            truth = labels.permuted(_coins(settings.seed, "shuffled truth"))
+        findings = self._examine(view, truth)
+        if self.shuffle_truth:
+            note = "Judged against labels shuffled after the run."
+            findings = replace(findings, verdict=f"{note} {findings.verdict}")
+        canary, over_epochs = self._canary(settings, findings)
+        return AuditRun(
+            training=training,
+            shuffle_truth=self.shuffle_truth,
+            findings=findings,
+            canary=canary,
+            over_epochs=over_epochs,
+            evidence=self._evidence(settings, training.ledger.label_epsilon_total),
+            messages=tuple(messages_to_alice(view)),
+            membership=None,
         )
 
-    def findings(self, findings: Findings) -> Record:
-        """The findings, with a word where they were judged against other labels."""
-        note = "Judged against labels shuffled after the run. " if self.shuffle_truth else ""
-        return {
-            "shuffle_truth": self.shuffle_truth,
-            **findings.to_dict(),
-            "verdict": note + findings.verdict,
-        }
+    def _examine(self, view: AliceView, truth: LabelTable) -> Findings:
+        callbacks = self.callbacks
+        return examine(
+            view, truth, announce=callbacks.announce, progress=callbacks.progress
+        ).findings
 
-    def around(
-        self, settings: Settings, view: AliceView, findings: Findings, claim: float
-    ) -> Record:
-        """What belongs beside a run's findings: canary, epochs, evidence and messages."""
-        canary, epochs = self._canary(settings, findings)
-        found = self._evidence(settings, claim)
-        return {
-            "canary": canary,
-            "over_epochs": epochs,
-            "evidence": None if found is None else found.to_dict(),
-            "messages": [entry.to_dict() for entry in messages_to_alice(view)],
-        }
-
-    def _canary(self, settings: Settings, findings: Findings) -> tuple[Record | None, list[Record]]:
+    def _canary(
+        self, settings: Settings, findings: Findings
+    ) -> tuple[Findings | None, tuple[AfterEpochs, ...]]:
         if not self.canary or self.shuffle_truth:
-            return None, []
+            return None, ()
         if settings.permute_labels:
-            return findings.to_dict(), []
+            return findings, ()
         self.callbacks.announce("canary run")
         outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
-        other = _view(outcome)
-        labels = outcome.data.labels_train
-        found = examine(
-            other, labels, announce=self.callbacks.announce, progress=self.callbacks.progress
-        )
-        return found.to_dict(), self._over_epochs(other, labels, found)
+        view, labels = _view(outcome), outcome.data.labels_train
+        whole = self._examine(view, labels)
+        return whole, tuple(self._over_epochs(view, labels, whole))
 
-    def _over_epochs(self, view: AliceView, labels: LabelTable, whole: Findings) -> list[Record]:
+    def _over_epochs(
+        self, view: AliceView, labels: LabelTable, whole: Findings
+    ) -> Iterator[AfterEpochs]:
         quick = {score.name for score in whole.attacks if score.seconds < _QUICK_SECONDS}
         chosen = tuple(attack for attack in ATTACKS if attack.name in quick)
         last = view.agreement.epochs
-        rows = []
-        for epochs in sorted({*(each for each in _EPOCHS_SHOWN if each < last), last}):
+        for epochs in sorted({*(number for number in _EPOCHS_SHOWN if number < last), last}):
             self.callbacks.announce(f"after {epochs} epochs")
-            found = whole if epochs == last else examine(view.until(epochs), labels, attacks=chosen)
-            rows.append({"epochs": epochs, "attacks": _accuracies(found, quick)})
-        return rows
+            findings = whole
+            if epochs < last:
+                findings = examine(view.until(epochs), labels, attacks=chosen).findings
+            yield AfterEpochs(epochs, _accuracies(findings, quick))
 
     def _evidence(self, settings: Settings, claim: float) -> Evidence | None:
         """Coin labels against the ledger, where it claims anything."""
@@ -138,15 +139,15 @@ class Session:
         )
         outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
         labels = outcome.data.labels_train
-        found = examine(_view(outcome), labels, progress=self.callbacks.progress)
-        return evidence(found.guesses, labels, outcome.ledger)
+        guesses = examine(_view(outcome), labels, progress=self.callbacks.progress).guesses
+        return evidence(guesses, labels, outcome.result.ledger)
 
-    def _membership(self, view: AliceView, outcome: Outcome) -> Record | None:
+    def _membership(self, view: AliceView, outcome: Outcome) -> Membership | None:
         if Signal.RESPONSE not in view.signals:
             return None
         self.callbacks.announce("who is in the batch")
         guesses = guess_membership(view, progress=self.callbacks.progress)
-        return judge_membership(guesses, dict(enumerate(outcome.batches))).to_dict()
+        return judge_membership(guesses, dict(enumerate(outcome.batches)))
 
 
 def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
@@ -166,14 +167,9 @@ def _shuffled(settings: Settings) -> Settings:
     return settings.model_copy(update=changes)
 
 
-def _accuracies(findings: Findings, names: set[str]) -> list[Record]:
-    return [
-        {
-            "name": score.name,
-            "accuracy": score.accuracy,
-            "accuracy_low": score.accuracy_low,
-            "accuracy_high": score.accuracy_high,
-        }
+def _accuracies(findings: Findings, names: set[str]) -> tuple[Accuracy, ...]:
+    return tuple(
+        Accuracy(score.name, score.accuracy, score.accuracy_low, score.accuracy_high)
         for score in findings.attacks
         if score.name in names
-    ]
+    )

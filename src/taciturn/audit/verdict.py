@@ -1,8 +1,10 @@
-"""What the findings say, in words that claim no more than they show.
+"""Leak or no leak: the one rule, for a run, for several, for a rehearsal and for a whole audit.
 
 **Guarantee.** An attack is said to tell more than the controls only where the lower end of its 95 %
 interval, of the accuracy or of the AUC, lies above the best control's figure; the sentence names
-the figure that shows it. No outcome is worded as safety.
+the figure that shows it. In a rehearsal on coin labels an attack that guesses at random is said to
+leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``; one that calls
+rows certain leaks where nine of ten of those are right. No outcome is worded as safety.
 
 **Assumes.** What the intervals assume (``judge``). A control's figure is taken as it is, and each
 attack and figure is compared on its own: with k of them, one may show by chance up to k times as
@@ -11,13 +13,92 @@ often as one alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Literal, TypeAlias
 
-from taciturn.audit.judge import AttackScore, ControlScore
+import numpy as np
+
+from taciturn.attacks.base import LabelGuess
+from taciturn.data.tables import LabelTable
+from taciturn.numerics.intervals import clopper_pearson
+from taciturn.results.audit import AttackScore, Control, Evidence, Findings
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
+from taciturn.results.runs import AuditResult, mean_findings
+
+FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
+# Of the rows an attack speaks about it must get this share right, for sure, to be called a leak.
+_LEAK_SHARE = 0.75
+# A smaller share right is not called a risk, unless it is as far beyond chance as a leak must be.
+_RISK_SHARE = 0.55
+# Rows called certain count where they are this share of all, and nine of ten of them right.
+_CERTAIN_SHARE = 0.02
+
+Figure: TypeAlias = Literal["accuracy", "AUC"]
 
 
-def verdict(controls: Sequence[ControlScore], attacks: Sequence[AttackScore]) -> str:
-    """Names the strongest attack that told more than the controls, or says that none did.
+class Status(Enum):
+    """What an audit came to, the gravest first: a word for style sheets, a sign, a few words."""
+
+    REFUTED = ("refuted", "▲", "Claim refuted")
+    LEAK = ("leak", "▲", "Leak shown")
+    CERTAIN = ("certain", "◆", "Leak possible")
+    NOT_SHOWN = ("not-shown", "○", "No leak shown; not a proof of safety")
+    NOT_TESTED = ("not-tested", "○", "Nothing tested; not a proof of safety")
+    CHECK = ("check", "■", "A check of the audit, not of the protocol")
+
+    def __init__(self, word: str, sign: str, label: str) -> None:
+        self.word, self.sign, self.label = word, sign, label
+
+
+GRAVEST_FIRST = tuple(Status)
+
+
+# --- one run ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the attacks on one run come to.
+
+    ``attack`` is the strongest of those that told more than the controls, by the figure that shows
+    it, or else the one with the best accuracy; None where none applies. ``control`` is the best
+    control by the same figure. ``above`` says which attacks told more, and by which figure first.
+    """
+
+    status: Status
+    figure: Figure
+    attack: AttackScore | None
+    control: Control
+    above: Mapping[str, Figure]
+    sentence: str
+
+    @property
+    def value(self) -> float:
+        """The figure of the attack; NaN where there is none."""
+        return math.nan if self.attack is None else self._figure(self.attack)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the attack's figure; NaN where there is none."""
+        if self.attack is None:
+            return math.nan, math.nan
+        name = self.figure.lower()
+        return getattr(self.attack, f"{name}_low"), getattr(self.attack, f"{name}_high")
+
+    @property
+    def known(self) -> float:
+        """The figure of the control."""
+        return self._figure(self.control)
+
+    def _figure(self, entry: AttackScore | Control) -> float:
+        return entry.auc if self.figure == "AUC" else entry.accuracy
+
+
+def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdict:
+    """Compares the attacks with the controls.
 
     The accuracy is looked at first, then the AUC: where one label is rare, an attack may rank the
     rows perfectly and still guess fewer of them right than always guessing the common label does.
@@ -27,52 +108,69 @@ def verdict(controls: Sequence[ControlScore], attacks: Sequence[AttackScore]) ->
         controls: What is known without the messages; at least one.
         attacks: What each attack told; there may be none.
 
-    Returns:
-        One or a few sentences.
-
-    >>> prior = ControlScore("prior", 0.93, 0.5)
+    >>> prior = Control("prior", 0.93, 0.5)
     >>> blind = AttackScore("x", 455, 0.84, 0.80, 0.87, 0.52, 0.43, 0.61, 0.0, None, 0.1, "")
-    >>> print(verdict([prior], [blind]))  # doctest: +NORMALIZE_WHITESPACE
+    >>> print(weigh([prior], [blind]).sentence)  # doctest: +NORMALIZE_WHITESPACE
     No attack of ours told more than the controls: best accuracy 84.00 % against 93.00 %, best AUC
     52.00 % against 50.00 %. That is not a proof of safety.
     """
-    known = max(control.accuracy for control in controls)
-    known_auc = max(control.auc for control in controls)
-    if not attacks:
-        return (
-            f"No attack of ours applies to what Alice has; the controls tell {_percent(known)} of "
-            "the labels. That is not a proof of safety."
-        )
-    if telling := [attack for attack in attacks if attack.accuracy_low > known]:
-        best = max(telling, key=lambda attack: attack.accuracy)
-        return (
-            f"{best.name} tells Alice {_percent(best.accuracy)} of {best.rows} labels "
+    known = max(controls, key=lambda control: control.accuracy)
+    ranked = max(controls, key=lambda control: _or_none(control.auc))
+    right = [attack for attack in attacks if attack.accuracy_low > known.accuracy]
+    ranking = [attack for attack in attacks if attack.auc_low > ranked.auc]
+    above: dict[str, Figure] = {attack.name: "AUC" for attack in ranking}
+    above |= {attack.name: "accuracy" for attack in right}
+    if right:
+        best = max(right, key=lambda attack: attack.accuracy)
+        sentence = (
+            f"{best.name} tells Alice {_percent(best.accuracy)} of {best.rows:.0f} labels "
             f"({_interval(best.accuracy_low, best.accuracy_high)}); "
-            f"the better control tells {_percent(known)}."
+            f"the better control tells {_percent(known.accuracy)}."
         )
-    if ranking := [attack for attack in attacks if attack.auc_low > known_auc]:
+        return Verdict(Status.LEAK, "accuracy", best, known, above, sentence)
+    if ranking:
         best = max(ranking, key=lambda attack: attack.auc)
-        return (
+        sentence = (
             f"{best.name} ranks the labels with AUC {_percent(best.auc)} "
-            f"({_interval(best.auc_low, best.auc_high)}, {best.rows} rows); "
-            f"the better control's AUC is {_percent(known_auc)}."
+            f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
+            f"the better control's AUC is {_percent(ranked.auc)}."
+        )
+        return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence)
+    status, sentence = _nothing_shown(attacks, known.accuracy, ranked.auc)
+    strongest = max(attacks, key=lambda attack: attack.accuracy, default=None)
+    return Verdict(status, "accuracy", strongest, known, above, sentence)
+
+
+def _nothing_shown(
+    attacks: Sequence[AttackScore], accuracy: float, auc: float
+) -> tuple[Status, str]:
+    """Where no interval lies above the controls: rows called certain, or nothing at all."""
+    if not attacks:
+        return Status.NOT_TESTED, (
+            f"No attack of ours applies to what Alice has; the controls tell {_percent(accuracy)} "
+            "of the labels. That is not a proof of safety."
         )
     sure = max(attacks, key=lambda attack: attack.decided)
     if sure.decided_correct is not None:
-        return (
+        return Status.CERTAIN, (
             "Over all rows no attack of ours told more than the controls (accuracy "
-            f"{_percent(known)}, AUC {_percent(known_auc)}), but {sure.name} calls "
-            f"{_percent(sure.decided)} of {sure.rows} labels certain and is right on "
+            f"{_percent(accuracy)}, AUC {_percent(auc)}), but {sure.name} calls "
+            f"{_percent(sure.decided)} of {sure.rows:.0f} labels certain and is right on "
             f"{_percent(sure.decided_correct)} of those. A canary run (--permute-labels) shows "
             "what the protocol alone tells."
         )
-    accuracy = max(attack.accuracy for attack in attacks)
-    area = max(attack.auc for attack in attacks)
-    return (
-        f"No attack of ours told more than the controls: best accuracy {_percent(accuracy)} "
-        f"against {_percent(known)}, best AUC {_percent(area)} against {_percent(known_auc)}. "
+    best = max(attack.accuracy for attack in attacks)
+    area = max((attack.auc for attack in attacks), key=_or_none)
+    return Status.NOT_SHOWN, (
+        f"No attack of ours told more than the controls: best accuracy {_percent(best)} "
+        f"against {_percent(accuracy)}, best AUC {_percent(area)} against {_percent(auc)}. "
         "That is not a proof of safety."
     )
+
+
+def _or_none(figure: float) -> float:
+    """A figure to be compared; what is not a number is below all that are."""
+    return -math.inf if math.isnan(figure) else figure
 
 
 def _percent(share: float) -> str:
@@ -81,3 +179,162 @@ def _percent(share: float) -> str:
 
 def _interval(low: float, high: float) -> str:
     return f"95 % interval {100 * low:.2f} – {_percent(high)}"
+
+
+# --- a rehearsal ------------------------------------------------------------------------------
+
+
+def foresee(guess: LabelGuess, labels: LabelTable) -> tuple[Level, str]:
+    """What a guess at coin labels shows, of the rows that it speaks about; and in words.
+
+    Args:
+        guess: An attack's guess in a rehearsal.
+        labels: The coins.
+    """
+    spoken = int(np.count_nonzero(guess.signal))
+    if not spoken:
+        return CLEAR, "it has nothing to say of any row"
+    right = (guess.scores > 0) == (labels.values == 1)
+    correct = int(np.count_nonzero(right & guess.signal))
+    low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * FALSE_ALARM)
+    likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)
+    sure = int(np.count_nonzero(guess.certain))
+    sure_right = int(np.count_nonzero(right & guess.certain))
+    words = f"rehearsed: {100 * correct / spoken:.0f} % of {spoken} coin labels right"
+    if sure:
+        words += f", {sure} called certain and {sure_right} of those right"
+    certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
+    if certain or low > _LEAK_SHARE:
+        return LEAKS, words
+    if low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
+        return AT_RISK, words
+    return CLEAR, words
+
+
+def worst(levels: Sequence[Level]) -> Level:
+    """The worst of several levels.
+
+    >>> worst(["no attack of ours applies", "at risk"])
+    'at risk'
+    """
+    return min(levels, key=(LEAKS, AT_RISK, CLEAR).index, default=CLEAR)
+
+
+# --- an audit ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The findings of one run or the mean of several, and what they come to.
+
+    Of several runs ``leaking`` counts those that show a leak by themselves: the interval of a mean
+    over few runs is wide. ``status`` is a leak where the mean or half of the runs show it, and a
+    possible one where fewer do: of many runs, one may by chance.
+    """
+
+    findings: Findings
+    verdict: Verdict
+    status: Status
+    runs: int
+    leaking: int
+
+    @property
+    def sentence(self) -> str:
+        """The verdict; of several runs also how many show a leak."""
+        alone = (
+            f" Taken alone, {self.leaking} of {self.runs} runs show an attack above the controls."
+        )
+        return self.verdict.sentence + (alone if self.runs > 1 else "")
+
+    @property
+    def headline(self) -> str:
+        """What they come to, in a few words."""
+        if self.status is Status.LEAK:
+            whole = self.verdict.figure == "accuracy" and self.verdict.value == 1.0
+            part = "The messages tell Alice about the labels"
+            return "Alice can tell every label" if whole else part
+        if self.status is Status.CERTAIN:
+            return "Some runs show a leak" if self.leaking else "Some labels may be given away"
+        if self.status is Status.NOT_SHOWN:
+            return "No attack of ours succeeded"
+        return "No attack of ours applies to what Alice has"
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What an audit comes to: the gravest of what was found.
+
+    ``evidence`` is what refutes the ledger's claim, or else the strongest there is; ``refuted_by``
+    is the number of the run that does.
+    """
+
+    status: Status
+    headline: str
+    canary: Weighed | None
+    run: Weighed
+    evidence: Evidence | None
+    refuted_by: int | None
+    caveat: str = ""
+
+
+_HIDDEN = (
+    "On the real labels no attack stands out from the controls. The leak is there all the same: "
+    "shuffled labels show it."
+)
+_ALONE = (
+    "No canary run stands beside this run: what the columns tell and what the messages tell are "
+    "not held apart."
+)
+_SHUFFLED = "The labels were shuffled before training, so that the columns say nothing about them."
+_CHECK = (
+    "Here every attack must sit at chance. The figures say whether the audit can be trusted, and "
+    "nothing about the protocol."
+)
+
+
+def conclude(audit: AuditResult) -> Conclusion:
+    """Weighs the claim, the canary run and the run itself; the gravest gives the headline."""
+    run = _weigh_runs([one.findings for one in audit.runs])
+    shuffled = audit.first.permute_labels
+    # A run whose labels were shuffled is its own canary; it is not shown twice.
+    canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
+    canary = _weigh_runs(canaries) if canaries else None
+    evidence, refuted_by = _strongest(audit)
+    rest = (canary, run, evidence, refuted_by)
+    if any(one.shuffle_truth for one in audit.runs):
+        headline = "Judged against labels shuffled after the run"
+        return Conclusion(Status.CHECK, headline, *rest, _CHECK)
+    if refuted_by is not None:
+        return Conclusion(Status.REFUTED, "The claimed protection does not hold", *rest)
+    if canary is None:
+        return Conclusion(run.status, run.headline, *rest, _SHUFFLED if shuffled else _ALONE)
+    if canary.status is Status.LEAK:
+        caveat = "" if run.status is Status.LEAK else _HIDDEN
+        return Conclusion(canary.status, canary.headline, *rest, caveat)
+    if run.status is Status.LEAK:
+        headline = "On the real labels, an attack told Alice more than the controls"
+        return Conclusion(run.status, headline, *rest)
+    gravest = min((canary, run), key=lambda weighed: GRAVEST_FIRST.index(weighed.status))
+    return Conclusion(gravest.status, gravest.headline, *rest)
+
+
+def _weigh_runs(parts: Sequence[Findings]) -> Weighed:
+    mean = mean_findings(parts)
+    verdict = weigh(mean.controls, mean.attacks)
+    alone = [weigh(part.controls, part.attacks).status for part in parts]
+    leaking = alone.count(Status.LEAK)
+    gravest = min([verdict.status, *alone], key=GRAVEST_FIRST.index)
+    enough = verdict.status is Status.LEAK or 2 * leaking >= len(alone)
+    status = Status.CERTAIN if gravest is Status.LEAK and not enough else gravest
+    return Weighed(mean, verdict, status, len(parts), leaking)
+
+
+def _strongest(audit: AuditResult) -> tuple[Evidence | None, int | None]:
+    """The evidence that stands for all runs, and which run refutes the claim."""
+    evidence = audit.evidence
+    for number, run in enumerate(audit.runs):
+        # One run that refutes the claim refutes it; but one of many may do so by chance, so that
+        # the failure is that of all together.
+        if evidence is not None and run.evidence is not None and run.evidence.violated:
+            return replace(run.evidence, failure=evidence.failure), number
+    return evidence, None

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import Json, console
+from taciturn.cli.console import Json, show
 from taciturn.cli.party import shown, stoppable
 from taciturn.errors import PeerAbsent, PeerStopped, shown_by
-from taciturn.files import require_writable, to_json
+from taciturn.files import require_writable
 
 
 def align(
@@ -29,19 +29,19 @@ def align(
     normalise: Annotated[
         str,
         typer.Option(
-            help="When two spellings are one id, the same on both sides: none, or any of trim "
-            "(blanks at the ends), case and nfkc (Unicode), separated by commas."
+            help="Which differences in spelling to ignore, the same on both sides: none, or any of "
+            "trim (spaces at the ends), case and nfkc (Unicode), separated by commas."
         ),
     ] = "none",
     json: Json = False,
 ) -> None:
-    """Find the rows that both sides have, without telling the other ids.
+    """Find the rows that both sides have, without revealing the other ids.
 
     Both sides run it, at about the same time.
 
     Both learn which of their own rows the other has too, and how many it has.
 
-    A peer that does not keep to the protocol can ask for ids that it does not have.
+    A peer that deviates from the protocol can ask for ids that it does not have.
 
     [bold]Examples[/bold]
 
@@ -54,6 +54,7 @@ def align(
     from taciturn.deploy.align import AligningParty, list_file
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.way import way_to_peer
+    from taciturn.report.parties import alignment_blocks
 
     chosen = Normalisation.of(normalise)
     settings = PartyConfig.read(config)
@@ -67,24 +68,19 @@ def align(
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
         result = AligningParty(settings, endpoint, callbacks, chosen, out).run()
-    if json:
-        typer.echo(to_json(result))
-    else:
-        from taciturn.report.align import align as align_table
-
-        console().print(align_table(result))
+    show(result, json, alignment_blocks)
 
 
 @contextmanager
 def _in_words() -> Iterator[None]:
-    """Says what comes next: unlike a training, an alignment is begun anew."""
+    """Says what comes next: unlike a training, an alignment cannot be resumed."""
     try:
         yield
     except PeerStopped as problem:
         raise PeerStopped(
             problem.message,
             where=problem.where,
-            hint="see to what it says, then run taciturn align again on both sides",
+            hint="fix what it reports, then run taciturn align again on both sides",
         ) from None
     except PeerAbsent as problem:
         raise PeerAbsent(

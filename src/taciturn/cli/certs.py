@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, Record, console
+from taciturn.cli.console import Json, console
 from taciturn.files import to_json
 
 
@@ -15,9 +15,9 @@ def certs(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("certs"),
     name: Annotated[
         list[str] | None,
-        typer.Option(help="A party's name, which its peer will insist on; repeat it."),
+        typer.Option(help="A party's name, which its peer requires; repeat for each party."),
     ] = None,
-    days: Annotated[int, typer.Option(help="How long they are valid.")] = 90,
+    days: Annotated[int, typer.Option(help="Days of validity.")] = 90,
     json: Json = False,
 ) -> None:
     """Make a private authority and party certificates, for a trial between two machines.
@@ -32,7 +32,7 @@ def certs(
     from taciturn.deploy.transport.certs import make_certificates
 
     made = make_certificates(out, name or ["alice", "bob"], days=days)
-    record: Record = {
+    record = {
         "authority": str(made.authority),
         "authority_key": str(made.authority_key),
         "expires": f"{made.expires:%Y-%m-%dT%H:%M:%SZ}",
@@ -48,7 +48,7 @@ def certs(
         console().print(line, soft_wrap=True, markup=False)
 
 
-def _lines(record: Record) -> list[str]:
+def _lines(record: dict[str, Any]) -> list[str]:
     """What was made, and what goes to whom."""
     lines = [
         f"to {party['name']}: {record['authority']}, {party['certificate']}, {party['key']}"
@@ -57,7 +57,7 @@ def _lines(record: Record) -> list[str]:
     return [
         f"certificates until {record['expires']}",
         *lines,
-        f"to nobody: {record['authority_key']}, which could make more names; "
-        "delete it once the parties are set",
+        f"to nobody: {record['authority_key']}, which can sign for any name; "
+        "delete it once both parties are set up",
         "send each key to its party alone, over a channel you both trust",
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -16,20 +16,28 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from taciturn.protocol.events import Event
+    from taciturn.report.blocks import Block
+    from taciturn.results.serialise import Result
 
 WIDTH = 100
-Record = dict[str, Any]
+T = TypeVar("T", bound="Result | Mapping[str, Any]")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def show(record: Record, as_json: bool, *parts: Callable[[Record], Any]) -> None:
-    """Prints a result: as JSON, or as what renderers make of it."""
+def show(result: T, as_json: bool, blocks: Callable[[T], Iterable[Block]]) -> None:
+    """Prints a result: as JSON, or as blocks.
+
+    Args:
+        result: What a command gave.
+        as_json: Whether to print its record.
+        blocks: Makes blocks of it.
+    """
     if as_json:
-        typer.echo(to_json(record))
+        typer.echo(to_json(result if isinstance(result, Mapping) else result.to_dict()))
         return
-    screen = console()
-    for part in parts:
-        screen.print(part(record))
+    from taciturn.report.terminal import render
+
+    console().print(render(blocks(result)))
 
 
 def console(*, error: bool = False) -> Console:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
-from taciturn.files import to_json
+from taciturn.cli.console import Json, progress_bar, show
 from taciturn.version import __version__
 
 FOUND_A_PROBLEM = 80
@@ -16,14 +15,14 @@ FOUND_A_PROBLEM = 80
 
 def doctor(
     config: Annotated[
-        Path | None, typer.Argument(help="A party's TOML file, to look at all that it names.")
+        Path | None, typer.Argument(help="A party's TOML file: also check all that it names.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say what is right and wrong on this machine, or with a party's file; change nothing.
+    """Check this machine, and a party's file if one is given; change nothing.
 
-    Exit code 0 where nothing is wrong, warnings included, and 80 where there is a problem. Nothing
-    is asked of the network, but for the peer of a party's file: whether its port answers.
+    Exit code 0 without a problem (warnings do not count), 80 with one. The network is not used,
+    except to check whether the port of the peer in a party's file answers.
 
     [bold]Examples[/bold]
 
@@ -32,16 +31,13 @@ def doctor(
     taciturn doctor bob.toml --json
     """
     # Imported here: it loads every package there is, to see whether it does.
-    from taciturn.doctor.finding import record_of
     from taciturn.doctor.visit import visit
-    from taciturn.report.doctor import doctor as page
+    from taciturn.report.doctor import doctor_blocks
+    from taciturn.results.doctor import DoctorResult
 
     with progress_bar() as meter:
         findings = visit(config, meter.announce)
-    record = record_of(findings, __version__, None if config is None else str(config))
-    if json:
-        typer.echo(to_json(record))
-    else:
-        console().print(page(record))
-    if record["problems"]:
+    result = DoctorResult.of(findings, __version__, None if config is None else str(config))
+    show(result, json, doctor_blocks)
+    if result.problems:
         raise typer.Exit(FOUND_A_PROBLEM)

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, console
+from taciturn.cli.console import show as print_result
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 
 model = typer.Typer(
     name="model",
-    help="Say what a model's file holds, and write models for other programs.",
+    help="Show what a model file holds, and export models for other programs.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -21,11 +22,13 @@ model = typer.Typer(
 
 @model.command()
 def show(
-    file: Annotated[Path, typer.Argument(help="One side's share, as taciturn party writes it.")],
+    file: Annotated[
+        Path, typer.Argument(help="One side's model file, as taciturn party writes it.")
+    ],
     top: Annotated[int, typer.Option(min=1, help="How many coefficients to show.")] = 30,
     json: Json = False,
 ) -> None:
-    """Say what a side's share holds: coefficients, metrics, protection, where it comes from.
+    """Show what a side's model file holds: coefficients, metrics, protection, provenance.
 
     [bold]Examples[/bold]
 
@@ -35,19 +38,15 @@ def show(
     """
     from taciturn.model.card import card
     from taciturn.model.share import ModelShare
-    from taciturn.report.model import model_card
+    from taciturn.report.model import card_blocks
 
-    record = card(ModelShare.load(file))
-    if json:
-        typer.echo(to_json(record))
-    else:
-        console().print(model_card(record, top))
+    print_result(card(ModelShare.load(file)), json, lambda one: card_blocks(one, top))
 
 
 @model.command()
 def export(
     files: Annotated[
-        list[Path], typer.Argument(help="One share for its own part; both for the whole model.")
+        list[Path], typer.Argument(help="One side's file for its part; both for the whole model.")
     ],
     onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")],
     json: Json = False,
@@ -94,7 +93,9 @@ def export(
         typer.echo(to_json(record))
         return
     screen = console()
-    screen.print(f"wrote {onnx}: {' and '.join(sides)}; gives {', '.join(outputs)}", markup=False)
+    screen.print(
+        f"wrote {onnx}: {' and '.join(sides)}; outputs: {', '.join(outputs)}", markup=False
+    )
     if len(shares) == 2 and shares[0].sealed:
         screen.print(
             "Alice's weights were shared so that neither side has them; this file has them in "

@@ -1,7 +1,7 @@
 """The options that commands share, made from the declarations of the settings.
 
 Every option is a field of ``Settings`` and a key of the TOML file of the same name. An option that
-is given lies over the file's key; one that is not is left to the file, and then to the default.
+is given overrides the file's key; one that is not is taken from the file, or else the default.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _default(name: str) -> str:
     """What holds where nothing is given, in brackets; mechanisms say theirs themselves."""
     own = getattr(OWN_DATA_DEFAULTS, name, None)
     if own is not None:
-        return f" (default: {'on' if own is True else plain_value(own)}; a dataset has its own)"
+        return f" (default: {'on' if own is True else plain_value(own)}; each dataset has its own)"
     default = Settings.model_fields[name].default
     return "" if default is None or default is False else f" (default: {plain_value(default)})"
 

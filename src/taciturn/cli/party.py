@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.console import Json, console, progress_bar, show
 from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
@@ -19,12 +19,16 @@ from taciturn.settings.schema import DEFAULT_MECHANISM
 if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
     from taciturn.engine.callbacks import Callbacks
+    from taciturn.report.blocks import Block
+    from taciturn.results.parties import DryRun, PartyRun
 
 
 def init(
-    folder: Annotated[Path, typer.Option(help="Where to write them.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
     mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = DEFAULT_MECHANISM,
-    serves: Annotated[str, typer.Option(help="Which side opens a port: alice or bob.")] = "bob",
+    serves: Annotated[
+        str, typer.Option(help="Which side listens on a port: alice or bob.")
+    ] = "bob",
     address: Annotated[
         str, typer.Option(help="Where the other side reaches it, as host:port.")
     ] = "localhost:9443",
@@ -43,7 +47,7 @@ def init(
 
     entry(mechanism)
     if serves not in ("alice", "bob"):
-        raise ConfigError(f"{serves} is no side", where="--serves", hint="use alice or bob")
+        raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
     check_address(address, where="--address")
     side: Any = serves
     written = write_templates(folder, Trial(mechanism, side, address))
@@ -63,7 +67,7 @@ def init(
     if mechanism in UNPROTECTED:
         screen.print(
             f"Note: {mechanism} gives labels no protection; "
-            "taciturn check says what Alice can tell.",
+            "taciturn check shows what Alice can learn.",
             markup=False,
         )
 
@@ -80,14 +84,14 @@ def party(
         ),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget an unfinished training and begin anew.")
+        bool, typer.Option("--fresh", help="Discard an unfinished session and start a new one.")
     ] = False,
     record: Annotated[
         Path | None, typer.Option(help="Write the transcript of this side to this file.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Run one side of a training between two machines; run again to go on after a stop.
+    """Run one side of a training between two machines; run it again to resume.
 
     [bold]Examples[/bold]
 
@@ -113,12 +117,14 @@ def party(
     ):
         side = Party(settings, endpoint, callbacks)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
-    if json:
-        typer.echo(to_json(result))
-    else:
-        from taciturn.report.party import party as party_table
+    show(result, json, _blocks)
 
-        console().print(party_table(result))
+
+def _blocks(result: PartyRun | DryRun) -> list[Block]:
+    """Loaded only where a person reads: with ``--json`` a party loads no report."""
+    from taciturn.report.parties import party_blocks
+
+    return party_blocks(result)
 
 
 @contextmanager
@@ -128,13 +134,13 @@ def _going_on(dry_run: bool) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if not dry_run:
-            print("stopped; run the same command again on both sides to go on", file=sys.stderr)
+            print("stopped; run the same command again on both sides to resume", file=sys.stderr)
         raise
     except PeerStopped as problem:
         raise PeerStopped(
             problem.message,
             where=problem.where,
-            hint="see to what it says, then run both sides again: a training goes on where it "
+            hint="fix what it reports, then run both sides again: the training resumes where it "
             "stopped",
         ) from None
 
@@ -152,7 +158,7 @@ def shown(settings: PartyConfig) -> Iterator[Callbacks]:
             meter.say(f"{settings.role}: {text}")
 
         # The reasons why callers fail before they are callers; this command owns its process.
-        with handshake_reasons(lambda why: announce(f"refused a caller: {why}"), for_good=True):
+        with handshake_reasons(lambda why: announce(f"refused a connection: {why}"), for_good=True):
             yield Callbacks(announce, meter.observe, meter.progress)
 
 

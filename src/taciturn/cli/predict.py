@@ -7,15 +7,19 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.console import console
+from taciturn.cli.console import show
 from taciturn.cli.party import shown, stoppable
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
-from taciturn.files import require_writable, to_json, write_private
+from taciturn.files import require_writable, write_private
+
+if TYPE_CHECKING:
+    from taciturn.results.parties import ScoredRow
 
 COLUMNS = ("id", "score", "probability", "class")
 
@@ -27,17 +31,17 @@ def predict(
     ],
     model: Annotated[
         Path | None,
-        typer.Option(help="This side's share of the model; else the one that the file names."),
+        typer.Option(help="This side's model file (default: the one that the settings name)."),
     ] = None,
     id: Annotated[
         list[str] | None,
-        typer.Option(help="Score this row of the file alone; repeat it for more."),
+        typer.Option(help="Score only this row of the file; repeat for more."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Bob: where the scores go; else beside the rows, as NAME.scores.csv, "
-            "unless --id or --json is given."
+            help="Bob: the file for the scores (default: NAME.scores.csv beside the rows, "
+            "unless --id or --json is given)."
         ),
     ] = None,
     json: Annotated[
@@ -47,7 +51,7 @@ def predict(
     """Score new rows with the peer; only Bob learns the scores. Run it on both sides.
 
     Both sides name the same ids, each with its own columns, in any order. The rows are prepared as
-    the model's file says. Nothing is kept: run both sides again after a stop.
+    the model's file says. Nothing is stored: run both sides again after a stop.
 
     [bold]Examples[/bold]
 
@@ -61,7 +65,7 @@ def predict(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.predict import Question
     from taciturn.deploy.predict import predict as run
-    from taciturn.report.prediction import prediction as prediction_table
+    from taciturn.report.parties import prediction_blocks
 
     settings = PartyConfig.read(config)
     if settings.role == "alice" and out is not None:
@@ -81,17 +85,13 @@ def predict(
     again = _again(settings.link.peer)
     with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:
         answer = run(settings, read, callbacks)
-    lines = answer.lines()
+    scored = answer.rows()
     if out is not None:
-        write_private(out, _csv(lines))
-    written = {"model": str(file), "out": None if out is None else str(out)}
-    record = {**answer.facts, **written}
+        write_private(out, _csv(scored))
+    result = replace(answer.result, model=str(file), out=None if out is None else str(out))
     if settings.role == "bob" and (out is None or not json):
-        record["scores"] = lines
-    if json:
-        typer.echo(to_json(record))
-    else:
-        console().print(prediction_table(record))
+        result = replace(result, scores=scored)
+    show(result, json, prediction_blocks)
 
 
 @contextmanager
@@ -100,25 +100,25 @@ def _again(peer: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("stopped; nothing is kept: run the command again on both sides", file=sys.stderr)
+        print("stopped; nothing is stored: run the command again on both sides", file=sys.stderr)
         raise
     except PeerStopped as problem:
         raise PeerStopped(
             problem.message,
             where=problem.where,
-            hint="see to what it says, then run both sides again",
+            hint="fix what it reports, then run both sides again",
         ) from None
     except PeerAbsent as problem:
         raise PeerAbsent(
             problem.message,
             where=problem.where,
-            hint=f"{peer} runs taciturn predict at about the same time; then run this again",
+            hint=f"run taciturn predict on both sides, {peer}'s too, at about the same time",
         ) from None
 
 
-def _csv(lines: list[dict[str, Any]]) -> str:
+def _csv(rows: tuple[ScoredRow, ...]) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows((row.id, row.score, row.probability, row.label) for row in rows)
     return text.getvalue()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, Record, console, progress_bar, show
+from taciturn.cli.console import Json, console, progress_bar, show
 from taciturn.cli.options import with_settings
 from taciturn.files import require_writable, write_text
 from taciturn.version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.results.runs import AuditResult
 
 
 @with_settings
@@ -26,30 +30,30 @@ def train(*, json: Json = False, settings: dict[str, Any]) -> None:
     taciturn train --data loans.csv --id customer --label default --alice-columns half
     """
     from taciturn import api
-    from taciturn.report import tables
+    from taciturn.report.training import training_blocks
 
     if not json:
         _announce_estimate(settings)
     with progress_bar() as meter:
-        record = api.train(observe=meter.observe, **settings).to_dict()
-    show(record, json, tables.training)
+        result = api.train(observe=meter.observe, **settings)
+    show(result.runs, json, training_blocks)
 
 
 @with_settings
 def check(
     *,
     columns: Annotated[
-        int | None, typer.Option(min=1, help="Only the number of Alice's columns; no table.")
+        int | None, typer.Option(min=1, help="The number of Alice's columns, in place of a table.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=2, help="With --columns: how many rows there will be (2000).")
+        int | None, typer.Option(min=2, help="With --columns: the number of rows (default: 2000).")
     ] = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Say before any training what Alice will be able to do, and what to change.
+    """Show before any training what Alice will be able to learn, and what to change.
 
-    Alice's own table may be given with --data: no label is needed, and none is looked at.
+    Alice's own table may be given with --data: no label is needed or used.
 
     [bold]Examples[/bold]
 
@@ -60,12 +64,12 @@ def check(
     taciturn check --data alice.csv --id customer --mechanism none --batch-size 64
     """
     from taciturn import api
-    from taciturn.report import tables
+    from taciturn.report.check import check_blocks
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
     with progress_bar() as meter:
-        found = api.check(columns=columns, rows=rows, announce=meter.announce, **wanted)
-    show(found.to_dict(), json, tables.preflight)
+        result = api.check(columns=columns, rows=rows, announce=meter.announce, **wanted)
+    show(result, json, check_blocks)
 
 
 @with_settings
@@ -85,7 +89,7 @@ def audit(
         bool,
         typer.Option(
             "--canary/--no-canary",
-            help="Attack a run on shuffled labels too: the protocol's leak alone.",
+            help="Also attack a run on shuffled labels: the protocol's leak alone.",
         ),
     ] = True,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
@@ -93,7 +97,7 @@ def audit(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train, or read a recording, and run the attacks Alice could run.
+    """Train, or read a transcript, and run the attacks that Alice could run.
 
     [bold]Examples[/bold]
 
@@ -106,11 +110,11 @@ def audit(
     taciturn audit --transcript run.transcript
     """
     from taciturn import api
-    from taciturn.report import tables
+    from taciturn.report.audit import audit_blocks
 
     require_writable(html, markdown)
     with progress_bar() as meter:
-        record = api.audit(
+        result = api.audit(
             transcript=transcript,
             shuffle_truth=shuffle_truth,
             canary=canary,
@@ -118,31 +122,32 @@ def audit(
             announce=meter.announce,
             progress=meter.progress,
             **settings,
-        ).to_dict()
-    record = {**record, "version": __version__, "command": _command()}
-    _write_reports(record, html, markdown)
-    show(record, json, tables.training, tables.findings)
+        )
+    result = replace(result, version=__version__, command=_command())
+    _write_reports(result, html, markdown)
+    show(result, json, audit_blocks)
 
 
 def demo(
-    html: Annotated[
-        Path, typer.Option(help="Where to write the report on the last of them.")
-    ] = Path("taciturn-demo.html"),
+    html: Annotated[Path, typer.Option(help="Where to write the report on the last run.")] = Path(
+        "taciturn-demo.html"
+    ),
     json: Json = False,
 ) -> None:
     """Train on breast-cancer: without protection, as the paper does it, and sealed.
 
     Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
-    labels; the attacks show what she can tell of them from the messages.
+    labels; the attacks show what she can learn about them from the messages.
     """
     from taciturn import api
-    from taciturn.report import tables
+    from taciturn.report.audit import demo_blocks
+    from taciturn.results.saved import DemoResult
 
     require_writable(html)
     runs = []
     with progress_bar() as meter:
         for mechanism in ("none", "hybrid", "sealed"):
-            found = api.audit(
+            result = api.audit(
                 dataset="breast-cancer",
                 mechanism=mechanism,
                 seed=1,
@@ -150,21 +155,24 @@ def demo(
                 announce=meter.announce,
                 progress=meter.progress,
             )
-            runs.append({**found.to_dict(), "version": __version__, "command": _command()})
+            runs.append(replace(result, version=__version__, command=_command()))
     _write_reports(runs[-1], html, None)
-    show({"runs": runs, "html": str(html)}, json, tables.demo)
+    show(DemoResult(tuple(runs), str(html)), json, demo_blocks)
 
 
-def _write_reports(record: Record, html: Path | None, markdown: Path | None) -> None:
-    # Imported here: the template engine is not needed by any other command.
+def _write_reports(result: AuditResult, html: Path | None, markdown: Path | None) -> None:
+    if html is None and markdown is None:
+        return
+    # Imported here: drawing takes a second to load.
+    from taciturn.report.html import render as render_html
+    from taciturn.report.markdown import render as render_markdown
+    from taciturn.report.page import audit_page
+
+    page = audit_page(result)
     if html is not None:
-        from taciturn.report.html import render as render_html
-
-        write_text(html, render_html(record))
+        write_text(html, render_html(page))
     if markdown is not None:
-        from taciturn.report.markdown import render as render_markdown
-
-        write_text(markdown, render_markdown(record))
+        write_text(markdown, render_markdown(page))
 
 
 def _command() -> str:
@@ -174,7 +182,7 @@ def _command() -> str:
 
 def _announce_estimate(settings: dict[str, Any]) -> None:
     from taciturn import api
-    from taciturn.report import tables
+    from taciturn.report.training import forecast
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
-    console(error=True).print(tables.forecast(api.estimate(**wanted).to_dict()))
+    console(error=True).print(forecast(api.estimate(**wanted)), style="dim", markup=False)

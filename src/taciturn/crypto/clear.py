@@ -211,7 +211,7 @@ class ClearScheme:
         """
         self._check_bits(bits)
         if data:
-            raise CryptoError(f"a public key of {len(data)} bytes where there is none")
+            raise CryptoError(f"a public key of {len(data)} bytes where none is expected")
         return ClearPublicKey(capacity)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> ClearSecretKey:

@@ -335,7 +335,7 @@ class PaillierScheme:
 
     def __post_init__(self) -> None:
         if not self.key_bits or any(bits < 64 or bits % 16 for bits in self.key_bits):
-            raise CryptoError(f"key sizes {self.key_bits} are not multiples of 16 from 64 on")
+            raise CryptoError(f"key sizes {self.key_bits} are not multiples of 16, 64 or more")
 
     @property
     def name(self) -> str:
@@ -381,12 +381,12 @@ class PaillierScheme:
         """
         self._check_bits(bits)
         if len(data) != bits // 8:
-            raise CryptoError(f"a public key of {len(data)} bytes where {bits // 8} are due")
+            raise CryptoError(f"a public key of {len(data)} bytes where {bits // 8} are expected")
         n = mpz.from_bytes(data)
         if n.bit_length() != bits or n % 2 == 0:
-            raise CryptoError(f"the public key is no odd number of exactly {bits} bits")
+            raise CryptoError(f"the public key is not an odd number of exactly {bits} bits")
         if has_small_factor(n) or gmpy2.is_power(n) or looks_prime(n):
-            raise CryptoError("the public key is no product of two large primes")
+            raise CryptoError("the public key is not a product of two large primes")
         return PaillierPublicKey(n, capacity)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> PaillierSecretKey:

@@ -253,8 +253,8 @@ def _from_openml(source: _Published, data_dir: Path | None) -> pl.DataFrame:
         # Whatever goes wrong in there (network, service, a missing pandas), the way out is a file.
         places = ", ".join(str(place) for place in _places(data_dir))
         raise DatasetUnavailable(
-            f"{source.name} is not here, and OpenML (id {source.openml}) did not give it: "
-            f"{type(problem).__name__}",
+            f"{source.name} is not on this machine, and OpenML (id {source.openml}) did not "
+            f"provide it: {type(problem).__name__}",
             where=f"looked for {' or '.join(source.files)} in {places}",
             hint=Hint(
                 "put {0} into {1}, or name its directory by {data_dir} or TACITURN_DATA. {2}",

@@ -124,7 +124,9 @@ def _read_csv(
         )
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
         # polars quotes the offending value, which may be a person's: only the kind is passed on.
-        kind = "its text is not UTF-8" if "utf-8" in str(problem).lower() else "its quoting is off"
+        kind = (
+            "its text is not UTF-8" if "utf-8" in str(problem).lower() else "its quoting is wrong"
+        )
         raise FileError(
             f"the file is not well-formed CSV: {kind}",
             where=str(path),

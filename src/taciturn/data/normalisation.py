@@ -50,7 +50,9 @@ class Normalisation:
         for name in names:
             if name == NONE:
                 raise ConfigError(
-                    "none stands alone", setting="normalise", hint="leave the other names out"
+                    "none cannot be combined with other names",
+                    setting="normalise",
+                    hint="leave the other names out",
                 )
             if name not in STEPS:
                 raise ConfigError(

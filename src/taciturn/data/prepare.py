@@ -316,9 +316,7 @@ def _levels(series: pl.Series, limit: int) -> tuple[str, ...]:
     hint = Hint("drop it, name it as the id column, group its levels, or raise {max_levels}")
     readable = series.cast(pl.String).cast(pl.Float64, strict=False).drop_nulls()
     if 2 * len(readable) > len(series) - series.null_count():
-        hint = Hint(
-            "most of it reads as numbers: correct or mark as missing the values that do not"
-        )
+        hint = Hint("most of its values are numbers: correct the others, or mark them as missing")
     raise ColumnError(
         f"column {series.name!r} is text with {len(levels)} distinct values, more than {limit}",
         hint=hint,

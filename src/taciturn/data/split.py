@@ -100,9 +100,9 @@ def split_columns(
     """Divide the columns between the parties.
 
     Args:
-        spec: What Alice gets: "all"; "half" (the first half, rounded up); a number (the first so
-            many); or names, in a sequence or separated by commas, each an output column or a source
-            column, which stands for all the columns it gives.
+        spec: What Alice gets: "all"; "half" (the first half, rounded up); a number (counted
+            from the first); or names, in a sequence or separated by commas, each an output column
+            or a source column, which stands for all the columns it gives.
         columns: The output columns.
         sources: For each output column the source column it comes from.
 
@@ -204,7 +204,7 @@ def prepare_vertical(
     )
 
 
-NOT_HELD_OUT = "no row was held out: what is said of held-out rows is said of the training rows"
+NOT_HELD_OUT = "no row was held out: the figures of held-out rows are those of the training rows"
 
 
 def whole_vertical(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from taciturn.crypto.group import library
 from taciturn.data.normalisation import Normalisation
@@ -25,6 +24,7 @@ from taciturn.faces import Hint
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, align
 from taciturn.protocol.events import Aligning, Event
+from taciturn.results.parties import AlignmentResult
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
@@ -79,14 +79,14 @@ class AligningParty:
         self._common = normalisation.apply(self._own)
         self._pace = _Pace(self._log)
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> AlignmentResult:
         """Aligns, and writes the list.
 
         Raises:
             RowOrderError: The two sides have no id in common.
             TaciturnError: This side or the peer cannot go on; says why, and what to do.
         """
-        self._log("alignment begun", ids=len(self._own))
+        self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
             traffic = meeting.traffic
             alignment = self._align(meeting)
@@ -94,23 +94,23 @@ class AligningParty:
             confirmed = meeting.finish(FAREWELL_SECONDS)
             seconds = time.monotonic() - (traffic.since or time.monotonic())
         self._log("aligned", rows=len(alignment.rows), file=str(self._file))
-        return {
-            "role": self.config.role,
-            "peer": self.config.link.peer,
-            "normalise": str(self._normalisation),
-            "ids": len(self._own),
-            "peer_ids": alignment.peer_ids,
-            "common": len(alignment.rows),
-            "file": str(self._file),
-            "configured": self.config.data.aligned is not None
+        return AlignmentResult(
+            role=self.config.role,
+            peer=self.config.link.peer,
+            normalise=str(self._normalisation),
+            ids=len(self._own),
+            peer_ids=alignment.peer_ids,
+            common=len(alignment.rows),
+            file=str(self._file),
+            configured=self.config.data.aligned is not None
             and self.config.path(self.config.data.aligned).resolve() == self._file.resolve(),
-            "peer_confirmed": confirmed,
-            "seconds": seconds,
-            "waiting_seconds": traffic.waiting,
-            "bytes_sent": traffic.bytes_sent,
-            "bytes_received": traffic.bytes_received,
-            "version": __version__,
-        }
+            peer_confirmed=confirmed,
+            seconds=seconds,
+            waiting_seconds=traffic.waiting,
+            bytes_sent=traffic.bytes_sent,
+            bytes_received=traffic.bytes_received,
+            version=__version__,
+        )
 
     def _align(self, meeting: Meeting) -> Alignment:
         role, terms = self.config.role, self._normalisation.canonical()

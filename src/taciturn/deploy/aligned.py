@@ -131,7 +131,7 @@ def require_room(path: Path, ids: RowIds) -> None:
         padded = ids.series != ids.series.str.strip_chars()
         if padded.any():
             raise RowIdError(
-                f"{padded.sum()} of {len(ids)} ids have blanks at their ends, which CSV loses",
+                f"{padded.sum()} of {len(ids)} ids have spaces at their ends, which CSV loses",
                 where=f"first in row {int(padded.arg_max() or 0) + 1}",
                 hint=Hint("name a .parquet file with {out}"),
             )

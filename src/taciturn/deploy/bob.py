@@ -112,7 +112,7 @@ def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
         return HeldOut(tables.held_out, tables.held_out_labels)
     if terms.agreement.evaluate == "epoch":
         raise ConfigError(
-            "held-out rows are to be looked at after each epoch, and there are none",
+            "evaluation after each epoch needs held-out rows, and there are none",
             setting="evaluate",
             hint=Hint("raise {held_out}, or use {evaluate}", evaluate="end"),
         )

@@ -71,12 +71,12 @@ class LinkSection(Checked):
 
     listen: Annotated[
         str | None,
-        _link("This side opens the port, as host:port.", detail="Exactly one side listens"),
+        _link("This side listens on this host:port.", detail="Exactly one side listens"),
     ] = None
     connect: Annotated[
         str | None,
         _link(
-            "The other side opens the port, as host:port.",
+            "The other side listens on this host:port.",
             detail="Each file has `listen` or `connect`",
         ),
     ] = None
@@ -92,34 +92,34 @@ class LinkSection(Checked):
     ]
     connect_seconds: Annotated[
         Seconds,
-        _link("How long to wait for the peer to be there, at the start and after every break."),
+        _link("Longest wait for a connection, at the start and after every break."),
     ] = 600.0
     answer_seconds: Annotated[
         Seconds,
-        _link("How long to wait for its next message while the link stands."),
+        _link("Longest wait for the peer's next message while connected."),
     ] = 600.0
     dead_seconds: Annotated[
         Seconds,
-        _link("A link on which nothing moves for so long is given up and made anew."),
+        _link("A connection on which nothing moves for this long is closed and replaced."),
     ] = 20.0
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if (self.listen is None) == (self.connect is None):
             raise ConfigError(
-                "give either listen or connect: this side opens a port, or it dials",
+                "give either listen or connect: a side listens on a port, or connects to one",
                 setting="connect" if self.listen is None else "listen",
             )
         return self
 
 
 class StateSection(Checked):
-    """Where the party keeps what it needs to go on after a stop."""
+    """Where the party stores what it needs to resume after a stop."""
 
     folder: Annotated[
         str,
         _state(
-            "What this side needs to go on after a stop; encrypted.",
+            "What this side needs to resume after a stop; encrypted.",
             detail="One session and one process at a time",
             example="{role}-state",
         ),
@@ -127,22 +127,22 @@ class StateSection(Checked):
     key: Annotated[
         str | None,
         _state(
-            "Its key, made when absent; keep it on another disk, if you can.",
+            "Its key, created if absent; store it on another disk, if you can.",
             detail="The default is `alice.state.key` or `bob.state.key`",
             example="{role}.state.key",
         ),
     ] = None
-    every_iterations: Annotated[PositiveInt, _state("A checkpoint after so many iterations.")] = 100
+    every_iterations: Annotated[PositiveInt, _state("Iterations between checkpoints.")] = 100
     every_seconds: Annotated[
-        Seconds, _state("A checkpoint after so many seconds, if they pass first.")
+        Seconds, _state("Seconds between checkpoints, if they pass first.")
     ] = 30.0
     sync: Annotated[
         bool,
         _state(
             "Wait for the disk before anything is sent.",
-            detail="Without it a power cut may lose what was sent; a peer that lies about what it "
-            "received could then have it said anew under the same coins, so a session does not go "
-            "on after the machine was started again",
+            detail="Without it a power cut may lose frames that were sent; a peer that lies about "
+            "what it received could then get other frames under the same coins, so a session "
+            "cannot be resumed after the machine was restarted",
         ),
     ] = True
 
@@ -161,7 +161,7 @@ class OutputSection(Checked):
     metrics: Annotated[
         str | None,
         _output(
-            "How far and how fast: JSON, rewritten every two seconds while it trains; no secrets.",
+            "Progress and speed: JSON, rewritten every two seconds while it trains; no secrets.",
             example="{role}.metrics.json",
         ),
     ] = None
@@ -175,7 +175,7 @@ class PrivacySection(Checked):
     flips: Annotated[
         str,
         Setting(
-            "`label-rr`: the book of flipped labels. Keep it: flipping anew spends again.",
+            "`label-rr`: the file of flipped labels. Keep it: flipping again costs epsilon again.",
             Scope.PRIVACY,
         ),
     ] = "bob.flips.json"
@@ -344,7 +344,7 @@ class PartyConfig:
             )
         if self.role == "alice" and self.privacy.budget is not None:
             raise ConfigError(
-                "the budget is Bob's: it is he who stops",
+                "budget belongs in Bob's file: he is the one who stops",
                 setting="budget",
                 hint="leave it out here; Bob writes it in his file",
             )
@@ -385,8 +385,8 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
         setting = elsewhere.get(key.replace("-", "_"))
         if setting is None or setting.scope is Scope.AGREEMENT:
             continue
-        place = f"it stands in [{setting.scope}]" if setting.scope else "it is for simulations"
-        reason = setting.refused or f"is not agreed on: {place}"
+        place = f"it belongs in [{setting.scope}]" if setting.scope else "it is for simulations"
+        reason = setting.refused or f"is not part of the agreement: {place}"
         raise ConfigError(f"{hyphenated(key)} {reason}", where=face.source)
 
 
@@ -407,13 +407,13 @@ def _check_values(agreed: dict[str, Any]) -> None:
     checked = Agreement.of({"key_bits": 0, **known})
     if checked.patience is not None and checked.evaluate != "epoch":
         raise ConfigError(
-            "patience needs a look at the held-out rows after every epoch",
+            "patience needs an evaluation of the held-out rows after every epoch",
             setting="patience",
             hint=Hint("write {evaluate}, or leave {patience} out", evaluate="epoch"),
         )
     if checked.evaluate == "epoch" and checked.held_out is None:
         raise ConfigError(
-            "held-out rows are to be looked at after each epoch, and there are none",
+            "evaluation after each epoch needs held-out rows, and there are none",
             setting="evaluate",
             hint=Hint("raise {held_out}, or write {evaluate}", evaluate="end"),
         )

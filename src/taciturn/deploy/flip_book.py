@@ -126,7 +126,7 @@ class FlipBook:
         altered = FileError(
             "this is not a flip book, or it is altered",
             where=str(self.path),
-            hint="restore the newest copy: labels that are flipped anew are released anew",
+            hint="restore the newest copy: labels that are flipped again are released again",
         )
         try:
             found: dict[str, Any] = json.loads(text)
@@ -134,8 +134,8 @@ class FlipBook:
                 raise FileError(
                     f"this flip book was written under the product's former name, {FORMER_NAME}",
                     where=str(self.path),
-                    hint="the labels it holds were released once: flipping them anew adds its "
-                    "epsilon to the new one",
+                    hint="its labels were released once: flipping them again adds its epsilon to "
+                    "the new one",
                 )
             if found["format"] != FORMAT:
                 raise altered

@@ -151,7 +151,7 @@ class Journal:
         """Forgets what came before a point, but for frames that the peer has not confirmed."""
         vault, meta = self._vault, self._meta
         if vault is None or meta is None:
-            raise StateError("a journal that was not begun has no checkpoints")
+            raise StateError("a journal that was not started has no checkpoints")
         past = Past(meta, self._peer, point, pending)
         self._vault = Vault.create(self._path, self._key, _opening(past))
         self._unsynced = False
@@ -170,7 +170,7 @@ class Journal:
 
     def _append(self, kind: int, body: bytes) -> None:
         if self._vault is None:
-            raise StateError("a journal that was not begun takes no records")
+            raise StateError("a journal that was not started takes no records")
         self._vault.append(bytes([kind]) + body)
         self._unsynced = True
 

@@ -39,7 +39,7 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
     with exclusive_lock(folder / "lock") as alone:
         if not alone:
             raise StateError(
-                "another process is at work in this state folder",
+                "another process is using this state folder",
                 where=str(folder),
                 hint="wait for it, or give this party a state folder of its own",
             )

@@ -130,7 +130,7 @@ class Pace:
 
 PATIENT = Patience()
 AT_ONCE = Pace()
-ANEW = "begin anew on both sides with {fresh}: what is released then is released a second time"
+ANEW = "start over on both sides with {fresh}, which releases the labels a second time"
 
 
 class Link:
@@ -310,7 +310,7 @@ class Link:
         if not self._rejoins:
             self.close()
             raise _over()
-        self._announce("the link broke; connecting again")
+        self._announce("the connection broke; reconnecting")
         self.close()
 
     def _live(self, timeout: float | None = None) -> Channel:
@@ -321,8 +321,8 @@ class Link:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise PeerAbsent(
-                    f"the peer was not there within {timeout:g} seconds",
-                    hint="start it; this side goes on where it stopped when it is run again",
+                    f"no connection to the peer within {timeout:g} seconds",
+                    hint="start the peer; run this side again to resume where it stopped",
                 )
             channel = self._endpoint.connect(left)
             try:
@@ -368,8 +368,8 @@ class Link:
             )
         if purpose != self._purpose:
             raise AgreementError(
-                f"the peer is here for {_PURPOSES.get(purpose, 'something else')}, "
-                f"this side for {_PURPOSES[self._purpose]}",
+                f"the peer runs {_PURPOSES.get(purpose, 'something else')}, "
+                f"this side {_PURPOSES[self._purpose]}",
                 hint=Hint(
                     "run the same command on both sides; give {dry_run} on both, or on neither",
                     dry_run=True,
@@ -397,8 +397,8 @@ class Link:
     def _peer_has(self, received: int) -> None:
         if received > self._sent:
             raise StateError(
-                f"the peer has {received} frames of this side, which knows of {self._sent}: "
-                "its state is an old copy",
+                f"the peer has received {received} frames, and this side's state knows of "
+                f"{self._sent}: the state is an old copy",
                 hint=Hint(ANEW, fresh=True),
             )
         self._confirmed(received)
@@ -427,14 +427,14 @@ class Link:
             self._confirmed(self._plausible(_CONFIRM.unpack(envelope)[1]))
             return None
         if kind != _DATA or len(envelope) < _HEAD.size:
-            raise MalformedFrame("the peer sent something that is no frame of a session")
+            raise MalformedFrame("the peer sent something that is not a session frame")
         _, number, confirmed = _HEAD.unpack_from(envelope)
         self._confirmed(self._plausible(confirmed))
         if number <= self._received:
             return None
         if number != self._received + 1:
             raise RemoteProtocolError(
-                f"the peer's frame {number} came where {self._received + 1} was due"
+                f"the peer's frame {number} arrived where {self._received + 1} was expected"
             )
         frame = envelope[_HEAD.size :]
         if self._journal is not None:
@@ -452,13 +452,13 @@ class Link:
 
 def _over() -> ConnectionLost:
     """For a session that has one link only."""
-    return ConnectionLost("the link to the peer broke", hint="run both sides again")
+    return ConnectionLost("the connection to the peer broke", hint="run both sides again")
 
 
 def _stopped(envelope: bytes) -> PeerStopped:
     """What the peer said when it gave up: its text reaches a screen, so it is cleaned."""
     if len(envelope) < _REASON.size:
-        return PeerStopped("the peer gave up")
+        return PeerStopped("the peer aborted")
     text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")
     shown = "".join(letter if letter.isprintable() else " " for letter in text).strip()
-    return PeerStopped(f"the peer gave up: {shown or 'it does not say why'}")
+    return PeerStopped(f"the peer aborted: {shown or 'it does not say why'}")

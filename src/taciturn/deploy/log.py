@@ -22,6 +22,8 @@ from taciturn.files import write_private
 from taciturn.numerics.logistic import log_loss
 from taciturn.protocol.events import Event, HeldOutSeen, Progress
 from taciturn.protocol.outcome import Trained
+from taciturn.results.parties import CurvePoint, PartyFigures
+from taciturn.results.serialise import read, record_of
 
 _EVERY_SECONDS = 2.0
 
@@ -96,7 +98,7 @@ class Figures:
             held_out = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
             done = event.iteration + 1
             self._point(done).update(held_out)
-            self._log("held-out rows looked at", iteration=done, **_rounded(held_out))
+            self._log("held-out rows evaluated", iteration=done, **_rounded(held_out))
 
     def finish(self, trained: Trained) -> None:
         """Takes note of the training's end."""
@@ -139,23 +141,23 @@ class Figures:
         if self._path is None or (now - self._written < _EVERY_SECONDS and not force):
             return
         self._written = now
-        write_private(self._path, json.dumps(self.to_dict(traffic), indent=1) + "\n")
+        write_private(self._path, json.dumps(record_of(self.so_far(traffic)), indent=1) + "\n")
 
-    def to_dict(self, traffic: Traffic) -> dict[str, Any]:
+    def so_far(self, traffic: Traffic) -> PartyFigures:
         """The figures so far."""
         seconds = time.monotonic() - (traffic.since or self._start)
-        return {
+        return PartyFigures(
             **self.figures,
-            "curve": self.curve,
-            "seconds": seconds,
-            "waiting_seconds": traffic.waiting,
-            "computing_seconds": seconds - traffic.waiting,
-            "frames_sent": traffic.sent,
-            "frames_received": traffic.received,
-            "bytes_sent": traffic.bytes_sent,
-            "bytes_received": traffic.bytes_received,
-            "links": traffic.links,
-        }
+            curve=tuple(read(CurvePoint, point) for point in self.curve),
+            seconds=seconds,
+            waiting_seconds=traffic.waiting,
+            computing_seconds=seconds - traffic.waiting,
+            frames_sent=traffic.sent,
+            frames_received=traffic.received,
+            bytes_sent=traffic.bytes_sent,
+            bytes_received=traffic.bytes_received,
+            links=traffic.links,
+        )
 
 
 def _rounded(facts: dict[str, float | int]) -> dict[str, float | int]:

@@ -105,7 +105,7 @@ def _unfit() -> StateError:
     return StateError(
         "the journal does not fit the program: it was written by another version, or altered",
         hint=Hint(
-            "finish with the version that began it, or begin anew on both sides with {fresh}",
+            "finish with the version that started it, or start over on both sides with {fresh}",
             fresh=True,
         ),
     )

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,6 +38,7 @@ from taciturn.protocol.prediction import ModelName, Scored, meet
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.parties import PredictionResult, ScoredRow
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
@@ -124,20 +124,20 @@ class Question:
 class Answer:
     """How a prediction went; scores are Bob's alone, in the order of his file."""
 
-    facts: dict[str, Any]
+    result: PredictionResult
     ids: tuple[str, ...] = field(default=(), repr=False)
     scores: FloatArray | None = field(default=None, repr=False)
 
-    def lines(self) -> list[dict[str, Any]]:
-        """One record per row: id, log-odds, probability, and the class at one half."""
+    def rows(self) -> tuple[ScoredRow, ...]:
+        """Each row with its log-odds, its probability, and the class at one half."""
         if self.scores is None:
-            return []
-        return [
-            {"id": name, "score": score, "probability": probability, "class": int(score > 0)}
+            return ()
+        return tuple(
+            ScoredRow(name, score, probability, int(score > 0))
             for name, score, probability in zip(
                 self.ids, self.scores.tolist(), sigmoid(self.scores).tolist(), strict=True
             )
-        ]
+        )
 
 
 class Predictor:
@@ -166,36 +166,32 @@ class Predictor:
             scored = meeting.run(question.program(KeyedEntropy.from_system()))
             confirmed = meeting.finish(FINISH_SECONDS)
         self._session.log("rows scored", rows=table.rows)
-        facts = {
-            **self._facts(question),
-            "seconds": time.perf_counter() - start,
-            "bytes_sent": meeting.traffic.bytes_sent,
-            "bytes_received": meeting.traffic.bytes_received,
-            "peer_confirmed": confirmed,
-        }
+        model = question.model
+        result = PredictionResult(
+            role=self._config.role,
+            peer=self._config.link.peer,
+            mechanism=model.agreement["mechanism"],
+            shared_weights=model.sealed,
+            session=model.session,
+            rows=table.rows,
+            columns=len(model.columns),
+            seconds=time.perf_counter() - start,
+            bytes_sent=meeting.traffic.bytes_sent,
+            bytes_received=meeting.traffic.bytes_received,
+            peer_confirmed=confirmed,
+            learnt=LEARNT if scored is None else None,
+            suspected_wraps=None if scored is None else scored.suspected_wraps,
+            meaning=None if scored is None else meaning_of(question.terms.agreement),
+        )
         if scored is None:
-            return Answer({**facts, "learnt": LEARNT})
+            return Answer(result)
         places = question.rows.places
         ids = tuple(table.ids.take(places).series.to_list())
-        wraps = {"suspected_wraps": scored.suspected_wraps}
-        meaning = {"meaning": meaning_of(question.terms.agreement)}
-        return Answer({**facts, **wraps, **meaning}, ids, scored.scores[places])
+        return Answer(result, ids, scored.scores[places])
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
         self._session.refuse(PREDICTION, problem)
-
-    def _facts(self, question: Question) -> dict[str, Any]:
-        model = question.model
-        return {
-            "role": self._config.role,
-            "peer": self._config.link.peer,
-            "mechanism": model.agreement["mechanism"],
-            "shared_weights": model.sealed,
-            "session": model.session,
-            "rows": question.rows.table.rows,
-            "columns": len(model.columns),
-        }
 
 
 LEARNT = (
@@ -224,7 +220,7 @@ def predict(
     except TaciturnError as problem:
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError), way_to_peer(config, callbacks.announce) as endpoint:
-            callbacks.announce(f"giving up, and telling {config.link.peer} so if it is there")
+            callbacks.announce(f"aborting, and notifying {config.link.peer} if it is connected")
             Predictor(config, endpoint, callbacks).refuse(problem)
         raise
     with way_to_peer(config, callbacks.announce) as endpoint:

@@ -175,7 +175,7 @@ class PeerSession:
         """Notes why, and tells the peer; one that gave up itself need not be told."""
         # A log that cannot be written must not keep the reason from the peer.
         with suppress(OutputError):
-            self.log("giving up", reason=getattr(problem, "message", "interrupted"))
+            self.log("aborting", reason=getattr(problem, "message", "interrupted"))
         if not isinstance(problem, PeerStopped):
             link.fail(*tellable(problem))
 
@@ -184,12 +184,12 @@ def tellable(problem: object) -> tuple[int, str]:
     """What the peer may know: its own mistakes in full, of ours only the kind.
 
     >>> tellable(OutputError("no room", where="a secret place"))
-    (74, 'it had a problem of its own (OutputError)')
+    (74, 'it had an error of its own (OutputError)')
     """
     if isinstance(problem, AgreementError | RemoteProtocolError):
         return problem.exit_code, problem.message
     if isinstance(problem, StateError):
-        return problem.exit_code, "its record of the session does not fit"
+        return problem.exit_code, "its state does not fit the session"
     if isinstance(problem, TaciturnError):
-        return problem.exit_code, f"it had a problem of its own ({type(problem).__name__})"
+        return problem.exit_code, f"it had an error of its own ({type(problem).__name__})"
     return 1, "it was interrupted"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,9 @@ from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
+from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
+from taciturn.results.serialise import read, record_of
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
@@ -72,7 +75,7 @@ class Party:
         for note in (*self.tables.notes, *unused(config.settings()), *_unpinned(config)):
             self.log("note", about=note)
 
-    def dry_run(self) -> dict[str, Any]:
+    def dry_run(self) -> DryRun:
         """Meets the peer, compares everything, and stops before the training.
 
         Raises:
@@ -87,28 +90,25 @@ class Party:
             hello = meeting.run(program)
             meeting.finish(self._session.patience.opening)
         self.log("dry run passed", seconds=round(time.perf_counter() - start, 3))
-        return {
-            **self.identity(),
-            "dry_run": True,
-            "peer_columns": hello.columns,
-            "agreement": {
-                "alice-columns": (
-                    hello.columns if self.config.role == "bob" else len(tables.train.columns)
-                ),
-                "rows": tables.train.rows,
-            },
-            "estimate": self._estimate(),
-        }
+        return DryRun(
+            identity=self.identity(),
+            peer_columns=hello.columns,
+            agreement=Sizes(
+                hello.columns if self.config.role == "bob" else len(tables.train.columns),
+                tables.train.rows,
+            ),
+            estimate=self._estimate(),
+        )
 
-    def run(self, *, record: Path | None = None, fresh: bool = False) -> dict[str, Any]:
-        """Trains, or goes on.
+    def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
+        """Trains, or resumes.
 
         Args:
             record: Write the transcript of this side to this file.
-            fresh: Forget an unfinished session and begin anew.
+            fresh: Discard an unfinished session and start a new one.
 
         Raises:
-            TaciturnError: This side or the peer cannot go on; says why, and what to do.
+            TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         with state_folder(self.config) as kept:
             for warning in kept.warnings:
@@ -117,32 +117,32 @@ class Party:
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
                     done = _Training.of(self, meeting, record).run()
-                    kept.journal.done(json.dumps(done).encode())
+                    kept.journal.done(json.dumps(record_of(done)).encode())
                 else:
-                    done = json.loads(past.done)
-                    self.log("this side had finished; confirming to the peer")
+                    done = read(PartyRun, json.loads(past.done))
+                    self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
-            return {**done, "peer_confirmed": confirmed}
+            return replace(done, peer_confirmed=confirmed)
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
         facts = self._facts()
         past = None if fresh else kept.journal.resume()
         if past is None:
             coins = KeyedEntropy.from_system().key
-            self.log("session begun")
+            self.log("session started")
             return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
         changed = changed_facts(past.meta, facts)
         if changed:
             raise StateError(
-                "since the session began these have changed: " + ", ".join(changed),
+                "these have changed since the session started: " + ", ".join(changed),
                 where=str(self.config.path(self.config.state.folder)),
-                hint=Hint("restore them, or begin anew on both sides with {fresh}", fresh=True),
+                hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
             )
         sent, received = past.checkpoint.sent + len(past.sent), len(past.received)
         received += past.checkpoint.received
-        self.log("session goes on", frames_sent=sent, frames_received=received)
+        self.log("session resumed", frames_sent=sent, frames_received=received)
         return past
 
     def _facts(self) -> dict[str, Any]:
@@ -206,29 +206,29 @@ class Party:
 
         return BobSide.of(self.config, self.tables.labels, self.terms, coins, spent)
 
-    def identity(self) -> dict[str, Any]:
-        """What the party's record says of it, however it went."""
+    def identity(self) -> Identity:
+        """What the party's result says of it, however it went."""
         held_out = self.tables.held_out
-        return {
-            "role": self.config.role,
-            "peer": self.config.link.peer,
-            "mechanism": self.terms.agreement.mechanism,
-            "scheme": self.terms.agreement.scheme,
-            "key_bits": self.terms.agreement.key_bits,
-            "columns": len(self.tables.train.columns),
-            "rows": self.tables.train.rows,
-            "held_out_rows": 0 if held_out is None else held_out.rows,
-            "version": __version__,
-        }
+        return Identity(
+            role=self.config.role,
+            peer=self.config.link.peer,
+            mechanism=self.terms.agreement.mechanism,
+            scheme=self.terms.agreement.scheme,
+            key_bits=self.terms.agreement.key_bits,
+            columns=len(self.tables.train.columns),
+            rows=self.tables.train.rows,
+            held_out_rows=0 if held_out is None else held_out.rows,
+            version=__version__,
+        )
 
-    def _estimate(self) -> dict[str, Any] | None:
+    def _estimate(self) -> Estimate | None:
         """How long it will take; only Alice has the columns that decide it."""
         if self.config.role == "bob":
             return None
         # Loaded here: a training makes no forecast.
         from taciturn.engine.forecast import forecast
 
-        return forecast(self.terms, self.tables.train).to_dict()
+        return forecast(self.terms, self.tables.train)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -277,8 +277,8 @@ class _Training:
             None if record is None else _recording(party, record, body, coins),
         )
 
-    def run(self) -> dict[str, Any]:
-        """Trains, writes the model and returns the record of it."""
+    def run(self) -> PartyRun:
+        """Trains and writes the model."""
         config, state = self.party.config, self.party.config.state
         program = self.party.program(self.coins, self.bob, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
@@ -298,14 +298,14 @@ class _Training:
         self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
         stopped = result.trained.stopped
-        return {
-            **self.party.identity(),
-            "model": str(config.path(config.output.model)),
-            "stopped": None if stopped is None else stopped.value,
-            "metrics": share.metrics,
-            "ledger": share.ledger,
-            "run": self.figures.to_dict(self.meeting.traffic),
-        }
+        return PartyRun(
+            identity=self.party.identity(),
+            model=str(config.path(config.output.model)),
+            stopped=None if stopped is None else stopped.value,
+            metrics=read(PartyMetrics, share.metrics),
+            ledger=None if self.bob is None else self.bob.ledger.statement(),
+            run=self.figures.so_far(self.meeting.traffic),
+        )
 
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)
@@ -338,7 +338,7 @@ class _Training:
             rows=tables.train.rows,
             data_digest=tables.train.digest(),
             metrics=self._metrics(result),
-            ledger={} if self.bob is None else dict(self.bob.ledger.statement().to_dict()),
+            ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=tables.notes,
             share=() if trained.share is None else tuple(trained.share.values.tolist()),
             scales={} if trained.share is None else trained.share.scales.to_json(),
@@ -350,9 +350,9 @@ class _Training:
         metrics: dict[str, Any] = {}
         labels, held_out = self.party.tables.labels, self.party.tables.held_out_labels
         if labels is not None and result.train_scores is not None:
-            metrics["train"] = evaluate(result.train_scores, labels.values).to_dict()
+            metrics["train"] = record_of(evaluate(result.train_scores, labels.values))
         if held_out is not None and result.held_out_scores is not None:
-            metrics["held_out"] = evaluate(result.held_out_scores, held_out.values).to_dict()
+            metrics["held_out"] = record_of(evaluate(result.held_out_scores, held_out.values))
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics
@@ -371,9 +371,9 @@ def _recording(
 
     if body is not None and body["recorded"] is None:
         raise StateError(
-            "the session began without a transcript, and a part of one says little",
+            "the session started without a transcript, and a partial one is of little use",
             setting="record",
-            hint=Hint("leave {record} out, or begin anew on both sides with {fresh}", fresh=True),
+            hint=Hint("leave {record} out, or start over on both sides with {fresh}", fresh=True),
         )
     header = {
         "kind": "party",

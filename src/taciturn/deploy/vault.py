@@ -169,10 +169,10 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
 def _salt_of(head: bytes, path: Path) -> bytes:
     if head.startswith(_FORMER_MAGIC):
         raise StateError(
-            f"this journal was begun under the product's former name, {FORMER_NAME}",
+            f"this journal was started under the product's former name, {FORMER_NAME}",
             where=str(path),
             hint=Hint(
-                "finish the training with the version that began it, or begin anew ({fresh})",
+                "finish the training with the version that started it, or start over with {fresh}",
                 fresh=True,
             ),
         )
@@ -182,7 +182,7 @@ def _salt_of(head: bytes, path: Path) -> bytes:
         raise StateError(
             f"the journal is of version {head[len(MAGIC)]}; this program reads {VERSION}",
             where=str(path),
-            hint="finish the training with the version that began it",
+            hint="finish the training with the version that started it",
         )
     return head[-_SALT:]
 
@@ -207,7 +207,7 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
                 raise StateError(
                     "the journal cannot be opened with this key",
                     where=str(path),
-                    hint="use the key that was used when the training began",
+                    hint="use the key with which the training started",
                 ) from None
             # The machine stopped while the last record was on its way to the disk.
             return
@@ -215,9 +215,9 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
 
 def _altered(number: int, path: Path) -> StateError:
     return StateError(
-        f"record {number} of the journal was altered, or the key is another one",
+        f"record {number} of the journal was altered, or the key is wrong",
         where=str(path),
-        hint="use the key that was used when the training began",
+        hint="use the key with which the training started",
     )
 
 

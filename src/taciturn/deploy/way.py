@@ -42,14 +42,14 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
             credentials,
             peer=link.peer,
             limits=limits,
-            on_refused=lambda reason: announce(f"refused a caller: {reason}"),
+            on_refused=lambda reason: announce(f"refused a connection: {reason}"),
         )
         announce(f"listening on port {served.port} for {link.peer}")
     else:
         from taciturn.deploy.transport.dial import DialEndpoint
 
         endpoint = DialEndpoint(str(link.connect), credentials, peer=link.peer, limits=limits)
-        announce(f"calling {link.peer} at {link.connect}")
+        announce(f"connecting to {link.peer} at {link.connect}")
     try:
         yield endpoint
     finally:

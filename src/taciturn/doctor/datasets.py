@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from taciturn.data.datasets import NAMES, cache_dir, file_names, load, locate
-from taciturn.doctor.finding import Finding
 from taciturn.errors import DataError
+from taciturn.results.doctor import Finding
 
 _AREA = "datasets"
 

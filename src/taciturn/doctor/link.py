@@ -7,8 +7,8 @@ import socket
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.transport.address import check_address
-from taciturn.doctor.finding import Finding
 from taciturn.errors import ConfigError
+from taciturn.results.doctor import Finding
 
 _AREA = "link"
 _PATIENCE = 3.0
@@ -29,7 +29,7 @@ def look_at_link(config: PartyConfig) -> Finding:
     except OSError:
         return Finding.problem(
             _AREA,
-            f"the name {host} leads to no address",
+            f"the name {host} does not resolve to an address",
             "correct it in the file, or add it to the name service or /etc/hosts",
         )
     return _port(address, places[0]) if listen else _peer(address, int(port), host)
@@ -52,16 +52,16 @@ def _port(address: str, place: tuple[socket.AddressFamily, object, int, str, obj
             if taken
             else "name an address of this machine, such as 0.0.0.0, and a port from 1024 on",
         )
-    return Finding.ok(_AREA, f"{address} is free; whether the peer reaches it, the peer must try")
+    return Finding.ok(_AREA, f"{address} is free; only the peer can test whether it reaches it")
 
 
 def _peer(address: str, port: int, host: str) -> Finding:
     try:
         with socket.create_connection((host, port), timeout=_PATIENCE):
-            return Finding.ok(_AREA, f"{address} can be reached; who is there was not asked")
+            return Finding.ok(_AREA, f"{address} can be reached; its identity was not checked")
     except OSError as problem:
         return Finding.warning(
             _AREA,
             f"{address} does not answer: {problem.strerror or problem}",
-            "start the peer, then look again; else ask for its firewall and yours",
+            "start the peer and try again; otherwise check both firewalls",
         )

@@ -10,8 +10,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from taciturn.doctor.finding import Finding
 from taciturn.parallel import usable_cores
+from taciturn.results.doctor import Finding
 
 _CPU, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
 # What an instruction is for, in the program's own use of it.
@@ -103,7 +103,7 @@ def look_at_clock(now: datetime, resolution: float) -> Finding:
         )
     if resolution > _COARSE:
         return Finding.warning(
-            "clock", f"{said}; it ticks every {resolution:g} s", "do not trust short timings"
+            "clock", f"{said}; it ticks every {resolution:g} s", "do not rely on short timings"
         )
     return Finding.ok("clock", f"{said}, compared with no other; it ticks every {resolution:g} s")
 
@@ -120,7 +120,7 @@ def look_at_loopback() -> Finding:
         return Finding.problem(
             "ports",
             f"no port can be opened on 127.0.0.1: {problem.strerror or problem}",
-            "look at the firewall and at what the container allows",
+            "check the firewall and the limits of the container",
         )
 
 

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping
 from importlib import metadata
 
-from taciturn.doctor.finding import Finding
 from taciturn.extras import EXTRAS, MODULES, install_hint
+from taciturn.results.doctor import Finding
 
 OLDEST_PYTHON = (3, 11)
 TESTED_PYTHONS = ((3, 11), (3, 12), (3, 13))

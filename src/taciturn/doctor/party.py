@@ -17,9 +17,9 @@ from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.deploy.vault import KEY_BYTES
-from taciturn.doctor.finding import Finding
 from taciturn.doctor.link import look_at_link
 from taciturn.errors import CertificateError, ConfigError, TaciturnError
+from taciturn.results.doctor import Finding
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
 _OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
@@ -94,7 +94,7 @@ def look_at_table(config: PartyConfig) -> list[Finding]:
         findings.append(Finding.of_error("agreement", problem))
     else:
         agreed = config.agreed["mechanism"]
-        findings.append(Finding.ok("agreement", f"{agreed} can be had with these settings"))
+        findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
     return findings
 
 
@@ -152,7 +152,7 @@ def _lock(area: str, folder: Path) -> list[Finding]:
     except OSError:
         return [
             Finding.warning(
-                area, f"a process is at work in {folder}", "wait for it before you start another"
+                area, f"a process is using {folder}", "wait for it before you start another"
             )
         ]
     finally:

@@ -9,8 +9,8 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import SCHEMES
-from taciturn.doctor.finding import Finding
 from taciturn.engine.trial import KeyPair
+from taciturn.results.doctor import Finding
 from taciturn.rng import Entropy, SystemEntropy
 
 # Half a batch of the paper's smallest set: enough to show that all parts work.
@@ -55,7 +55,7 @@ def _broken(scheme: Scheme, why: str) -> Finding:
     return Finding.problem(
         "schemes",
         f"{scheme.name} does not work here: {why}",
-        "install its package anew, and do not train with this scheme meanwhile",
+        "reinstall its package; do not train with this scheme until it works",
     )
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from taciturn.doctor.datasets import look_at_datasets
-from taciturn.doctor.finding import Finding
 from taciturn.doctor.machine import look_at_machine
 from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
 from taciturn.doctor.schemes import look_at_schemes
+from taciturn.results.doctor import Finding
 
 
 def visit(config: Path | None, announce: Callable[[str], None]) -> list[Finding]:
@@ -42,7 +42,7 @@ def _party(config: Path) -> list[Finding]:
             Finding.problem(
                 "config",
                 f"a party cannot run here: {type(problem).__name__} of {problem.name}",
-                "see what is said of packages and of the platform",
+                "see the findings on packages and the platform",
             )
         ]
     return look_at_party(config)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 
 TRIALS = 3
@@ -22,20 +21,6 @@ TRIALS = 3
 OVERHEAD_SECONDS = 0.0003
 # Frames of an iteration besides ciphertexts and numbers: heads, counts, the event's name.
 OVERHEAD_BYTES = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A forecast for both parties in one process."""
-
-    iterations: int
-    seconds: float
-    bytes_to_alice: int
-    bytes_to_bob: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The forecast for JSON."""
-        return asdict(self)
 
 
 def forecast(terms: Terms, features: FeatureTable) -> Estimate:

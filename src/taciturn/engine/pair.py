@@ -81,4 +81,4 @@ def _standstill(*ends: Driver[Any]) -> str:
         f"{end.role} has finished" if end.finished else f"{end.role} waits for {end.expects}"
         for end in ends
     )
-    return "the conversation stands still: " + ", ".join(states)
+    return "the conversation is deadlocked: " + ", ".join(states)

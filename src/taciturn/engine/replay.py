@@ -60,9 +60,9 @@ def _feed(driver: Driver[R], frames: Iterator[bytes]) -> None:
         driver.start()
         for frame in frames:
             if driver.finished:
-                raise TranscriptError("the recording goes on after the program has finished")
+                raise TranscriptError("the recording continues after the program has finished")
             driver.feed(frame)
     except (ProtocolError, CryptoError) as problem:
         raise TranscriptError(f"the recording cannot be replayed: {problem.message}") from None
     if not driver.finished:
-        raise TranscriptError(f"the recording ends where {driver.expects} was due")
+        raise TranscriptError(f"the recording ends where {driver.expects} was expected")

@@ -146,7 +146,7 @@ class TranscriptFile:
                 f"cannot resume the partial transcript: {problem.strerror}",
                 where=str(self._partial),
                 hint=Hint(
-                    "give {record} as before, or begin anew on both sides with {fresh}", fresh=True
+                    "give {record} as before, or start over on both sides with {fresh}", fresh=True
                 ),
             ) from None
 

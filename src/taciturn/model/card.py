@@ -1,4 +1,4 @@
-"""What a model's file says, as a record: coefficients by name, and where they come from.
+"""What a model's file says: coefficients by name, and where they come from.
 
 A coefficient stands on two scales. *Prepared*: for the column as the model sees it, centred and
 scaled; these can be compared with each other. *Original*: for one unit of the raw column, or for
@@ -8,10 +8,10 @@ having a category at all; within a clip, where there is one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from taciturn.data.rules import NumericRule, Rule
 from taciturn.model.share import ModelShare
+from taciturn.results.model import Coefficient, ModelCard
 
 OWN, SHARED, REVEALED = "own", "shared", "revealed"
 
@@ -23,46 +23,41 @@ _SAYS = {
 }
 
 
-def card(model: ModelShare) -> dict[str, Any]:
+def card(model: ModelShare) -> ModelCard:
     """Everything worth knowing about a share; a random share's numbers are not in it."""
     weights = _kind(model)
     agreed = model.agreement
-    return {
-        "role": model.role,
-        "weights": weights,
-        "holds": _holds(model, weights),
-        "coefficients": None if weights == SHARED else coefficients(model),
-        "intercept": float(model.weights[-1]) if model.intercept else None,
-        "original_offset": None if weights == SHARED else _offset(model),
-        "metrics": model.metrics,
-        "mechanism": agreed.get("mechanism"),
-        "epsilon": agreed.get("epsilon"),
-        "ledger": model.ledger,
-        "rows": model.rows,
-        "agreement": agreed,
-        "session": model.session,
-        "agreement_digest": model.agreement_digest,
-        "data_digest": model.data_digest,
-        "preparation": model.preparation.describe(),
-        "notes": list(model.notes),
-        "taciturn": model.taciturn,
-    }
+    return ModelCard(
+        role=model.role,
+        weights=weights,
+        holds=_holds(model, weights),
+        coefficients=None if weights == SHARED else coefficients(model),
+        intercept=float(model.weights[-1]) if model.intercept else None,
+        original_offset=None if weights == SHARED else _offset(model),
+        metrics=model.metrics,
+        mechanism=agreed.get("mechanism"),
+        epsilon=agreed.get("epsilon"),
+        ledger=model.ledger,
+        rows=model.rows,
+        agreement=agreed,
+        session=model.session,
+        agreement_digest=model.agreement_digest,
+        data_digest=model.data_digest,
+        preparation=tuple(model.preparation.describe()),
+        notes=tuple(model.notes),
+        taciturn=model.taciturn,
+    )
 
 
-def coefficients(model: ModelShare) -> list[dict[str, Any]]:
+def coefficients(model: ModelShare) -> tuple[Coefficient, ...]:
     """The named coefficients without the intercept, the largest on the prepared scale first."""
-    found = [
-        {
-            "column": name,
-            "prepared": weight,
-            "original": weight / scale if scale else None,
-            "clipped": clip is not None,
-        }
+    named = [
+        Coefficient(name, weight, weight / scale if scale else None, clip is not None)
         for (name, _, scale, clip), weight in zip(
             _columns(model), model.weights.tolist(), strict=False
         )
     ]
-    return sorted(found, key=lambda each: -abs(each["prepared"]))
+    return tuple(sorted(named, key=lambda coefficient: -abs(coefficient.prepared)))
 
 
 def _kind(model: ModelShare) -> str:

@@ -35,7 +35,7 @@ def own_to_onnx(part: Part) -> bytes:
     """One side's part of the score: ``score``, of shape (rows, 1).
 
     Raises:
-        ConfigError: onnx is not installed, or the part has no column that says anything.
+        ConfigError: onnx is not installed, or the part has no column that contributes to the score.
     """
     graph = _Graph()
     graph.output(_part(graph, part, input_names((part,))[0]), "score")
@@ -46,7 +46,7 @@ def whole_to_onnx(model: WholeModel) -> bytes:
     """The whole model: ``score``, ``probability`` and ``label``, each of shape (rows, 1).
 
     Raises:
-        ConfigError: onnx is not installed, or the model has no column that says anything.
+        ConfigError: onnx is not installed, or the model has no column that contributes.
     """
     graph, parts = _Graph(), (model.alice, model.bob)
     found = [
@@ -103,7 +103,7 @@ def _only_intercept(part: Part) -> bool:
 
 def _nothing() -> ConfigError:
     return ConfigError(
-        "there is no column that says anything: a score would be a constant",
+        "no column contributes to the score, which would be a constant",
         hint="export the other side's part, or both files together",
     )
 

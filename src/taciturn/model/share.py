@@ -127,7 +127,7 @@ class ModelShare:
             )
         except (KeyError, TypeError, ValueError, OverflowError, ConfigError, ColumnError):
             raise FileError(
-                "the model file lacks a part, or has one too many", where=str(path)
+                "the model file lacks a key, or has an unknown one", where=str(path)
             ) from None
         _require_sound(share, path)
         return share
@@ -201,7 +201,7 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         or not _scales_sound(share.scales)
     )
     if wrong:
-        raise FileError("a part of the model file is not of its kind", where=str(path))
+        raise FileError("a value in the model file has the wrong type", where=str(path))
     if share.columns not in (expected, (*expected, INTERCEPT)):
         raise FileError("the model's columns are not those of its preparation", where=str(path))
     away = share.sealed and share.role == "alice" and not len(share.weights)

@@ -31,7 +31,7 @@ class FixedPoint:
     """The grid of multiples of ``2^-bits``.
 
     Args:
-        bits: Binary digits after the point.
+        bits: Fractional bits.
 
     Raises:
         ConfigError: If the bits are not between 0 and 62.

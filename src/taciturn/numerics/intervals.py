@@ -1,4 +1,4 @@
-"""Intervals: an exact one for a share, an approximate one for an AUC.
+"""Intervals: an exact one for a share, an approximate one for an AUC, Student's for a mean.
 
 The Clopper-Pearson interval [ClopperPearson34] holds every share ``p`` under which neither
 so few nor so many successes would be rarer than ``(1 - confidence)/2``::
@@ -21,9 +21,11 @@ scattered one is not known. Taking the error at A rather than at the observed ar
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from statistics import fmean, stdev
 
-# Not scipy.stats.beta, which is the same function behind a second of imports.
-from scipy.special import betainccinv, betaincinv, ndtri
+# Not scipy.stats, which has the same functions behind a second of imports.
+from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
 
 from taciturn.errors import ConfigError, DataError
 
@@ -109,6 +111,21 @@ def auc_interval(
         return inside
 
     return end(0.0), end(1.0)
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Student's interval of a mean.
+
+    Args:
+        values: Two or more independent draws of one distribution, taken to be normal.
+        confidence: The coverage aimed at, above 0 and below 1.
+
+    >>> tuple(round(end, 4) for end in t_interval([0.9, 1.0, 0.95]))
+    (0.8258, 1.0742)
+    """
+    _check_confidence(confidence)
+    reach = stdtrit(len(values) - 1, (1 + confidence) / 2) * stdev(values) / math.sqrt(len(values))
+    return fmean(values) - float(reach), fmean(values) + float(reach)
 
 
 def _auc_error(area: float, positives: int, negatives: int) -> float:

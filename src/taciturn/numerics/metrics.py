@@ -200,7 +200,8 @@ class Metrics:
         ks: Kolmogorov-Smirnov distance of the two classes' scores.
         brier: Mean squared error of the probabilities.
         loss: Mean log loss in nats.
-        calibration: Expected calibration error and its table, in ten bins.
+        calibration_error: Expected calibration error, in ten bins.
+        calibration: Those of the bins that hold a row.
     """
 
     rows: int
@@ -211,29 +212,8 @@ class Metrics:
     ks: float
     brier: float
     loss: float
-    calibration: Calibration
-
-    def to_dict(self) -> dict[str, object]:
-        """Plain values for JSON: NaN becomes None and infinity the string "inf".
-
-        >>> evaluate(np.array([2.0, -1.0]), np.array([1, 1])).to_dict()["auc"] is None
-        True
-        """
-        return {
-            "rows": self.rows,
-            "accuracy": _plain(self.accuracy),
-            "balanced_accuracy": _plain(self.balanced_accuracy),
-            "auc": _plain(self.auc),
-            "pr_auc": _plain(self.pr_auc),
-            "ks": _plain(self.ks),
-            "brier": _plain(self.brier),
-            "loss": _plain(self.loss),
-            "calibration_error": _plain(self.calibration.error),
-            "calibration": [
-                {"predicted": each.predicted, "observed": each.observed, "count": each.count}
-                for each in self.calibration.bins
-            ],
-        }
+    calibration_error: float
+    calibration: tuple[CalibrationBin, ...]
 
 
 def evaluate(scores: FloatArray, labels: LabelArray) -> Metrics:
@@ -254,6 +234,7 @@ def evaluate(scores: FloatArray, labels: LabelArray) -> Metrics:
     probabilities = sigmoid(scores)
     guesses = scores > 0
     curve = _curve(scores, truth)
+    table = _calibration(probabilities, truth, bins=10)
     return Metrics(
         rows=len(truth),
         accuracy=float(np.mean(guesses == truth)),
@@ -263,7 +244,8 @@ def evaluate(scores: FloatArray, labels: LabelArray) -> Metrics:
         ks=curve.ks(),
         brier=_brier(probabilities, truth),
         loss=log_loss(scores, truth),
-        calibration=_calibration(probabilities, truth, bins=10),
+        calibration_error=table.error,
+        calibration=table.bins,
     )
 
 
@@ -361,9 +343,3 @@ def _check_probabilities(values: FloatArray) -> None:
         raise DataError(
             "a probability lies outside [0, 1]", hint="scores become probabilities by sigmoid"
         )
-
-
-def _plain(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return "inf" if math.isinf(value) else value

@@ -17,7 +17,7 @@ true residues, that fails, and ``taint`` makes every total infinite.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -27,32 +27,11 @@ from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.events import EVENTS, FlippedLabelGradient, PrivacyEvent
 from taciturn.privacy.prices import Price, price
+from taciturn.privacy.statement import Statement
 
 DEFAULT_DELTA = 1e-6
 # Ten prices of 0.5 are 5, also where the last bit of their sum is not.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """The ledger in figures; infinity is written as the text ``inf`` in JSON."""
-
-    claimed_epsilon_per_release: float
-    residue_epsilon_per_release: float
-    label_epsilon_per_release: float
-    releases_per_row: int
-    residue_epsilon_total: float
-    label_epsilon_total: float
-    label_epsilon_total_delta: float
-    delta: float
-    assumption: str
-
-    def to_dict(self) -> dict[str, float | int | str]:
-        """The statement for JSON."""
-        return {
-            key: "inf" if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self).items()
-        }
 
 
 class Ledger:

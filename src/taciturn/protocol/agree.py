@@ -99,8 +99,8 @@ def _require_budget(settings: Settings, cost: float) -> None:
     if math.isinf(cost):
         variant = f" {settings.variant}" if settings.variant == "one-sided" else ""
         raise BudgetExceeded(
-            f"one release of {settings.mechanism}{variant} has no finite price: no budget can be "
-            "kept with it",
+            f"one release of {settings.mechanism}{variant} has no finite price: no budget is "
+            "possible with it",
             setting="budget",
             hint=Hint(
                 "use add, or mult with {variant}; or leave {budget} out",

@@ -149,7 +149,7 @@ def _checked(work: Callable[[bytes], bytes], elements: bytes, spread: Spread) ->
     try:
         return b"".join(spread(work, parts))
     except CryptoError as problem:
-        raise RemoteProtocolError(f"of what the peer sent {problem.message}") from None
+        raise RemoteProtocolError(f"among the peer's elements, {problem.message}") from None
 
 
 def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
@@ -240,7 +240,9 @@ def _expected(message: BlindedIds | TwiceBlinded, turn: int, count: int) -> Grou
         raise RemoteProtocolError(f"the peer's {name} is of turn {message.turn}, not {turn}")
     found = len(message.elements) // ELEMENT_BYTES
     if found != count:
-        raise RemoteProtocolError(f"the peer's {name} has {found} elements where {count} were due")
+        raise RemoteProtocolError(
+            f"the peer's {name} has {found} elements where {count} were expected"
+        )
     return message.elements
 
 
@@ -279,7 +281,7 @@ def _conclude(ours: AlignmentEnd) -> Program[None]:
     theirs = yield from receive(AlignmentEnd)
     if theirs != ours:
         raise AgreementError(
-            "the two sides have come to different lists of common ids: "
+            "the two sides have different lists of common ids: "
             f"{ours.common} here, {theirs.common} there",
-            hint="run both sides again; if it comes back, one side does not keep to the protocol",
+            hint="run both sides again; if it happens again, one side deviates from the protocol",
         )

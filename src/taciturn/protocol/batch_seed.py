@@ -64,4 +64,4 @@ def require_length(value: bytes, what: str) -> None:
         RemoteProtocolError: It does not have 32 bytes.
     """
     if len(value) != KEY_BYTES:
-        raise RemoteProtocolError(f"the peer's batch {what} has {len(value)} bytes")
+        raise RemoteProtocolError(f"the peer's {what} has {len(value)} bytes")

@@ -82,7 +82,7 @@ class Scales:
         raise ConfigError(
             f"features up to 2^{magnitude_bits}, a step of 2^-{spread} per row and an L2 penalty "
             f"that shrinks weights to 2^-{_bits(1 / max(decay[-1], 1e-300))} leave fewer than "
-            f"{LEAST} digits of a modulus of 2^{MODULI[-1]}",
+            f"{LEAST} bits of a modulus of 2^{MODULI[-1]}",
             setting="mechanism",
             value="sealed",
             hint=Hint(

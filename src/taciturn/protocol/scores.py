@@ -37,6 +37,6 @@ def receive_scores(iteration: int, rows: int) -> Program[FloatArray]:
     require_turn("PartialScores", message.iteration, iteration)
     if len(message.scores) != rows:
         raise RemoteProtocolError(
-            f"the peer scored {len(message.scores)} rows where {rows} are due"
+            f"the peer scored {len(message.scores)} rows where {rows} are expected"
         )
     return message.scores

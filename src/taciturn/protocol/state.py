@@ -106,8 +106,8 @@ class TrainingState:
             raise StateError(
                 "these bytes are not the state of a training, or of another version's",
                 hint=Hint(
-                    "finish with the version that began it, or begin anew on both sides with "
-                    "{fresh}",
+                    "finish with the version that started it, or start over on both sides "
+                    "with {fresh}",
                     fresh=True,
                 ),
             ) from None

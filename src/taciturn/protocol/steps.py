@@ -69,7 +69,7 @@ def receive(expected: type[M]) -> Program[M]:
     message = yield Receive(expected)
     if not isinstance(message, expected):
         raise RemoteProtocolError(
-            f"the peer sent {type(message).__name__} where {expected.__name__} was due"
+            f"the peer sent {type(message).__name__} where {expected.__name__} was expected"
         )
     return message
 
@@ -94,4 +94,6 @@ def require_turn(name: str, got: int, due: int) -> None:
         RemoteProtocolError: The peer is out of step.
     """
     if got != due:
-        raise RemoteProtocolError(f"the peer's {name} is for iteration {got} where {due} was due")
+        raise RemoteProtocolError(
+            f"the peer's {name} is for iteration {got} where {due} was expected"
+        )

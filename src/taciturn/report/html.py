@@ -1,7 +1,7 @@
-"""The audit as one page of HTML: no script, no request, everything inside.
+"""Blocks as one page of HTML: no script, no request, everything inside.
 
-**Guarantee.** Every text of the record is escaped. The page's own policy forbids scripts and every
-request, so that a column name or a note is words and nothing else.
+**Guarantee.** Every text is escaped. The page's own policy forbids scripts and every request, so
+that a column name or a note is words and nothing else.
 """
 
 from __future__ import annotations
@@ -11,36 +11,22 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from taciturn.report.charts import attacks_svg, epochs_svg
-from taciturn.report.document import AuditReport
-from taciturn.report.record import Record
-from taciturn.report.words import epsilon, interval, share
+from taciturn.report.blocks import Figure, Page, printable, spans
 
 
-def render(record: Record) -> str:
-    """An audit's record as one self-contained page.
+def render(page: Page) -> str:
+    """A page as one self-contained file; the same page gives the same text.
 
     Args:
-        record: Of ``taciturn audit``, before or after it became JSON.
-
-    Returns:
-        The text of the file; the same record gives the same text.
-
-    Raises:
-        DataError: The record is not of an audit.
+        page: What is on it.
     """
-    report = AuditReport.of(record)
-    # The drawings escape their own words; everything else the template escapes.
-    return _template().render(
-        report=report,
-        canary_picture=_drawing(attacks_svg(report.canary, "canary")) if report.canary else "",
-        run_picture=_drawing(attacks_svg(report.run, "run")),
-        epochs_picture=_drawing(epochs_svg(report.epochs, "epochs")) if report.epochs else "",
-    )
+    return _template().render(page=page)
 
 
-def _drawing(svg: str) -> Markup:
-    return Markup(svg)  # noqa: S704 - made by charts, which escapes
+def _drawn(figure: Figure) -> Markup:
+    # The words around it say what it shows; its own, number by number, would only disturb.
+    hidden = figure.svg.replace("<svg", '<svg aria-hidden="true"', 1)
+    return Markup(hidden)  # noqa: S704 - drawn by matplotlib, which escapes
 
 
 @cache
@@ -53,5 +39,7 @@ def _template() -> Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters.update(share=share, interval=interval, epsilon=epsilon)
-    return environment.get_template("audit.html.jinja")
+    environment.filters.update(
+        spans=spans, printable=printable, drawn=_drawn, kind=lambda block: type(block).__name__
+    )
+    return environment.get_template("page.html.jinja")

@@ -1,93 +1,85 @@
-"""A model's file for a terminal: coefficients, and where they come from."""
+"""What a model's file says, as blocks: coefficients, and where they come from."""
 
 from __future__ import annotations
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+import math
+from collections.abc import Mapping
 
-from taciturn.report.record import Record
-from taciturn.report.tables import percent
+from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Table, table
+from taciturn.report.words import NONE, share
+from taciturn.results.model import ModelCard
 
 
-def model_card(record: Record, top: int) -> RenderableType:
-    """What a model's file says; at most so many coefficients."""
-    title = Text(f"{record['role']}'s share of a model", style="bold")
-    parts: list[RenderableType] = [title, _facts(record)]
-    if record["coefficients"] is not None:
-        parts.append(_coefficients(record, top))
-        hidden = len(record["coefficients"]) - top
-        if hidden > 0:
-            parts.append(Text(f"and {hidden:,} smaller ones (--top, --json)", style="dim"))
-    if record["metrics"]:
-        parts.append(_metrics(record["metrics"]))
-    parts.append(Text("preparation", style="bold"))
-    lines = record["preparation"]
-    parts += [Text(f"  {line}") for line in lines[:top]]
+def card_blocks(card: ModelCard, top: int) -> list[Block]:
+    """What a model's file says; at most so many coefficients and lines of the preparation."""
+    blocks: list[Block] = [Paragraph(f"{card.role}'s share of a model", "strong"), _facts(card)]
+    if card.coefficients is not None:
+        blocks += _coefficients(card, top)
+    metrics = _metrics(card.metrics)
+    if metrics.rows:
+        blocks.append(metrics)
+    lines = card.preparation
+    blocks += [Heading("preparation"), *(Paragraph(line, "muted") for line in lines[:top])]
     if len(lines) > top:
-        parts.append(Text(f"  and {len(lines) - top:,} more columns (--top, --json)", style="dim"))
-    parts += [Text(f"note: {note}", style="yellow") for note in record["notes"]]
-    return Group(*parts)
+        blocks.append(Paragraph(f"and {len(lines) - top:,} more columns (--top, --json)", "muted"))
+    return [*blocks, *(Paragraph(f"note: {note}", "warning") for note in card.notes)]
 
 
-def _facts(record: Record) -> Table:
-    table = Table(show_header=False, box=None)
-    epsilon = "" if record["epsilon"] is None else f", epsilon {record['epsilon']}"
-    for name, value in (
-        ("holds", record["holds"]),
-        ("protected by", f"{record['mechanism']}{epsilon}"),
-        ("a label's epsilon in all", _paid(record["ledger"])),
-        ("trained on", f"{record['rows']:,} rows, session {record['session']}"),
-        ("agreement", record["agreement_digest"]),
-        ("data", record["data_digest"]),
-        ("written by", f"taciturn {record['taciturn']}"),
-    ):
-        table.add_row(Text(name, style="dim"), Text(value))
-    return table
+def _facts(card: ModelCard) -> Facts:
+    epsilon = "" if card.epsilon is None else f", epsilon {card.epsilon}"
+    return Facts(
+        {
+            "holds": card.holds,
+            "protected by": f"{card.mechanism}{epsilon}",
+            "a label's epsilon in all": _paid(card.ledger),
+            "trained on": f"{card.rows:,} rows, session {card.session}",
+            "agreement": card.agreement_digest,
+            "data": card.data_digest,
+            "written by": f"taciturn {card.taciturn}",
+        }
+    )
 
 
-def _paid(ledger: Record) -> str:
+def _paid(ledger: Mapping[str, object]) -> str:
     if not ledger:
         return "the ledger is in Bob's file"
     total = ledger.get("label_epsilon_total")
-    said = "infinite: no protection" if total == "inf" else f"{_figure(total)}"
-    return f"{said} ({ledger.get('assumption', 'the file does not say what that rests on')})"
+    paid = "infinite: no protection" if total == "inf" else _number(total)
+    return f"{paid} ({ledger.get('assumption', 'the file does not say what that rests on')})"
 
 
-def _figure(value: object, digits: str = "g") -> str:
+def _number(value: object, digits: str = "g") -> str:
     """A number in short; a dash for what is none: the file may come from anywhere."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return f"{value:{digits}}" if number else "–"
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        return f"{value:{digits}}"
+    return NONE
 
 
-def _coefficients(record: Record, top: int) -> Table:
-    table = Table(box=None)
-    table.add_column("column")
-    table.add_column("prepared", justify="right")
-    table.add_column("original unit", justify="right")
-    for each in record["coefficients"][:top]:
-        original = "says nothing" if each["original"] is None else f"{each['original']:.6g}"
-        mark = " *" if each["clipped"] else ""
-        table.add_row(Text(each["column"]), f"{each['prepared']:.6f}", f"{original}{mark}")
-    name = "(this side's constant)" if record["intercept"] is None else "(intercept)"
-    constant, offset = record["intercept"] or 0.0, record["original_offset"]
-    table.add_row(name, f"{constant:.6f}", f"{offset:.6g}")
-    if any(each["clipped"] for each in record["coefficients"]):
-        table.caption = "* while the prepared value is within its clip"
-    return table
+def _coefficients(card: ModelCard, top: int) -> list[Block]:
+    rows = []
+    for one in (card.coefficients or ())[:top]:
+        original = "says nothing" if one.original is None else f"{one.original:.6g}"
+        rows.append((one.column, f"{one.prepared:.6f}", f"{original}{' *' * one.clipped}"))
+    name = "(this side's constant)" if card.intercept is None else "(intercept)"
+    offset = card.original_offset or 0.0
+    rows.append((name, f"{card.intercept or 0.0:.6f}", f"{offset:.6g}"))
+    blocks: list[Block] = [
+        table(("column", "prepared", "original unit"), rows, label="Coefficients")
+    ]
+    if any(one.clipped for one in card.coefficients or ()):
+        blocks.append(Paragraph("* while the prepared value is within its clip", "muted"))
+    hidden = len(card.coefficients or ()) - top
+    if hidden > 0:
+        blocks.append(Paragraph(f"and {hidden:,} smaller ones (--top, --json)", "muted"))
+    return blocks
 
 
-def _metrics(metrics: Record) -> Table:
-    table = Table(box=None)
-    for name in ("", "accuracy %", "AUC %", "loss"):
-        table.add_column(name, justify="left" if not name else "right")
+def _metrics(metrics: Mapping[str, object]) -> Table:
+    rows = []
     for key, name in (("train", "training rows"), ("held_out", "held-out rows")):
-        found = metrics.get(key)
-        if isinstance(found, dict):
-            shares = (_share(found.get(each)) for each in ("accuracy", "auc"))
-            table.add_row(name, *shares, _figure(found.get("loss"), ".4f"))
-    return table
-
-
-def _share(value: object) -> str:
-    return percent(value) if isinstance(value, float) else "–"
+        part = metrics.get(key)
+        if isinstance(part, Mapping):
+            shares = [part.get(figure) for figure in ("accuracy", "auc")]
+            written = [share(value) if isinstance(value, float) else NONE for value in shares]
+            rows.append((name, *written, _number(part.get("loss"), ".4f")))
+    return table(("", "accuracy", "AUC", "log loss"), rows, label="Figures of the model")

@@ -1,37 +1,21 @@
-"""How a report writes numbers and texts: one spelling for the page and for the pull request."""
+"""How a report writes numbers: one spelling for the terminal, the page and the pull request."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from taciturn.report.tables import percent
+from taciturn.report.blocks import NO_BREAK
 
 NONE = "–"
-# Keeps a number and its sign on one line.
-_SPACE = "\u00a0"
 
 
-def number(value: Any) -> float | None:  # noqa: ANN401 - a record holds JSON's types
-    """A record's number: the text ``inf`` is infinity, null and NaN are no number.
+def percent(value: float | None, digits: int = 2) -> str:
+    """A share in per cent without the sign, or a dash where there is none.
 
-    >>> number("inf"), number(None), number(float("nan")), number(3)
-    (inf, None, None, 3.0)
+    >>> percent(0.97368), percent(None), percent(math.nan)
+    ('97.37', '–', '–')
     """
-    if value is None or isinstance(value, bool):
-        return None
-    found = float(value)
-    return None if math.isnan(found) else found
-
-
-def clean(text: object) -> str:
-    r"""A text on one line, with a mark for what does not print (bidirectional signs too).
-
-    >>> clean("a\nb\u202ec")
-    'a b�c'
-    """
-    spaced = (" " if sign.isspace() else sign for sign in str(text))
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in spaced).strip()
+    return figure(None if value is None else 100 * value, digits)
 
 
 def share(value: float | None, digits: int = 2) -> str:
@@ -40,18 +24,28 @@ def share(value: float | None, digits: int = 2) -> str:
     >>> share(0.5), share(None)
     ('50.00\xa0%', '–')
     """
-    return NONE if value is None else f"{percent(value, digits)}{_SPACE}%"
+    shown = percent(value, digits)
+    return shown if shown == NONE else f"{shown}{NO_BREAK}%"
 
 
-def interval(low: float | None, high: float | None) -> str:
+def interval(low: float, high: float) -> str:
     r"""The ends of an interval of a share, in per cent; no end lies outside 0 to 100.
 
-    >>> interval(0.9, 1.02)
-    '90.00\xa0– 100.00\xa0%'
+    >>> interval(0.9, 1.02), interval(math.nan, 1.0)
+    ('90.00\xa0– 100.00\xa0%', '–')
     """
-    if low is None or high is None:
+    if math.isnan(low) or math.isnan(high):
         return NONE
-    return f"{percent(max(0.0, low))}{_SPACE}– {percent(min(1.0, high))}{_SPACE}%"
+    return f"{percent(max(0.0, low))}{NO_BREAK}– {share(min(1.0, high))}"
+
+
+def figure(value: float | None, digits: int = 4) -> str:
+    """A number that is no share, or a dash.
+
+    >>> figure(0.12345), figure(None)
+    ('0.1235', '–')
+    """
+    return NONE if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def epsilon(value: float | None) -> str:
@@ -75,7 +69,19 @@ def most_sure(eps: float) -> str:
     return "all but certain" if sure > 0.9999 else f"up to {share(sure)} sure"
 
 
-def plain(value: Any) -> str:  # noqa: ANN401 - a record holds JSON's types
+def data_size(count: float) -> str:
+    r"""A number of bytes for a person.
+
+    >>> data_size(1536), data_size(20), data_size(3 << 20)
+    ('1.5\xa0KiB', '20\xa0B', '3.0\xa0MiB')
+    """
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if count >= 1024**power:
+            return f"{count / 1024**power:.1f}{NO_BREAK}{unit}"
+    return f"{count:.0f}{NO_BREAK}B"
+
+
+def plain(value: object) -> str:
     """A setting as a person writes it.
 
     >>> plain(True), plain(0.1), plain(16), plain("bfv")
@@ -83,6 +89,13 @@ def plain(value: Any) -> str:  # noqa: ANN401 - a record holds JSON's types
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return clean(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def counted(count: int, one: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {one}{'' if count == 1 else 's'}"

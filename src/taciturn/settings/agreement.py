@@ -35,28 +35,28 @@ class Agreement(Protection):
     evaluate: Annotated[
         Evaluate,
         _watched(
-            "When Bob looks at the held-out rows: at the `end`, or after every `epoch` too.",
-            detail="Each look gives him Alice's scores of these rows",
+            "When Bob evaluates the held-out rows: at the `end`, or also after every `epoch`.",
+            detail="Each evaluation gives him Alice's scores of these rows",
         ),
     ] = "end"
     patience: Annotated[
         PositiveInt | None,
         _watched(
-            "With `epoch`: stop when the held-out loss has not fallen for so many epochs. When Bob "
-            "stops depends on labels: the ledger says infinite.",
+            "With `epoch`: stop when the held-out loss has not fallen for this many epochs. When "
+            "Bob stops depends on labels: the ledger says infinite.",
             example=3,
         ),
     ] = None
     held_out: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
         _watched(
-            "Share of the rows on which Bob measures the model, below 1; 0 for none.",
+            "Fraction of the rows on which Bob measures the model, below 1; 0 for none.",
             detail="They are not trained on. An id alone decides whether its row is one",
             file_default=0.2,
         ),
     ] = None
     split_salt: Annotated[
-        str | None, _watched("Another text holds out other rows.", file_default="")
+        str | None, _watched("Another text selects other held-out rows.", file_default="")
     ] = None
     learning_rate: Positive
     schedule: Schedule

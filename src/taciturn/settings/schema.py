@@ -81,7 +81,7 @@ class Protection(Checked):
         _protection(
             "The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in "
             "`label-rr`.",
-            detail="`add`, `mult` and `label-rr` need it; `hybrid` takes 1",
+            detail="`add`, `mult` and `label-rr` need it; `hybrid` defaults to 1",
             example=1.0,
         ),
     ] = None
@@ -171,7 +171,7 @@ class Settings(Protection):
         _table(
             "The column that names the rows.",
             in_file="The column that names the rows; the same names on both sides.",
-            detail="Align first where a side lacks some; leading zeros count",
+            detail="Align first if a side lacks some; leading zeros matter",
             example="id",
         ),
     ] = None
@@ -183,8 +183,8 @@ class Settings(Protection):
             example="label",
         ),
     ] = None
-    data_dir: Annotated[str | None, _source("Where the datasets' files lie.")] = None
-    test_fraction: Annotated[float, Field(gt=0, lt=1), _source("Share of rows held out.")] = 0.2
+    data_dir: Annotated[str | None, _source("The folder of the datasets' files.")] = None
+    test_fraction: Annotated[float, Field(gt=0, lt=1), _source("Fraction of rows held out.")] = 0.2
     impute: Annotated[
         Impute | None,
         _table(
@@ -198,7 +198,7 @@ class Settings(Protection):
         _table(
             "Numbers are standardised (`standard`) or left as they are (`none`) (default: "
             "standard).",
-            detail="Standardised is mean 0 and deviation 1 on this side's training rows",
+            detail="Standardised: mean 0 and standard deviation 1 on this side's training rows",
             example="standard",
         ),
     ] = None
@@ -208,7 +208,7 @@ class Settings(Protection):
     max_levels: Annotated[
         PositiveInt | None,
         _table(
-            "Most levels a text column may have (default: 100).",
+            "Largest number of levels of a text column (default: 100).",
             detail="Each level but the first becomes a column",
             example=100,
         ),
@@ -216,8 +216,8 @@ class Settings(Protection):
     alice_columns: Annotated[
         str | int | tuple[str, ...],
         Setting(
-            "Alice's columns: `all`, `half`, a number (the first so many), or names separated by "
-            "commas.",
+            "Alice's columns: `all`, `half`, a number (counted from the first), or names separated "
+            "by commas.",
             Scope.AGREEMENT,
             Panel.DATA,
             in_file="How many prepared columns Alice has. Without it Bob accepts 1,000; `hybrid` "
@@ -250,7 +250,7 @@ class Settings(Protection):
             Panel.PROTECTION,
             detail="Bob's file only",
             example=4.0,
-            refused="is not agreed on: it stands in [privacy], in Bob's file",
+            refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
         ),
     ] = None
     delta: Annotated[
@@ -260,7 +260,7 @@ class Settings(Protection):
             "The delta of the tighter total in the ledger.",
             Scope.PRIVACY,
             Panel.PROTECTION,
-            refused="is not agreed on: it stands in [privacy], in Bob's file",
+            refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
         ),
     ] = 1e-6
     scheme: Annotated[
@@ -279,14 +279,16 @@ class Settings(Protection):
     minimum_batch: Annotated[
         PositiveInt,
         _model(
-            "No batch has fewer rows, which protects Alice's columns: a short last one joins the "
-            "one before it.",
+            "Smallest batch, which protects Alice's columns: a shorter last batch is merged with "
+            "the one before it.",
             file_default=8,
         ),
     ] = 1
     epochs: Annotated[
         PositiveInt | None,
-        _model("Passes over the rows.", detail="A row's releases, and their price, are as many"),
+        _model(
+            "Passes over the rows.", detail="A row is released once per epoch, and pays each time"
+        ),
     ] = None
     learning_rate: Annotated[Positive | None, _model("Step size of the gradient descent.")] = None
     schedule: Annotated[
@@ -302,29 +304,29 @@ class Settings(Protection):
     class_weight: Annotated[
         ClassWeight | None,
         _model(
-            "What rows of label 0 and of label 1 count, each from 0 to 1, such as 0.2,1; public.",
+            "Weights of label 0 and label 1, each from 0 to 1, such as 0.2,1; public.",
             detail="Never compute it from the labels of a protected training. Only `none`, "
-            "`hybrid` and `sealed` have it",
+            "`hybrid` and `sealed` accept it",
         ),
     ] = None
     feature_bits: Annotated[
-        int, Field(ge=4, le=30), _protection("Binary digits after the point of a feature.")
+        int, Field(ge=4, le=30), _protection("Fractional bits of a feature.")
     ] = 16
     residue_bits: Annotated[
-        int, Field(ge=8, le=40), _protection("Binary digits after the point of a residue.")
+        int, Field(ge=8, le=40), _protection("Fractional bits of a residue.")
     ] = 20
     seed: Annotated[
         Annotated[int, Field(ge=0)] | None,
         _run(
-            "Repeatable simulation; no protection against who knows it.",
-            refused="is refused in a real training: who knows it knows all masks and noise",
+            "Makes a simulation repeatable; protects nothing from whoever knows it.",
+            refused="is refused in a real training: whoever knows it knows all masks and noise",
         ),
     ] = None
     seeds: Annotated[
         PositiveInt,
         _run(
-            "Run this many seeds, from the first or 0 on, and report means.",
-            refused="is refused in a real training: who knows them knows all masks and noise",
+            "Run this many seeds, from the given one or 0, and report means.",
+            refused="is refused in a real training: whoever knows them knows all masks and noise",
         ),
     ] = 1
     permute_labels: Annotated[
@@ -380,7 +382,7 @@ class Settings(Protection):
         for key, value in values.items():
             if isinstance(value, dict):
                 raise ConfigError(
-                    f"[{key}] is a table; settings stand at the top level", where=str(path)
+                    f"[{key}] is a table; settings belong at the top level", where=str(path)
                 )
         face = settings_file(path)
         cls.of(values, face=face)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from taciturn.data.raw import RawData
-from taciturn.engine.forecast import Estimate, forecast
+from taciturn.engine.forecast import forecast
 from taciturn.protocol.agree import agree
+from taciturn.results.estimate import Estimate
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange

@@ -1,11 +1,10 @@
-"""What a simulated training gave, and its JSON record."""
+"""What a simulated training gave: its result, and what only a simulation has beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Any
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
@@ -13,89 +12,37 @@ from taciturn.engine.transcript import Transcript
 from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.batch_response import BatchDesign, acceptance, conditioning
 from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.ledger import Statement
 from taciturn.privacy.registry import mechanism
+from taciturn.privacy.statement import Statement
 from taciturn.protocol.agree import unused
 from taciturn.protocol.terms import Terms
+from taciturn.results.training import HiddenBatches, SharedWeights, TrainingRun
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 from taciturn.simulation.reference import Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
-    """Bytes that crossed during training, handshake included."""
-
-    to_alice: int
-    to_bob: int
-
-
-@dataclass(frozen=True, slots=True)
-class HiddenBatches:
-    """How ``hybrid``'s draws came out.
-
-    ``rejected`` is the probability that a draw is thrown away because its response is too short,
-    ``redraws`` how many were; ``conditioning`` is what that adds to the response's epsilon between
-    indicators with different numbers of marks.
-    """
-
-    epsilon: float
-    subset_size: int
-    marked: int
-    l_rr: float
-    expected_batch: float
-    mean_batch: float
-    empty_batches: int
-    rejected: float
-    redraws: int
-    conditioning: float
-
-    @classmethod
-    def of(
-        cls, design: BatchDesign, columns: int, batches: Sequence[IndexArray], redraws: int
-    ) -> HiddenBatches:
-        """Sums a training's draws up."""
-        sizes = [len(rows) for rows in batches]
-        return cls(
-            epsilon=design.epsilon,
-            subset_size=design.subset,
-            marked=design.marked,
-            l_rr=design.asked_rows,
-            expected_batch=design.true_rows,
-            mean_batch=fmean(sizes),
-            empty_batches=sizes.count(0),
-            rejected=1.0 - acceptance(design, columns),
-            redraws=redraws,
-            conditioning=conditioning(design, columns),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class SharedWeights:
-    """How ``sealed``'s numbers lie: digits, the bound on scores that fit, what Bob suspected.
-
-    ``suspected_wraps`` counts scores in the outer half of the range; Bob alone knows it.
-    """
-
-    modulus_bits: int
-    feature_bits: int
-    residue_bits: int
-    score_bound: float
-    suspected_wraps: int
-    reveal: bool
-    dither: float
-    fresh_keys: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run: the two shares of the model, how good it is, and what it cost."""
+    """One run: its result, both tables, both parties' weights, and what was said."""
 
-    settings: Settings
+    result: TrainingRun
     terms: Terms
     data: VerticalData = field(repr=False)
     alice_weights: FloatArray = field(repr=False)
     bob_weights: FloatArray = field(repr=False)
+    batches: tuple[IndexArray, ...] = field(default=(), repr=False)
+    transcript: Transcript | None = field(default=None, repr=False)
+
+    def with_transcript(self, transcript: Transcript) -> Outcome:
+        """The same outcome with its conversation."""
+        return replace(self, transcript=transcript)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was measured in a run, and cannot be known before it."""
+
     train: Metrics
     test: Metrics
     comparison: Comparison
@@ -104,72 +51,89 @@ class Outcome:
     hidden_batches: HiddenBatches | None
     sealed: SharedWeights | None
     seconds: float
-    traffic: Traffic
+    bytes_to_alice: int
+    bytes_to_bob: int
     ledger: Statement
-    batches: tuple[IndexArray, ...] = field(default=(), repr=False)
-    transcript: Transcript | None = field(default=None, repr=False)
 
-    def with_transcript(self, transcript: Transcript) -> Outcome:
-        """The same outcome with its conversation."""
-        return replace(self, transcript=transcript)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The record that scripts read; its keys are a contract."""
-        agreement = self.terms.agreement
-        return {
-            "dataset": self.settings.source,
-            "mechanism": agreement.mechanism,
-            "epsilon": agreement.epsilon,
-            "noise": agreement.noise,
-            "variant": agreement.variant,
-            "b1": agreement.b1,
-            "b2": agreement.b2,
-            "bob_update": agreement.bob_update,
-            "over": agreement.over,
-            "budget": self.settings.budget,
-            "scheme": agreement.scheme,
-            "key_bits": agreement.key_bits,
-            "encrypted": self.terms.scheme.protects,
-            "seed": self.settings.seed,
-            "permute_labels": self.settings.permute_labels,
-            "epochs": agreement.epochs,
-            "batch_size": agreement.batch_size,
-            "learning_rate": agreement.learning_rate,
-            "class_weight": agreement.class_weight and list(agreement.class_weight),
-            "iterations": self.iterations,
-            "stopped": self.stopped,
-            "hidden_batches": None if self.hidden_batches is None else asdict(self.hidden_batches),
-            "sealed": None if self.sealed is None else asdict(self.sealed),
-            "alice_columns": len(self.data.alice_train.columns),
-            "bob_columns": len(self.data.bob_train.columns) - int(self.data.intercept),
-            "intercept": self.data.intercept,
-            "rows_train": self.data.labels_train.rows,
-            "rows_test": self.data.labels_test.rows if self.data.held_out else 0,
-            "train": self.train.to_dict(),
-            "test": self.test.to_dict(),
-            "centralised": self.comparison.centralised.to_dict(),
-            "max_weight_difference": self.comparison.max_weight_difference,
-            "weight_bound": self.comparison.weight_bound,
-            "seconds": self.seconds,
-            "bytes_to_alice": self.traffic.to_alice,
-            "bytes_to_bob": self.traffic.to_bob,
-            "ledger": self.ledger.to_dict(),
-            "preparation": self.data.preparation.describe(),
-            "notes": [
-                *self.data.notes,
-                *unused(self.settings),
-                *_weighing(agreement),
-                *_worth(agreement),
-                *self._unhidden(),
-            ],
-        }
+def training_run(
+    settings: Settings, terms: Terms, data: VerticalData, measured: Measured
+) -> TrainingRun:
+    """The result of a run: what was asked for and agreed on, and what came of it."""
+    agreement = terms.agreement
+    return TrainingRun(
+        dataset=settings.source,
+        mechanism=agreement.mechanism,
+        epsilon=agreement.epsilon,
+        noise=agreement.noise,
+        variant=agreement.variant,
+        b1=agreement.b1,
+        b2=agreement.b2,
+        bob_update=agreement.bob_update,
+        over=agreement.over,
+        budget=settings.budget,
+        scheme=agreement.scheme,
+        key_bits=agreement.key_bits,
+        encrypted=terms.scheme.protects,
+        seed=settings.seed,
+        permute_labels=settings.permute_labels,
+        epochs=agreement.epochs,
+        batch_size=agreement.batch_size,
+        learning_rate=agreement.learning_rate,
+        class_weight=agreement.class_weight,
+        iterations=measured.iterations,
+        stopped=measured.stopped,
+        hidden_batches=measured.hidden_batches,
+        sealed=measured.sealed,
+        alice_columns=len(data.alice_train.columns),
+        bob_columns=len(data.bob_train.columns) - int(data.intercept),
+        intercept=data.intercept,
+        rows_train=data.labels_train.rows,
+        rows_test=data.labels_test.rows if data.held_out else 0,
+        train=measured.train,
+        test=measured.test,
+        centralised=measured.comparison.centralised,
+        max_weight_difference=measured.comparison.max_weight_difference,
+        weight_bound=measured.comparison.weight_bound,
+        seconds=measured.seconds,
+        bytes_to_alice=measured.bytes_to_alice,
+        bytes_to_bob=measured.bytes_to_bob,
+        ledger=measured.ledger,
+        preparation=tuple(data.preparation.describe()),
+        notes=(
+            *data.notes,
+            *unused(settings),
+            *_weighing(agreement),
+            *_worth(agreement),
+            *_unhidden(terms, measured),
+        ),
+    )
 
-    def _unhidden(self) -> tuple[str, ...]:
-        """Said where the ledger rests on an encryption that this run did not have."""
-        if self.sealed is None or self.terms.scheme.protects:
-            return ()
-        name = self.terms.scheme.name
-        return (f"the ledger is that of a scheme that encrypts: {name} hides nothing",)
+
+def hidden_batches(
+    design: BatchDesign, columns: int, batches: Sequence[IndexArray], redraws: int
+) -> HiddenBatches:
+    """Sums a training's draws up."""
+    sizes = [len(rows) for rows in batches]
+    return HiddenBatches(
+        epsilon=design.epsilon,
+        subset_size=design.subset,
+        marked=design.marked,
+        l_rr=design.asked_rows,
+        expected_batch=design.true_rows,
+        mean_batch=fmean(sizes),
+        empty_batches=sizes.count(0),
+        rejected=1.0 - acceptance(design, columns),
+        redraws=redraws,
+        conditioning=conditioning(design, columns),
+    )
+
+
+def _unhidden(terms: Terms, measured: Measured) -> tuple[str, ...]:
+    """Said where the ledger rests on an encryption that this run did not have."""
+    if measured.sealed is None or terms.scheme.protects:
+        return ()
+    return (f"the ledger is that of a scheme that encrypts: {terms.scheme.name} hides nothing",)
 
 
 def _weighing(agreement: Agreement) -> list[str]:

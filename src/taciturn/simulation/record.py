@@ -8,13 +8,14 @@ holds what the run gave, and a digest of the labels it was trained with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Header, Transcript
-from taciturn.errors import ConfigError, TranscriptError
+from taciturn.errors import ConfigError, DataError, TranscriptError
 from taciturn.faces import Hint
+from taciturn.results.serialise import read, record_of
+from taciturn.results.training import TrainingRun
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins, DataCoins
@@ -31,9 +32,9 @@ def header_of(settings: Settings, agreement: Agreement, coins: Coins, data: Vert
     }
 
 
-def footer_of(record: dict[str, Any], labels: LabelTable) -> Header:
+def footer_of(result: TrainingRun, labels: LabelTable) -> Header:
     """The footer: what the run gave, and which labels it was trained with."""
-    return {"record": record, "labels_digest": labels.digest()}
+    return {"record": record_of(result), "labels_digest": labels.digest()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class RecordedRun:
 
     settings: Settings
     coins: DataCoins
-    record: dict[str, Any]
+    result: TrainingRun
     labels_digest: str
 
     @classmethod
@@ -55,17 +56,17 @@ class RecordedRun:
         header, footer = transcript.header, transcript.footer
         if header.get("kind") == "party":
             raise TranscriptError(
-                "this is one party's own recording: it names no table of labels to judge by",
+                "this is a transcript of one party: it has no labels to judge by",
                 hint=Hint("audit a simulation with the same settings: train with {record}"),
             )
         try:
             run = cls(
                 settings=Settings.of(header["settings"]),
                 coins=DataCoins.of_header(header),
-                record=dict(footer["record"]),
+                result=read(TrainingRun, footer["record"]),
                 labels_digest=str(footer["labels_digest"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
+        except (KeyError, TypeError, ValueError, AttributeError, ConfigError, DataError):
             raise TranscriptError(
                 "the transcript's header and footer are not those of a recorded run"
             ) from None

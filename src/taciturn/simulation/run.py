@@ -36,9 +36,10 @@ from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.training import HiddenBatches
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import HiddenBatches, Outcome, Traffic
+from taciturn.simulation.outcome import Measured, Outcome, hidden_batches, training_run
 from taciturn.simulation.record import footer_of, header_of
 from taciturn.simulation.reference import compare
 from taciturn.simulation.shared import Shared
@@ -73,7 +74,7 @@ def simulate(
         taps: list[Tap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         outcome = _Run(settings, terms, data, coins).outcome(taps, observe)
         if file is not None:
-            file.conclude(footer_of(outcome.to_dict(), data.labels_train))
+            file.conclude(footer_of(outcome.result, data.labels_train))
     return outcome.with_transcript(recorder.finish(header)) if keep else outcome
 
 
@@ -94,12 +95,7 @@ class _Run:
         seconds = time.perf_counter() - start
         shared = Shared.of(alice, bob)
         hers, his = alice.weights if shared is None else shared.weights, bob.weights
-        return Outcome(
-            settings=self.settings,
-            terms=terms,
-            data=data,
-            alice_weights=hers,
-            bob_weights=his,
+        measured = Measured(
             train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, hers, his),
             test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, hers, his),
             comparison=compare(data, terms, batches.rows, np.concatenate([hers, his])),
@@ -108,10 +104,12 @@ class _Run:
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
             sealed=None if shared is None else shared.describe(terms.agreement),
             seconds=seconds,
-            traffic=Traffic(to_alice=meter.sent["bob"], to_bob=meter.sent["alice"]),
+            bytes_to_alice=meter.sent["bob"],
+            bytes_to_bob=meter.sent["alice"],
             ledger=ledger.statement(),
-            batches=tuple(batches.rows),
         )
+        result = training_run(self.settings, terms, data, measured)
+        return Outcome(result, terms, data, hers, his, tuple(batches.rows))
 
     def _converse(
         self, taps: list[Tap], observe: Observer
@@ -137,7 +135,7 @@ class _Run:
         if not isinstance(method, Hybrid):
             return None
         fewest = self.terms.too_few(len(self.data.alice_train.columns))
-        return HiddenBatches.of(method.design, fewest, batches, redraws)
+        return hidden_batches(method.design, fewest, batches, redraws)
 
 
 def both_programs(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from taciturn.arrays import FloatArray
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
+from taciturn.results.training import SharedWeights
 from taciturn.settings.agreement import Agreement
-from taciturn.simulation.outcome import SharedWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Shared:
         return self.alice.scales.weights(self.alice.values, self.bob.values)
 
     def describe(self, agreed: Agreement) -> SharedWeights:
-        """The scales of the run, for its record."""
+        """The scales of the run, for its result."""
         scales = self.alice.scales
         return SharedWeights(
             modulus_bits=scales.modulus_bits,

@@ -141,7 +141,7 @@ class AliceView:
         for frame in self.conversation.frames("bob"):
             if kind_of(frame) is Hello:
                 return cast(Hello, decode(frame))
-        raise TranscriptError("the transcript does not begin with a greeting")
+        raise TranscriptError("the transcript does not begin with a handshake")
 
     @property
     def scores_known(self) -> bool:

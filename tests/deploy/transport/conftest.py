@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+import taciturn.deploy.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
 from tests.deploy.transport.parties import Authority, Pair, connected
 
 

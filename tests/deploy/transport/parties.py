@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import grpc
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from taciturn.deploy.transport.certs import Issuer, issue, make_issuer
@@ -21,6 +22,7 @@ from taciturn.deploy.transport.grpc_channel import GrpcChannel
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.serve import ServeEndpoint
 from taciturn.deploy.transport.tls import Credentials, load_credentials
+from tests.waiting import HANG
 
 HOST = "127.0.0.1"
 NOW = datetime.now(UTC)
@@ -91,11 +93,25 @@ def connected(authority: Authority, limits: Limits = QUICK, **options) -> Iterat
     server = serving(authority, limits, **options)
     client = dialling(authority, server.port, limits)
     try:
-        bob = client.connect(10)
-        yield Pair(server, client, server.connect(10), bob)
+        bob = client.connect(HANG)
+        yield Pair(server, client, server.connect(HANG), bob)
     finally:
         client.close()
         server.close()
+
+
+@contextmanager
+def raw_wire(authority: Authority, port: int) -> Iterator[grpc.Channel]:
+    """Bob's certificate in other hands, without any of our limits."""
+    own = authority.load("bob")
+    credentials = grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
+    options = [
+        ("grpc.ssl_target_name_override", "alice"),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.use_local_subchannel_pool", 1),
+    ]
+    with grpc.secure_channel(f"{HOST}:{port}", credentials, options) as wire:
+        yield wire
 
 
 def in_thread(work: Callable[[], object]) -> threading.Thread:
@@ -124,7 +140,7 @@ def tls_client(
         context.load_cert_chain(authority.folder / f"{file}.pem", authority.folder / f"{file}.key")
     context.set_alpn_protocols(["h2"])
     context.maximum_version = version
-    plain = socket.create_connection((HOST, port), timeout=5)
+    plain = socket.create_connection((HOST, port), timeout=HANG)
     try:
         return context.wrap_socket(plain, server_hostname="alice")
     except BaseException:

@@ -9,7 +9,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 
 import grpc
 import pytest
@@ -27,9 +26,11 @@ from tests.deploy.transport.parties import (
     Authority,
     dialling,
     in_thread,
+    raw_wire,
     serving,
     tls_client,
 )
+from tests.waiting import HANG
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
@@ -49,22 +50,20 @@ def server(authority, told):
 def still_serves(authority: Authority, server: ServeEndpoint) -> None:
     client = dialling(authority, server.port)
     try:
-        bob = client.connect(10)
+        bob = client.connect(HANG)
         bob.send(b"good")
-        assert server.connect(10).receive(10) == b"good"
+        assert server.connect(HANG).receive(HANG) == b"good"
     finally:
         client.close()
 
 
 def test_the_right_name_of_the_same_authority_is_needed(authority, server, told):
     client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
-    before = time.monotonic()
-    with pytest.raises(PeerRefused, match="alice refuses us"):
-        client.connect(20)
-    assert time.monotonic() - before < 3
+    with pytest.raises(PeerRefused, match="alice refused this side"):
+        client.connect(HANG)
     client.close()
     assert "its certificate names 'eve', not 'bob'" in told[-1]
-    with pytest.raises(PeerAbsent, match="a caller was refused"):
+    with pytest.raises(PeerAbsent, match="a connection was refused"):
         server.connect(0.1)
     still_serves(authority, server)
 
@@ -75,7 +74,7 @@ def test_a_refused_caller_is_told_nothing(authority, server):
     options = [("grpc.ssl_target_name_override", "alice")]
     for method in (METHOD, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"):
         with grpc.secure_channel(f"{HOST}:{server.port}", credentials, options) as wire:
-            call = wire.stream_stream(method)(iter([b"x"]), timeout=5)
+            call = wire.stream_stream(method)(iter([b"x"]), timeout=HANG)
             with pytest.raises(grpc.RpcError):
                 next(call)
             assert call.code() is grpc.StatusCode.PERMISSION_DENIED
@@ -94,10 +93,8 @@ def test_a_certificate_of_another_authority(authority, stranger, server):
 
 def refused(authority: Authority, server: ServeEndpoint, credentials: Credentials) -> None:
     client = DialEndpoint(f"{HOST}:{server.port}", credentials, peer="alice", limits=QUICK)
-    before = time.monotonic()
-    with pytest.raises(PeerRefused, match="does not seem to accept our certificate"):
-        client.connect(20)
-    assert time.monotonic() - before < 5
+    with pytest.raises(PeerRefused, match="probably does not accept our certificate"):
+        client.connect(HANG)
     client.close()
     still_serves(authority, server)
 
@@ -106,14 +103,14 @@ def test_a_server_of_another_authority_is_named_at_once(authority, stranger, ser
     own = authority.unchecked("bob", ca=stranger.folder / "ca.pem")
     client = DialEndpoint(f"{HOST}:{server.port}", own, peer="alice")
     with pytest.raises(PeerRefused, match="not signed by our authority"):
-        client.connect(20)
+        client.connect(HANG)
     client.close()
 
 
 def test_a_server_of_another_name_is_named_at_once(authority, server):
     client = DialEndpoint(f"{HOST}:{server.port}", authority.load("bob"), peer="carol")
-    with pytest.raises(PeerRefused, match="names somebody else"):
-        client.connect(20)
+    with pytest.raises(PeerRefused, match="has another name"):
+        client.connect(HANG)
     client.close()
 
 
@@ -122,7 +119,7 @@ def test_a_server_out_of_its_time_is_named_at_once(authority, file):
     server = ServeEndpoint(f"{HOST}:0", authority.unchecked(file), peer="alice", limits=QUICK)
     client = DialEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
     with pytest.raises(PeerRefused, match="the server's certificate"):
-        client.connect(20)
+        client.connect(HANG)
     client.close()
     server.close()
 
@@ -154,23 +151,27 @@ def test_tls_1_2_is_refused_and_1_3_is_not(authority, server):
 
 def test_without_tls_there_is_no_service(server):
     with grpc.insecure_channel(f"{HOST}:{server.port}") as wire:
-        call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=3)
+        call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
         with pytest.raises(grpc.RpcError):
             next(call)
         assert call.code() is grpc.StatusCode.UNAVAILABLE
 
 
-def test_a_peer_that_calls_too_often_is_slowed_down(authority):
+def test_a_peer_that_calls_too_often_is_slowed_down_and_not_shut_out(authority):
+    """Forty calls in a row: four at once, and two more each second."""
     told: list[str] = []
     server = serving(authority, Limits(attempts=2.0, drain=0.5), on_refused=told.append)
-    clients = [dialling(authority, server.port) for _ in range(6)]
+    client = dialling(authority, server.port)
     try:
-        for client in clients:
-            client.connect(10)
-        assert any("calls too often" in reason for reason in told)
+        with raw_wire(authority, server.port) as wire:
+            for _ in range(40):
+                call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
+                with contextlib.suppress(grpc.RpcError, StopIteration):
+                    next(call)
+        assert any("connects too often" in reason for reason in told)
+        assert client.connect(HANG).alive
     finally:
-        for client in clients:
-            client.close()
+        client.close()
         server.close()
 
 
@@ -212,7 +213,7 @@ def test_whoever_else_answers_is_named(authority, version, protocol, answer, err
         in_thread(reply)
         client = dialling(authority, listener.getsockname()[1])
         with pytest.raises(error, match=words):
-            client.connect(1.0)
+            client.connect(1.0 if error is PeerAbsent else HANG)
         client.close()
 
 
@@ -221,7 +222,7 @@ def test_a_server_that_is_full_is_tried_again(authority):
     idle = [socket.create_connection((HOST, server.port)) for _ in range(3)]
     client = dialling(authority, server.port)
     try:
-        assert client.connect(15).alive
+        assert client.connect(HANG).alive
     finally:
         client.close()
         server.close()
@@ -230,7 +231,7 @@ def test_a_server_that_is_full_is_tried_again(authority):
 
 
 def test_a_port_that_is_taken_is_named(authority, server):
-    with pytest.raises(TransportError, match="cannot be listened on"):
+    with pytest.raises(TransportError, match="cannot listen on this address"):
         ServeEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
 
 
@@ -256,9 +257,10 @@ def test_closing_ends_an_attempt_that_waits(authority):
                 caught.append(problem)
 
         thread = in_thread(wait)
-        time.sleep(0.3)
+        caller, _ = silent.accept()
         client.close()
-        thread.join(3)
+        thread.join(HANG)
+        caller.close()
         assert not thread.is_alive()
         assert "closed" in str(caught[0])
 
@@ -269,8 +271,8 @@ def test_an_observer_that_fails_changes_nothing(authority):
 
     server = serving(authority, on_refused=fail)
     client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
-    with pytest.raises(PeerRefused, match="refuses us"):
-        client.connect(10)
+    with pytest.raises(PeerRefused, match="refused this side"):
+        client.connect(HANG)
     client.close()
     server.close()
 
@@ -323,13 +325,13 @@ def test_the_serving_side_learns_the_reason_of_each_refusal(authority, stranger)
     with pytest.raises((ssl.SSLError, ConnectionError)):
         tls_client(authority, port, version=ssl.TLSVersion.TLSv1_2)
     said.append(process.stdout.readline().strip())
-    out, err = process.communicate("stop\n", timeout=20)
+    out, err = process.communicate("stop\n", timeout=HANG)
     assert process.returncode == 0
     said[3] = said[3].split(": ", 1)[1]
     assert said == [
         "its certificate has expired",
         "its certificate is not valid yet",
-        "its certificate is of another authority",
+        "its certificate was signed by another authority",
         "its certificate names 'eve', not 'bob'",
         "it shows no certificate",
         "it does not use TLS 1.3",
@@ -344,7 +346,7 @@ def knock(port: int, credentials: Credentials) -> None:
     )
     options = [("grpc.ssl_target_name_override", "alice")]
     with grpc.secure_channel(f"{HOST}:{port}", own, options) as wire:
-        call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=5)
+        call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
         with pytest.raises(grpc.RpcError):
             next(call)
 
@@ -386,7 +388,7 @@ def test_where_grpc_was_imported_before_us_the_stream_is_refused(authority):
         assert caller.version() == "TLSv1.2"
         caller.sendall(PREFACE + headers(METHOD, port))
         assert process.stdout.readline().strip().endswith("it does not use TLS 1.3")
-    process.communicate("stop\n", timeout=20)
+    process.communicate("stop\n", timeout=HANG)
     assert process.returncode == 0
 
 
@@ -423,7 +425,7 @@ print("python's own", file=sys.stderr, flush=True)
 def test_grpcs_own_chatter_does_not_reach_the_operator_not_even_after_the_end():
     """An error of the library's passes while the command lasts; Python's words always do."""
     done = subprocess.run(
-        [sys.executable, "-c", CHATTER], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", CHATTER], capture_output=True, text=True, check=True, timeout=HANG
     )
     first, second = done.stderr.splitlines()
     assert first.startswith("E1116")

@@ -73,7 +73,7 @@ def test_good_files_give_the_name_and_no_warning(files):
 @pytest.mark.parametrize("name", ["alice.pem", "alice.key", "ca.pem"])
 def test_an_absent_file_is_named(files, name):
     (files / name).unlink()
-    with pytest.raises(CertificateError, match="is not there") as caught:
+    with pytest.raises(CertificateError, match="does not exist") as caught:
         load(files)
     assert caught.value.where == str(files / name)
 

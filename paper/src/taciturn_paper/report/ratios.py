@@ -1,66 +1,35 @@
-"""Plots as SVG text: bars on a logarithmic scale, drawn by hand, no library needed."""
+"""The benchmark's figure: bars on a logarithmic scale."""
 
 from __future__ import annotations
 
-import math
-from html import escape
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
-from taciturn.report.record import Record
+from taciturn.report.plots import INK, LINE, MUTED, style, to_svg
+from taciturn_paper.record import Record
 
-_COLOURS = {"bfv": "#1b6ca8", "paillier": "#d1495b", "heu": "#8a8a8a"}
-_BAR, _GAP, _LEFT, _WIDTH, _HEAD = 16, 14, 210, 620, 56
+_COLOURS = {"bfv": "#0072b2", "paillier": "#d55e00", "heu": "#999999"}
 
 
 def ratios_svg(record: Record) -> str:
     """How many times python-paillier each scheme is, by shape; a log scale from 1 to 10,000.
 
-    >>> row = {"shape": "x", "scheme": "bfv", "bits": 128, "times_phe": 100.0}
-    >>> ratios_svg({"rows": [row]}).count("<rect")
-    2
+    Args:
+        record: Of ``taciturn bench`` with phe among the rivals.
     """
     shown = [row for row in record["rows"] if row["times_phe"] and row["scheme"] != "phe"]
-    shapes = list(dict.fromkeys(row["shape"] for row in shown))
-    parts, top = [], _HEAD
-    for shape in shapes:
-        bars = [row for row in shown if row["shape"] == shape]
-        middle = top + _BAR * len(bars) / 2 + 5
-        parts.append(_text(_LEFT - 10, middle, shape, anchor="end"))
-        for row in bars:
-            parts.append(_bar(row, top))
-            top += _BAR
-        top += _GAP
-    height = top + 10
-    grid = "".join(_line(power, height) for power in range(5))
-    title = _text(_LEFT, 22, "times as fast as python-paillier, one iteration", size=15)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDTH + 120} {height}" '
-        'font-family="sans-serif">'
-        f'<rect width="100%" height="100%" fill="white"/>{title}{grid}{"".join(parts)}</svg>\n'
-    )
-
-
-def _place(times: float) -> float:
-    return _WIDTH * max(0.0, min(4.0, math.log10(times))) / 4
-
-
-def _bar(row: Record, top: float) -> str:
-    colour = _COLOURS.get(row["scheme"].split("-")[0], "#555555")
-    length = max(1.0, _place(row["times_phe"]))
-    label = f"{row['scheme']} {row['bits']}: {row['times_phe']:,.0f}x"
-    return (
-        f'<rect x="{_LEFT}" y="{top}" width="{length:.1f}" height="{_BAR - 3}" fill="{colour}"/>'
-        + _text(_LEFT + length + 6, top + _BAR - 5, label)
-    )
-
-
-def _line(power: int, height: float) -> str:
-    x = _LEFT + _WIDTH * power / 4
-    label = _text(x, _HEAD - 12, f"{10**power:,}", anchor="middle")
-    return f'<path d="M{x} {_HEAD - 6}V{height - 8}" stroke="#dddddd"/>{label}'
-
-
-def _text(x: float, y: float, words: str, *, anchor: str = "start", size: int = 11) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}">'
-        f"{escape(words)}</text>"
-    )
+    names = [f"{row['shape']}, {row['scheme']} {row['bits']}" for row in shown]
+    with style():
+        figure = Figure(figsize=(12.0, 0.6 + 0.25 * len(shown)), layout="constrained")
+        axes = figure.add_subplot()
+        colours = [_COLOURS.get(row["scheme"].split("-")[0], MUTED) for row in shown]
+        bars = axes.barh(names, [row["times_phe"] for row in shown], color=colours)
+        axes.bar_label(bars, [f" {row['times_phe']:,.0f}x" for row in shown], color=INK)
+        axes.set_xscale("log")
+        axes.set_xlim(1, 10_000)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axes.invert_yaxis()
+        axes.set_axisbelow(True)
+        axes.grid(axis="x", color=LINE)
+        axes.set_xlabel("times as fast as python-paillier, one iteration")
+        return to_svg(figure, "ratios")

@@ -1,15 +1,15 @@
-"""Terminal tables of ``taciturn reproduce``: the paper's tables and figures beside ours."""
+"""Tables of ``taciturn reproduce`` and ``taciturn bench``: the paper's beside ours, as blocks.
+
+A page has room for more columns than a terminal: ``whole`` asks for all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from taciturn.report.record import Record
-from taciturn.report.tables import data_size, percent
+from taciturn.report.blocks import Block, Paragraph, Span, Table, Tone, Words, table
+from taciturn.report.words import data_size, percent
+from taciturn_paper.record import Record
 
 # Where the paper's figure lies, as a sign behind it.
 SIGNS = {
@@ -17,44 +17,22 @@ SIGNS = {
     "in the interval of a run": "≈",
     "outside": "≠",
 }
+# A column: its heading, what it says of a row, and whether a terminal has room for it.
+Columns = Sequence[tuple[str, Callable[[Record], str], bool]]
 
 
-def table2(record: Record) -> RenderableType:
-    """Table II, one block for each dataset."""
-    parts: list[RenderableType] = []
-    for settings in record["settings"]:
-        table = Table(
-            title=f"{settings['dataset']}: batch {settings['batch_size']}, rate "
-            f"{settings['learning_rate']:g}, {settings['epochs']} epochs, {settings['seeds']} "
-            f"seeds; the commoner label is {percent(settings['commoner_label'])} %",
-            title_justify="left",
-        )
-        table.add_column("", no_wrap=True)
-        for heading in ("ε", "accuracy %", "paper", "AUC %", "paper", "b1, b2 most often"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        last = None
-        for row in (r for r in record["rows"] if r["dataset"] == settings["dataset"]):
-            name = curve_name(row)
-            if last not in (None, name):
-                table.add_section()
-            last = name
-            table.add_row(
-                name,
-                "" if row["epsilon"] is None else f"{row['epsilon']:g}",
-                *(
-                    text
-                    for metric in ("accuracy", "auc")
-                    for text in (_mean(row, metric), _paper(row, metric))
-                ),
-                bounds(row),
-            )
-        parts.append(table)
-    note = (
-        "  ± is the 95 % interval of the mean over seeds. The paper's figure: = lies in it,\n  ≈ "
-        "could be one more run of ours (95 %), ≠ neither. b1, b2: chosen for each seed on\n  "
-        f"validation rows. Seeds from {record['seed']} on."
-    )
-    return Group(*parts, Text(note, style="dim"), *missing(record))
+def chosen(
+    columns: Columns, rows: Iterable[Record], *, whole: bool
+) -> tuple[list[str], list[list[str]]]:
+    """The headings and cells of a table: all columns, or those that a terminal has room for."""
+    shown = [column for column in columns if whole or column[2]]
+    cells = [[write(row) for _, write, _ in shown] for row in rows]
+    return [heading for heading, _, _ in shown], cells
+
+
+def missing(record: Record) -> list[Block]:
+    """A line for each dataset that is not here."""
+    return [Paragraph(f"{name} is not here: left out", "warning") for name in record["missing"]]
 
 
 def curve_name(row: Record) -> str:
@@ -66,175 +44,48 @@ def curve_name(row: Record) -> str:
     return f"{row['mechanism']} {row['variant'] or ''}".rstrip()
 
 
-def bounds(row: Record) -> str:
-    """The bounds that were chosen most often, and how often."""
-    chosen = [(run["b1"], run["b2"]) for run in row["runs"] if run["b1"] is not None]
-    if not chosen:
-        return ""
-    most = max(sorted(set(chosen)), key=chosen.count)
-    return f"{most[0]:.3g}, {most[1]:g} ({chosen.count(most)}/{len(chosen)})"
+def optional(value: float | None, digits: str = "g") -> str:
+    """A number, or nothing where there is none."""
+    return "" if value is None else f"{value:{digits}}"
 
 
-def figure(record: Record) -> RenderableType:
-    """A figure's curves as a table of AUCs, and what shape they have."""
-    fixed = ", ".join(f"{name} = {value:g}" for name, value in record["fixed"].items())
-    places = list(dict.fromkeys(row["at"] for row in record["rows"] if row["at"] is not None))
-    parts: list[RenderableType] = []
-    for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
-        rows = [row for row in record["rows"] if row["dataset"] == dataset]
-        base = next(row for row in rows if row["curve"] == "none")
-        table = Table(
-            title=f"{dataset}: AUC % over {record['axis']} at {fixed}; without noise "
-            f"{percent(base['auc'])}",
-            title_justify="left",
-        )
-        table.add_column("")
-        for place in places:
-            table.add_column(f"{place:.3g}", justify="right", no_wrap=True)
-        table.add_column("shape")
-        for curve in dict.fromkeys(row["curve"] for row in rows if row["curve"] != "none"):
-            values = {row["at"]: row["auc"] for row in rows if row["curve"] == curve}
-            table.add_row(
-                curve,
-                *(percent(values[place], 1) for place in places),
-                shape_words(_shape(record, dataset, curve)),
-            )
-        parts.append(table)
+# --- Table II ---------------------------------------------------------------------------------
+
+
+def table2(record: Record) -> list[Block]:
+    """Table II, one block for each dataset."""
     note = (
-        "  Means over seeds. A curve rises (falls) if its peak lies above its first (last) point,\n"
-        "  by the 95 % interval of the paired difference. Accuracy and every interval: --json."
+        "± is the 95 % interval of the mean over seeds. The paper's figure: = lies in it, ≈ could "
+        "be one more run of ours (95 %), ≠ neither. b1, b2: those chosen most often, for each seed "
+        f"on validation rows. Seeds from {record['seed']} on."
     )
-    return Group(*parts, Text(note, style="dim"), *missing(record))
+    return [*cells(record), Paragraph(note, "muted"), *missing(record)]
 
 
-def _shape(record: Record, dataset: str, curve: str) -> Record:
-    found: Record = next(
-        each
-        for each in record["shapes"]
-        if (each["dataset"], each["curve"], each["metric"]) == (dataset, curve, "auc")
+def cells(record: Record, *, whole: bool = False) -> list[Table]:
+    """The cells of Table II, a table for each dataset."""
+    columns: Columns = (
+        ("", curve_name, True),
+        ("ε", lambda row: optional(row["epsilon"]), True),
+        ("accuracy %", lambda row: _mean(row, "accuracy"), True),
+        ("paper", lambda row: _paper(row, "accuracy"), True),
+        ("AUC %", lambda row: _mean(row, "auc"), True),
+        ("paper", lambda row: _paper(row, "auc"), True),
+        ("b1, b2", _bounds, True),
+        ("of", lambda row: optional(row["candidates"]), False),
     )
-    return found
-
-
-def shape_words(shape: Record) -> str:
-    """A curve's shape in words.
-
-    >>> shape_words({"rises": True, "falls": False, "peak": 1.0})
-    'rises'
-    """
-    if shape["rises"] and shape["falls"]:
-        return f"rises to {shape['peak']:.3g}, falls"
-    return "rises" if shape["rises"] else "falls" if shape["falls"] else "flat"
-
-
-def table3(record: Record) -> RenderableType:
-    """Table III: times and ratios."""
-    table = Table(
-        title="One iteration and a whole training, both parties in one process",
-        title_justify="left",
-    )
-    for heading in ("", "", "scheme"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("ms", "training s", "paper s", "over none", "paper"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    last = None
-    for row in record["rows"]:
-        if last not in (None, row["dataset"]):
-            table.add_section()
-        ratio = ratio_of(record, row)
-        table.add_row(
-            "" if last == row["dataset"] else row["dataset"],
-            row["mechanism"],
-            "none" if row["scheme"] is None else f"{row['scheme']} {row['key_bits']}",
-            f"{row['ms_per_iteration']:.2f}",
-            f"{row['training_seconds']:,.1f}",
-            "" if row["paper_seconds"] is None else f"{row['paper_seconds']:,.1f}",
-            "" if ratio is None else f"{ratio['ratio']:.2f}",
-            "" if ratio is None or ratio["paper_ratio"] is None else f"{ratio['paper_ratio']:.2f}",
+    tables = []
+    for settings in record["settings"]:
+        rows = [row for row in record["rows"] if row["dataset"] == settings["dataset"]]
+        headings, lines = chosen(columns, rows, whole=whole)
+        caption = (
+            f"{settings['dataset']}: {settings['train_rows']:,} rows to train, "
+            f"{settings['test_rows']:,} to judge, batch {settings['batch_size']}, rate "
+            f"{settings['learning_rate']:g}, {settings['epochs']} epochs, {settings['seeds']} "
+            f"seeds; the commoner label is {percent(settings['commoner_label'])} %"
         )
-        last = row["dataset"]
-    note = (
-        f"  Medians of {record['turns']} turns; trainings scaled from the iterations measured "
-        "(phe: the encrypted part alone).\n  The paper's seconds are of two machines, and of "
-        "epochs that it does not state."
-    )
-    absent = [Text(f"  {each}", "yellow") for each in record["left_out"]]
-    return Group(table, Text(note, style="dim"), *missing(record), *absent)
-
-
-def leaks(record: Record) -> RenderableType:
-    """What attacks get right of labels that were shuffled before training."""
-    table = Table(title="Labels shuffled before training", title_justify="left")
-    for heading in ("", "mechanism", "ε", "epochs", "attack"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("right %", "certain %", "prior %", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    last = None
-    for each in leak_rows(record):
-        if last not in (None, each[0]):
-            table.add_section()
-        table.add_row("" if last == each[0] else each[0], *each[1:])
-        last = each[0]
-    trained = [
-        Text(
-            f"  {row['dataset']}: hybrid's weights differ by "
-            f"{row['hybrid_trained']['max_weight_difference']:.1e} at most from centralised ones",
-            style="dim",
-        )
-        for row in record["rows"]
-    ]
-    return Group(table, *trained, *missing(record))
-
-
-def leak_rows(record: Record) -> list[list[str]]:
-    """One line for each attack: what it was run on, and what it got right."""
-    found = []
-    for row in record["rows"]:
-        seen = [("none", row["none"]), ("hybrid", row["hybrid"])]
-        for mechanism, each in [*seen, *(("add", noisy) for noisy in row["add"])]:
-            epsilon = f"{each['epsilon']:g}" if mechanism == "add" else ""
-            found += [
-                [
-                    row["dataset"],
-                    mechanism,
-                    epsilon,
-                    str(each["epochs"]),
-                    score["name"],
-                    percent(score["accuracy"]),
-                    percent(score["decided"]),
-                    percent(each["commoner_label"]),
-                    f"{score['seconds']:.1f}",
-                ]
-                for score in each["attacks"]
-            ]
-    return found
-
-
-def ratio_of(record: Record, row: Record) -> Record | None:
-    """The ratio to the baseline that belongs to a row of times."""
-    key = (row["dataset"], row["mechanism"], row["scheme"])
-    return next(
-        (r for r in record["ratios"] if (r["dataset"], r["mechanism"], r["scheme"]) == key), None
-    )
-
-
-def everything(record: Record) -> RenderableType:
-    """What is left of each statement."""
-    styles = {"holds": "green", "does not hold": "red", "holds in part": "yellow"}
-    table = Table(title="What the paper states", title_justify="left", show_lines=False)
-    table.add_column("statement", max_width=30)
-    table.add_column("here", no_wrap=True)
-    table.add_column("evidence")
-    for each in record["statements"]:
-        verdict = Text(each["verdict"], style=styles.get(each["verdict"], ""))
-        table.add_row(each["name"], verdict, each["evidence"])
-        table.add_section()
-    return Group(table, *missing(record["table2"]))
-
-
-def missing(record: Record) -> Iterable[Text]:
-    """A line for each dataset that is not here."""
-    return [Text(f"  {name} is not here: left out", "yellow") for name in record["missing"]]
+        tables.append(table(headings, lines, caption=caption, grouped=True))
+    return tables
 
 
 def _mean(row: Record, metric: str) -> str:
@@ -246,60 +97,237 @@ def _paper(row: Record, metric: str) -> str:
     return f"{percent(row[f'paper_{metric}'])} {SIGNS[row[f'{metric}_place']]}"
 
 
-def benchmark(record: Record) -> RenderableType:
-    """The encryption benchmark, shape by shape."""
-    table = Table(
-        title="One iteration, rows by columns; bytes to Alice and to Bob", title_justify="left"
+def _bounds(row: Record) -> str:
+    """The bounds that were chosen most often, and how often."""
+    bounds = [(run["b1"], run["b2"]) for run in row["runs"] if run["b1"] is not None]
+    if not bounds:
+        return ""
+    most = max(sorted(set(bounds)), key=bounds.count)
+    return f"{most[0]:.3g}, {most[1]:g} ({bounds.count(most)}/{len(bounds)})"
+
+
+# --- the figures ------------------------------------------------------------------------------
+
+
+def figure(record: Record) -> list[Block]:
+    """A figure's curves as a table of AUCs, and what shape they have."""
+    fixed = fixed_words(record)
+    places = list(dict.fromkeys(row["at"] for row in record["rows"] if row["at"] is not None))
+    blocks: list[Block] = []
+    for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
+        rows = [row for row in record["rows"] if row["dataset"] == dataset]
+        base = next(row for row in rows if row["curve"] == "none")
+        lines = []
+        for curve in dict.fromkeys(row["curve"] for row in rows if row["curve"] != "none"):
+            values = {row["at"]: row["auc"] for row in rows if row["curve"] == curve}
+            aucs = [percent(values[place], 1) for place in places]
+            lines.append([curve, *aucs, shape_words(record, dataset, curve, "auc")])
+        headings = ["", *(f"{place:.3g}" for place in places), "shape"]
+        caption = (
+            f"{dataset}: AUC % over {record['axis']} at {fixed}; without noise "
+            f"{percent(base['auc'])}"
+        )
+        blocks.append(table(headings, lines, caption=caption, words=(0, len(headings) - 1)))
+    note = (
+        "Means over seeds. A curve rises (falls) if its peak lies above its first (last) point, by "
+        "the 95 % interval of the paired difference. Accuracy and every interval: --json."
     )
-    for heading in ("", "scheme", "bits"):
-        table.add_column(heading)
-    for heading in ("ms", "ahead ms", "times phe", "up", "down", "error"):
-        table.add_column(heading, justify="right")
-    last = ""
+    return [*blocks, Paragraph(note, "muted"), *missing(record)]
+
+
+def fixed_words(record: Record) -> str:
+    """What is held fixed along a figure's axis."""
+    return ", ".join(f"{name} = {value:g}" for name, value in record["fixed"].items())
+
+
+def shapes(record: Record) -> Table:
+    """What shape each curve of a figure has, by both metrics."""
+    curves = dict.fromkeys((one["dataset"], one["curve"]) for one in record["shapes"])
+    rows = [
+        (*curve, *(shape_words(record, *curve, metric) for metric in ("accuracy", "auc")))
+        for curve in curves
+    ]
+    headings = ("dataset", "curve", "accuracy", "AUC")
+    return table(headings, rows, caption="Shapes", words=range(4))
+
+
+def shape_words(record: Record, dataset: str, curve: str, metric: str) -> str:
+    """A curve's shape in words.
+
+    >>> shape = {"dataset": "d", "curve": "add", "metric": "auc"}
+    >>> record = {"shapes": [{**shape, "rises": True, "falls": False, "peak": 1.0}]}
+    >>> shape_words(record, "d", "add", "auc")
+    'rises'
+    """
+    key = (dataset, curve, metric)
+    shape = next(
+        one for one in record["shapes"] if (one["dataset"], one["curve"], one["metric"]) == key
+    )
+    if shape["rises"] and shape["falls"]:
+        return f"rises to {shape['peak']:.3g}, falls"
+    return "rises" if shape["rises"] else "falls" if shape["falls"] else "flat"
+
+
+# --- Table III --------------------------------------------------------------------------------
+
+
+def table3(record: Record) -> list[Block]:
+    """Table III: times and ratios."""
+    note = (
+        f"Medians of {record['turns']} turns; trainings scaled from the iterations measured (phe: "
+        "the encrypted part alone). The paper's seconds are of two machines, and of epochs that it "
+        "does not state."
+    )
+    absent = [Paragraph(words, "warning") for words in record["left_out"]]
+    return [*times(record), Paragraph(note, "muted"), *missing(record), *absent]
+
+
+def times(record: Record, *, whole: bool = False) -> list[Table]:
+    """One iteration and a whole training of each contender, and its ratio to the baseline."""
+
+    def ratio(name: str, digits: str = ".2f") -> Callable[[Record], str]:
+        def write(row: Record) -> str:
+            ratios = _ratio(record, row)
+            return "" if ratios is None else optional(ratios[name], digits)
+
+        return write
+
+    def spread(row: Record) -> str:
+        ratios = _ratio(record, row)
+        if ratios is None:
+            return ""
+        return f"{max(0.0, ratios['ratio_low']):.2f} to {ratios['ratio_high']:.2f}"
+
+    columns: Columns = (
+        ("mechanism", lambda row: row["mechanism"], True),
+        ("scheme", lambda row: row["scheme"] or "none", True),
+        ("bits", lambda row: optional(row["key_bits"]), True),
+        ("ms", lambda row: f"{row['ms_per_iteration']:.2f}", True),
+        ("measured", lambda row: str(row["iterations_measured"]), False),
+        ("iterations", lambda row: f"{row['iterations']:,}", False),
+        ("training s", lambda row: f"{row['training_seconds']:,.1f}", True),
+        ("paper s", lambda row: optional(row["paper_seconds"], ",.1f"), True),
+        ("over none", ratio("ratio"), True),
+        ("95 %", spread, False),
+        ("paper", ratio("paper_ratio"), True),
+    )
+    tables = []
+    for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
+        rows = [row for row in record["rows"] if row["dataset"] == dataset]
+        headings, lines = chosen(columns, rows, whole=whole)
+        caption = f"{dataset}: one iteration and a whole training, both parties in one process"
+        tables.append(table(headings, lines, caption=caption, words=range(2)))
+    return tables
+
+
+def _ratio(record: Record, row: Record) -> Record | None:
+    """The ratio to the baseline that belongs to a row of times."""
+    key = (row["dataset"], row["mechanism"], row["scheme"])
+    return next(
+        (r for r in record["ratios"] if (r["dataset"], r["mechanism"], r["scheme"]) == key), None
+    )
+
+
+# --- what is told, and what holds -------------------------------------------------------------
+
+
+def leaks(record: Record) -> list[Block]:
+    """What attacks get right of labels that were shuffled before training."""
+    trained = [
+        Paragraph(
+            f"{row['dataset']}: hybrid's weights differ by "
+            f"{row['hybrid_trained']['max_weight_difference']:.1e} at most from centralised ones",
+            "muted",
+        )
+        for row in record["rows"]
+    ]
+    return [*leak_tables(record), *trained, *missing(record)]
+
+
+def leak_tables(record: Record) -> list[Table]:
+    """A line for each attack: what it was run on, and what it got right."""
+    headings = ("mechanism", "ε", "epochs", "attack", "right %", "certain %", "prior %", "seconds")
+    tables = []
     for row in record["rows"]:
-        if last and row["shape"] != last:
-            table.add_section()
-        name = f"{row['shape']}, {row['rows']} x {row['columns']}" if row["shape"] != last else ""
-        last = row["shape"]
-        once = "*" if row["repeats"] == 1 else ""
-        table.add_row(
-            name,
+        views = [("none", row["none"]), ("hybrid", row["hybrid"])]
+        views += [("add", noisy) for noisy in row["add"]]
+        lines = [
+            (
+                mechanism,
+                f"{view['epsilon']:g}" if mechanism == "add" else "",
+                str(view["epochs"]),
+                score["name"],
+                percent(score["accuracy"]),
+                percent(score["decided"]),
+                percent(view["commoner_label"]),
+                f"{score['seconds']:.1f}",
+            )
+            for mechanism, view in views
+            for score in view["attacks"]
+        ]
+        caption = f"{row['dataset']}: labels shuffled before training"
+        tables.append(table(headings, lines, caption=caption, words=(0, 3), grouped=True))
+    return tables
+
+
+def everything(record: Record) -> list[Block]:
+    """What is left of each statement."""
+    tones: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "holds in part": "warning"}
+    rows: list[tuple[Words, ...]] = [
+        (one["name"], Span(one["verdict"], tones.get(one["verdict"], "")), one["evidence"])
+        for one in record["statements"]
+    ]
+    statements = table(
+        ("statement", "here", "evidence"),
+        rows,
+        caption="What the paper states",
+        words=range(3),
+        grouped=True,
+    )
+    return [statements, *missing(record["table2"])]
+
+
+# --- the benchmark ----------------------------------------------------------------------------
+
+
+def benchmark(record: Record) -> list[Block]:
+    """The encryption benchmark, shape by shape."""
+    rows = [
+        (
+            f"{row['shape']}, {row['rows']} x {row['columns']}",
             row["scheme"],
             str(row["bits"]),
-            f"{row['ms']:.2f}{once}",
+            f"{row['ms']:.2f}{'*' if row['repeats'] == 1 else ''}",
             f"{row['ms_ahead']:.2f}",
             "–" if row["times_phe"] is None else f"{row['times_phe']:.1f}",
             data_size(row["bytes_up"]),
             data_size(row["bytes_down"]),
             str(row["max_error"]),
         )
-    notes = Text("  * measured once", style="dim")
-    trainings = [_trainings(record["trainings"])] if record["trainings"] else []
-    return Group(table, notes, *trainings)
+        for row in record["rows"]
+    ]
+    headings = ("shape", "scheme", "bits", "ms", "ahead ms", "times phe", "up", "down", "error")
+    caption = "One iteration, rows by columns; bytes to Alice and to Bob"
+    return [
+        table(headings, rows, caption=caption, words=(0, 1), grouped=True),
+        Paragraph("* measured once", "muted"),
+        *([_trainings(record["trainings"])] if record["trainings"] else []),
+    ]
 
 
 def _trainings(rows: list[Record]) -> Table:
-    table = Table(title="Whole trainings, both parties in one process", title_justify="left")
-    table.add_column("")
-    for heading in (
-        "ms per iteration",
-        "in encryption %",
-        "epoch s",
-        "epoch to Alice",
-        "to Bob",
-        "all epochs s",
-        "paper s",
-    ):
-        table.add_column(heading, justify="right")
-    for row in rows:
-        table.add_row(
+    lines = [
+        (
             f"{row['dataset']}, {row['scheme']}",
             f"{row['ms_per_iteration']:.1f}",
-            percent(row["encryption_share"], 0),
+            f"{percent(row['encryption_share'], 0)} %",
             f"{row['epoch_seconds']:,.1f}",
             data_size(row["bytes_to_alice_per_epoch"]),
             data_size(row["bytes_to_bob_per_epoch"]),
             f"{row['training_seconds']:,.0f} ({row['epochs']})",
             f"{row['paper_seconds']:,.0f}",
         )
-    return table
+        for row in rows
+    ]
+    headings = ("", "ms", "in encryption", "epoch s", "to Alice", "to Bob", "epochs s", "paper s")
+    return table(headings, lines, caption="Whole trainings, both parties in one process")

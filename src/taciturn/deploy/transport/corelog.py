@@ -32,11 +32,11 @@ _WORDS = (
     ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "it shows no certificate"),
     ("certificate has expired", "its certificate has expired"),
     ("not yet valid", "its certificate is not valid yet"),
-    ("certificate signature failure", "its certificate is of another authority"),
-    ("issuer", "its certificate is of another authority"),
-    ("self signed", "its certificate is of another authority"),
-    ("self-signed", "its certificate is of another authority"),
-    ("unsupported certificate purpose", "its certificate is not made for calling"),
+    ("certificate signature failure", "its certificate was signed by another authority"),
+    ("issuer", "its certificate was signed by another authority"),
+    ("self signed", "its certificate was signed by another authority"),
+    ("self-signed", "its certificate was signed by another authority"),
+    ("unsupported certificate purpose", "its certificate does not allow client authentication"),
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not accepted"),
     ("NO_SHARED_CIPHER", "it does not use TLS 1.3"),
     ("UNSUPPORTED_PROTOCOL", "it does not use TLS 1.3"),
@@ -54,7 +54,7 @@ def explain(line: bytes) -> str | None:
     >>> explain(b"something else")
     """
     if _WRONG_NAME.search(line):
-        return "it asks for somebody of another name"
+        return "it asks for a party of another name"
     found = _FAILED.search(line)
     if found is None:
         return None

@@ -27,7 +27,7 @@ HANGS_UP = 4
 
 _UNTRUSTED = "the server's certificate is not accepted: it was not signed by our authority"
 _WORDS = (
-    ("Hostname Verification", "the server's certificate names somebody else"),
+    ("Hostname Verification", "the server's certificate has another name"),
     ("certificate has expired", "the server's certificate has expired"),
     ("not yet valid", "the server's certificate is not valid yet"),
     ("CERTIFICATE_VERIFY_FAILED", _UNTRUSTED),
@@ -111,12 +111,15 @@ class DialEndpoint:
 
         channel.start(call, hang_up)
         self._current = channel
+        # Closing may have come before there was a channel that it could give up.
+        if self._closed.is_set():
+            self._give_up(channel)
         channel.wait_open(timeout)
         return channel
 
     def _give_up(self, channel: GrpcChannel | None) -> None:
         if channel is not None:
-            channel.lose(ConnectionLost(f"the connection to {self._peer} was given up"))
+            channel.lose(ConnectionLost(f"the connection to {self._peer} was closed on this side"))
             channel.close()
 
     def _consider(self, channel: GrpcChannel, details: str, hung_up: int) -> None:
@@ -124,12 +127,13 @@ class DialEndpoint:
         code = channel.refusal.code() if channel.refusal is not None else None
         if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED):
             raise self._refused(
-                f"{self._peer} refuses us",
+                f"{self._peer} refused this side",
                 "it expects a party of another name: its log has the reason",
             )
         if code is grpc.StatusCode.UNIMPLEMENTED:
             raise self._refused(
-                f"whoever is there does not speak to taciturn as {self._peer}", "check the address"
+                f"the server does not answer as {self._peer}: it is not taciturn",
+                "check the address",
             )
         for sign, words in _WORDS:
             if sign in details:
@@ -138,8 +142,8 @@ class DialEndpoint:
                 )
         if hung_up >= HANGS_UP:
             raise self._refused(
-                f"{self._peer} hangs up after the handshake: it does not seem to accept our "
-                "certificate",
+                f"{self._peer} closes the connection after the handshake: it probably does not "
+                "accept our certificate",
                 "was it signed by the authority the peer trusts, and is it valid on its clock?",
             )
 

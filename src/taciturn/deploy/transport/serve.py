@@ -1,12 +1,14 @@
 """The side that opens a port and waits.
 
 Exactly one stream is live: the newest of the pinned peer. After a cut the peer dials again while
-this side has not noticed yet; the older channel then ends with ``ConnectionLost``. Anybody else is
-refused without a word, and the party is told why.
+this side has not noticed yet; the older channel then ends with ``ConnectionLost``. Which stream is
+newer is decided by the order of arrival, since their threads may begin in another order. Anybody
+else is refused without a word, and the party is told why.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,7 +50,7 @@ class ServeEndpoint:
 
     Raises:
         ConfigError: The address or the name is not usable.
-        TransportError: The address cannot be listened on.
+        TransportError: The address cannot be used to listen on.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class ServeEndpoint:
         self._attempts = Allowance(self._limits.attempts)
         self._changed = threading.Condition()
         self._newest: GrpcChannel | None = None
+        self._newest_arrival = -1
         self._handed_out = True
         self._closed = False
         self._last_refusal = ""
@@ -114,7 +117,7 @@ class ServeEndpoint:
         if port == 0:
             self._threads.shutdown(wait=False)
             raise TransportError(
-                "the address cannot be listened on",
+                "cannot listen on this address",
                 where=listen,
                 hint="is it this machine's, is the port free, and may this account open it?",
             )
@@ -122,15 +125,15 @@ class ServeEndpoint:
         return port
 
     def _nobody(self, timeout: float) -> PeerAbsent:
-        refused = f"; a caller was refused: {self._last_refusal}" if self._last_refusal else ""
+        refused = f"; a connection was refused: {self._last_refusal}" if self._last_refusal else ""
         return PeerAbsent(
-            f"{self._peer} has not called within {timeout:g} s{refused}",
+            f"{self._peer} has not connected within {timeout:g} s{refused}",
             where=f"port {self.port}",
             hint="start the other party, and check its address and the firewall between",
         )
 
     def _answer(
-        self, method: str, incoming: Iterator[bytes], context: grpc.ServicerContext
+        self, arrival: int, method: str, incoming: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[bytes]:
         """The life of one stream, in a thread of gRPC's."""
         against = objection(context.auth_context(), self._peer)
@@ -139,13 +142,16 @@ class ServeEndpoint:
         if against:
             self._refuse(context, against, grpc.StatusCode.PERMISSION_DENIED)
         if not self._attempts.spend():
-            self._refuse(context, "it calls too often", grpc.StatusCode.RESOURCE_EXHAUSTED)
+            self._refuse(context, "it connects too often", grpc.StatusCode.RESOURCE_EXHAUSTED)
         channel = GrpcChannel(self._peer, self._limits)
-        context.add_callback(
+        live = context.add_callback(
             lambda: channel.lose(ConnectionLost(f"the connection to {self._peer} broke"))
         )
+        # The caller may have gone before this thread began: such a stream replaces nothing.
+        if not live:
+            return
         channel.start(incoming, context.cancel)
-        self._replace(channel)
+        self._replace(channel, arrival)
         yield from channel.outgoing()
 
     def _refuse(self, context: grpc.ServicerContext, reason: str, code: grpc.StatusCode) -> None:
@@ -156,13 +162,16 @@ class ServeEndpoint:
                 self._on_refused(self._last_refusal)
         context.abort(code, "refused")
 
-    def _replace(self, channel: GrpcChannel) -> None:
+    def _replace(self, channel: GrpcChannel, arrival: int) -> None:
         with self._changed:
-            older, self._newest, self._handed_out = self._newest, channel, False
+            older: GrpcChannel | None = channel
+            if arrival > self._newest_arrival:
+                older, self._newest, self._handed_out = self._newest, channel, False
+                self._newest_arrival = arrival
             closed = self._closed
             self._changed.notify_all()
         if older is not None:
-            older.lose(ConnectionLost(f"{self._peer} has connected anew"))
+            older.lose(ConnectionLost(f"{self._peer} has connected again"))
         if closed:
             channel.lose(ConnectionLost("the endpoint is closed"))
 
@@ -170,10 +179,13 @@ class ServeEndpoint:
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
     """Every call, whatever its name, comes to the same door."""
 
-    def __init__(self, answer: Callable[[str, Iterator[bytes], Any], Iterator[bytes]]) -> None:
+    def __init__(self, answer: Callable[[int, str, Iterator[bytes], Any], Iterator[bytes]]) -> None:
         self._answer = answer
+        self._arrivals = itertools.count()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        # gRPC asks here in one thread, in the order of arrival, before it starts the stream's own.
+        arrival = next(self._arrivals)
         return grpc.stream_stream_rpc_method_handler(
-            lambda incoming, context: self._answer(details.method, incoming, context)
+            lambda incoming, context: self._answer(arrival, details.method, incoming, context)
         )

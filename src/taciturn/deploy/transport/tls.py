@@ -102,7 +102,7 @@ def _read(path: Path, what: str) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise CertificateError(
-            f"the {what} file is not there",
+            f"the {what} file does not exist",
             where=str(path),
             hint="check the path; taciturn certs makes a set for a trial",
         ) from None

@@ -16,11 +16,11 @@ def agree_seed(entropy: Entropy) -> Program[bytes]:
         RemoteProtocolError: Bob's share is not the one to which he was bound.
     """
     bound = (yield from receive(BatchCommitment)).digest
-    require_length(bound, "commitment")
+    require_length(bound, "seed commitment")
     share = draw_share(entropy)
     yield from send(BatchShare(share))
     theirs = (yield from receive(BatchShare)).share
-    require_length(theirs, "share")
+    require_length(theirs, "seed share")
     if commitment(theirs) != bound:
-        raise RemoteProtocolError("the peer's batch share is not the one it was bound to")
+        raise RemoteProtocolError("the peer's seed share does not match its commitment")
     return joint_seed(share, theirs)

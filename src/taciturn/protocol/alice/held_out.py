@@ -26,5 +26,5 @@ def report(inputs: AliceInputs, weights: FloatArray, iteration: int) -> Program[
     verdict = yield from receive(EpochVerdict)
     require_turn("EpochVerdict", verdict.iteration, iteration)
     if verdict.stop.value.tolist() not in ([0], [1]):
-        raise RemoteProtocolError("the peer's verdict is neither to stop nor to go on")
+        raise RemoteProtocolError("the peer's verdict is neither to stop nor to continue")
     return bool(verdict.stop.value[0])

@@ -72,7 +72,7 @@ def answer_scores(
     require_turn("SealedWeights", sent.iteration, number)
     if sent.weights.length != len(share):
         raise RemoteProtocolError(
-            f"the peer's share has {sent.weights.length} entries for {len(share)} columns"
+            f"the peer's weight share has {sent.weights.length} entries for {len(share)} columns"
         )
     yield from send(SealedScores(number, key.masked_product(matrix, sent.weights, mask, coins)))
 

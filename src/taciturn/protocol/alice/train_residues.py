@@ -86,6 +86,6 @@ def _released(
         )
     if len(residues) != len(batch.rows):
         raise RemoteProtocolError(
-            f"the peer released {len(residues)} residues where {len(batch.rows)} are due"
+            f"the peer released {len(residues)} residues where {len(batch.rows)} are expected"
         )
     return residues, event

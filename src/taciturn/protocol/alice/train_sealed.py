@@ -127,7 +127,7 @@ def _answer_step(
     require_turn("SealedResidues", sent.iteration, number)
     if sent.residues.length != matrix.length:
         raise RemoteProtocolError(
-            f"the peer's vector has {sent.residues.length} entries where {matrix.length} are due"
+            f"the peer's vector has {sent.residues.length} entries, not {matrix.length}"
         )
     answer = key.masked_product(matrix, sent.residues, mask, coins)
     yield from send(SealedGradient(number, answer))
@@ -153,7 +153,9 @@ def _score_held_out(
 def _revealed(scales: Scales, share: IntArray) -> Program[FloatArray]:
     theirs = (yield from receive(RevealedShare)).share.value
     if len(theirs) != len(share):
-        raise RemoteProtocolError(f"the peer's share has {len(theirs)} entries, not {len(share)}")
+        raise RemoteProtocolError(
+            f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
+        )
     weights = scales.weights(share, theirs)
     yield from emit(ShareRevealed(len(scales.decay) - 1, weights))
     return weights

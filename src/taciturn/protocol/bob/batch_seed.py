@@ -13,6 +13,6 @@ def agree_seed(entropy: Entropy) -> Program[bytes]:
     share = draw_share(entropy)
     yield from send(BatchCommitment(commitment(share)))
     theirs = (yield from receive(BatchShare)).share
-    require_length(theirs, "share")
+    require_length(theirs, "seed share")
     yield from send(BatchShare(share))
     return joint_seed(theirs, share)

@@ -76,6 +76,6 @@ def sized(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
     """
     if answer.length != entries:
         raise RemoteProtocolError(
-            f"the peer answers with {answer.length} entries where {entries} are due"
+            f"the peer answers with {answer.length} entries where {entries} are expected"
         )
     return answer

@@ -82,7 +82,7 @@ def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: L
     ledger.taint(TRUE_UPDATES)
     if not ledger.affords(mechanism.event, np.arange(features.rows)):
         raise BudgetExceeded(
-            "no budget can be kept where Bob updates his own weights with true residues",
+            "no budget is possible where Bob updates his own weights with true residues",
             setting="budget",
             hint=Hint("use {bob_update}, or leave the budget out", bob_update="released"),
         )

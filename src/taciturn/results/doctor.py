@@ -9,12 +9,12 @@ that is wrong; never a key, a label or a value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from taciturn.errors import TaciturnError
 from taciturn.faces import COMMAND_LINE
+from taciturn.results.serialise import Result
 
 
 class Level(StrEnum):
@@ -62,17 +62,23 @@ class Finding:
         return cls.problem(area, f"{error.message}{where}", error.hint or "see docs/errors.md")
 
 
-def record_of(findings: Sequence[Finding], version: str, config: str | None) -> dict[str, Any]:
-    """The record of ``taciturn doctor --json``.
+@dataclass(frozen=True, slots=True)
+class DoctorResult(Result):
+    """What ``taciturn doctor`` found."""
 
-    >>> record_of([Finding.ok("clock", "it runs")], "1.0", None)["problems"]
-    0
-    """
-    levels = [finding.level for finding in findings]
-    return {
-        "version": version,
-        "config": config,
-        "problems": levels.count(Level.PROBLEM),
-        "warnings": levels.count(Level.WARNING),
-        "checks": [asdict(finding) for finding in findings],
-    }
+    version: str
+    config: str | None
+    problems: int
+    warnings: int
+    checks: tuple[Finding, ...]
+
+    @classmethod
+    def of(cls, findings: Sequence[Finding], version: str, config: str | None) -> DoctorResult:
+        """Counts what was found.
+
+        >>> DoctorResult.of([Finding.ok("clock", "it runs")], "1.0", None).problems
+        0
+        """
+        levels = [finding.level for finding in findings]
+        problems, warnings = levels.count(Level.PROBLEM), levels.count(Level.WARNING)
+        return cls(version, config, problems, warnings, tuple(findings))

@@ -1,0 +1,173 @@
+"""An audit as blocks: what the attacks found beside the controls, for a terminal and for the page.
+
+Of several runs, what they do not share is the first run's, and the words say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taciturn.audit.verdict import Conclusion, Verdict, Weighed, conclude
+from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
+from taciturn.report.training import training_blocks
+from taciturn.report.words import NONE, epsilon, interval, share
+from taciturn.results.audit import AttackScore, Control, Findings, Membership
+from taciturn.results.runs import AuditResult
+from taciturn.results.saved import DemoResult
+
+SHUFFLED = "Labels shuffled before training"
+ABOVE = "▲"
+ABOVE_WORDS = f"{ABOVE} the lower end of its interval, or of its AUC's, lies above every control"
+
+
+def audit_blocks(audit: AuditResult) -> list[Block]:
+    """The training, what the attacks found in it, and the verdict, for a terminal."""
+    conclusion = conclude(audit)
+    canary, run = conclusion.canary, conclusion.run
+    lines = [ABOVE_WORDS, *(f"{name}: {remark}" for name, remark in remarks(run).items())]
+    lines += [f"{one.name}: skipped, {one.reason}" for one in run.findings.skipped]
+    lines += [_membership(audit.membership)] if audit.membership is not None else []
+    lines += evidence_words(audit, conclusion)
+    shuffled = f"{SHUFFLED}: what the protocol alone tells"
+    return [
+        *training_blocks(audit),
+        *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
+        scores(run.findings, run.verdict, "What Alice can tell of the training labels"),
+        *(Paragraph(line, "muted") for line in lines),
+        verdict_section(audit, conclusion),
+    ]
+
+
+def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
+    """What an audit comes to: in the canary run, in the run, and what is to be known of it."""
+    status = conclusion.status
+    parts = [(SHUFFLED, conclusion.canary), (run_title(audit), conclusion.run)]
+    means = f" ({several(audit)})" if several(audit) else ""
+    lines = [f"{title}{means}: {one.sentence}" for title, one in parts if one is not None]
+    lines += [conclusion.caveat] if conclusion.caveat else []
+    return Section(
+        title=conclusion.headline,
+        ident="verdict",
+        blocks=(*map(Paragraph, lines), *blocks),
+        short="Verdict",
+        badge=Badge(status.word, status.sign, status.label),
+    )
+
+
+def run_title(audit: AuditResult) -> str:
+    """What the run is called beside its canary."""
+    own = audit.first.permute_labels or any(run.shuffle_truth for run in audit.runs)
+    return "This run" if own else "The real run"
+
+
+def several(audit: AuditResult) -> str:
+    """Said of figures that are means."""
+    return f"mean of {len(audit.runs)} runs" if len(audit.runs) > 1 else ""
+
+
+def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = False) -> Table:
+    """Attacks below the controls.
+
+    Args:
+        findings: What was found.
+        verdict: What it comes to.
+        caption: Where it was found.
+        whole: Also the interval of the AUC and the time, for which a terminal has no room.
+    """
+    headings = ["", "accuracy", "95 % interval", "AUC", "95 % interval", "called certain"]
+    headings += ["of those right", "time"]
+    dashes = [NONE] * 4
+    controls: list[list[Words]] = [
+        [Span(f"{one.name} (control)", "muted"), share(one.accuracy), NONE, share(one.auc), *dashes]
+        for one in findings.controls
+    ]
+    attacks: list[list[Words]] = [
+        [
+            (Span(ABOVE, "bad"), f" {one.name}") if one.name in verdict.above else one.name,
+            share(one.accuracy),
+            interval(one.accuracy_low, one.accuracy_high),
+            share(one.auc),
+            interval(one.auc_low, one.auc_high),
+            share(one.decided),
+            share(one.decided_correct),
+            f"{one.seconds:.2f}\u00a0s",
+        ]
+        for one in findings.attacks
+    ]
+    shown = range(8) if whole else (0, 1, 2, 3, 5, 6)
+    drawn = table([headings[place] for place in shown], [], caption=caption)
+    groups = [tuple(tuple(row[n] for n in shown) for row in rows) for rows in (controls, attacks)]
+    return Table(drawn.columns, tuple(filter(None, groups)), caption)
+
+
+def remarks(weighed: Weighed) -> dict[str, str]:
+    """What the attacks say of themselves; means over several runs say nothing."""
+    attacks = weighed.findings.attacks if weighed.runs == 1 else ()
+    return {one.name: one.remark for one in attacks if one.remark}
+
+
+def _membership(guesses: Membership) -> str:
+    """How well Alice tells who is in a hidden batch."""
+    return (
+        f"who is in the batch: precision {share(guesses.precision)}, recall "
+        f"{share(guesses.recall)}, its size right in {share(guesses.k_exact)} of "
+        f"{guesses.iterations:.0f} iterations; {share(guesses.base_rate)} of the scored rows are "
+        "in it"
+    )
+
+
+def evidence_words(audit: AuditResult, conclusion: Conclusion) -> tuple[str, ...]:
+    """The ledger's claim against guesses at coin labels; nothing where it was not tested."""
+    proof = conclusion.evidence
+    if proof is None:
+        return ()
+    scope = "" if conclusion.refuted_by is None else audit.scope(conclusion.refuted_by)
+    return (
+        f"Labels were replaced by fair coins and {proof.attack} guessed {proof.guesses:,} of "
+        f"{proof.rows:,}: {proof.correct:,} were right{f' ({scope})' if scope else ''}.",
+        f"That shows an epsilon of at least {epsilon(proof.lower_bound)}, where "
+        f"{epsilon(proof.claim)} is claimed; the bound is too high with probability "
+        f"{share(proof.failure, 0)} at most.",
+        "The claim is refuted: Alice learns more than the ledger says."
+        if proof.violated
+        else "The guesses do not contradict the claim. They do not prove it either.",
+    )
+
+
+def demo_blocks(demo: DemoResult) -> list[Block]:
+    """Mechanisms side by side: how good the model is, and what Alice can tell."""
+    first = demo.runs[0].first
+    canaries = [audit.canary or audit.findings for audit in demo.runs]
+    rows = [
+        (
+            audit.first.mechanism,
+            share(audit.means.test.get("accuracy")),
+            share(audit.means.centralised.get("accuracy")),
+            share(_best(canary).accuracy),
+            share(_best(audit.findings).accuracy),
+            _best(canary).name,
+        )
+        for audit, canary in zip(demo.runs, canaries, strict=True)
+    ]
+    headings = ("mechanism", "held-out accuracy", "centralised", "told, shuffled", "true", "by")
+    caption = (
+        f"{first.dataset}, {first.rows_train} training rows, {first.alice_columns} columns at "
+        "Alice, labels at Bob"
+    )
+    chance = share(max(control.accuracy for control in canaries[0].controls))
+    note = (
+        "Told: labels that the best attack gets right. Shuffled: labels shuffled before training, "
+        f"so that only the messages tell them; without messages {chance}."
+    )
+    report = f"The report on {demo.runs[-1].first.mechanism}: {demo.html}"
+    return [
+        table(headings, rows, words=(0, 5), caption=caption),
+        Paragraph(note, "muted"),
+        Paragraph(report, "muted"),
+    ]
+
+
+def _best(findings: Findings) -> AttackScore | Control:
+    """The best attack; where none applies, what Alice can do without any."""
+    entries: Sequence[AttackScore | Control] = findings.attacks or findings.controls
+    return max(entries, key=lambda entry: entry.accuracy)

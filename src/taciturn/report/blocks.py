@@ -1,0 +1,250 @@
+"""What a result is shown as, before it is shown: headings, tables, facts, figures, as plain data.
+
+Any list of blocks can be rendered for a terminal (``terminal``), as Markdown (``markdown``) and as
+a page of HTML (``html``). Texts are what they are: each renderer escapes them for its medium.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+NO_BREAK = "\u00a0"
+Tone: TypeAlias = Literal["", "strong", "muted", "good", "warning", "bad", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A few words that stand out."""
+
+    text: str
+    tone: Tone = ""
+
+
+Words: TypeAlias = str | Span | tuple[str | Span, ...]
+
+
+def spans(words: Words) -> tuple[Span, ...]:
+    """Words as spans."""
+    parts = words if isinstance(words, tuple) else (words,)
+    return tuple(part if isinstance(part, Span) else Span(part) for part in parts)
+
+
+def coded(text: str) -> Words:
+    """A text of our own, in which backquotes enclose code.
+
+    >>> coded("run `taciturn`")
+    (Span(text='run ', tone=''), Span(text='taciturn', tone='code'))
+    """
+    tones: tuple[Tone, Tone] = ("", "code")
+    parts = enumerate(text.split("`"))
+    return tuple(Span(part, tones[number % 2]) for number, part in parts if part)
+
+
+def printable(text: str) -> str:
+    r"""A text on one line, with a mark for what does not print (bidirectional signs too).
+
+    >>> printable("a\nb\u202ec")
+    'a b�c'
+    """
+    spaced = (" " if sign.isspace() and sign != NO_BREAK else sign for sign in text)
+    return "".join(s if s.isprintable() or s == NO_BREAK else "\ufffd" for s in spaced)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading inside a section; a section's own title is not one."""
+
+    words: Words
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph; a muted one explains, a warning asks for attention."""
+
+    words: Words
+    tone: Tone = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list."""
+
+    items: tuple[Words, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command as it was typed."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names, and what is said of each."""
+
+    pairs: Mapping[str, Words]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column's heading; numbers stand to the right and are never broken."""
+
+    heading: str
+    numeric: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose first cells name the rows; lines separate groups of rows.
+
+    ``label`` says what the table is of where it has no caption.
+    """
+
+    columns: tuple[Column, ...]
+    groups: tuple[tuple[tuple[Words, ...], ...], ...]
+    caption: str = ""
+    label: str = ""
+
+    @property
+    def rows(self) -> tuple[tuple[Words, ...], ...]:
+        """All rows."""
+        return tuple(row for group in self.groups for row in group)
+
+    @property
+    def short_names(self) -> bool:
+        """Whether the names of the rows fit on one line each."""
+        return all(sum(len(span.text) for span in spans(row[0])) <= 24 for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A drawing as SVG, and in words what it shows; ``name`` is that of its file."""
+
+    name: str
+    title: str
+    alt: str
+    svg: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures side by side, or a wide one, and the same for a medium without pictures.
+
+    ``instead`` is folded away where the figures are shown; ``summary`` names the fold.
+    """
+
+    figures: tuple[Figure, ...]
+    caption: str = ""
+    instead: tuple[Block, ...] = ()
+    summary: str = "The same as a table"
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One figure in large type, with what stands below and beside it."""
+
+    title: str
+    big: str
+    lines: tuple[str, ...]
+    beside: Mapping[str, str]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Cards side by side."""
+
+    cards: tuple[Card, ...]
+
+    @property
+    def table(self) -> Table:
+        """The same for a medium without large type."""
+        rows = (
+            (one.title, one.big, "; ".join(one.lines), ", ".join(map(" ".join, one.beside.items())))
+            for one in self.cards
+        )
+        headings = ("", "figure", "what it is", "beside it")
+        return table(headings, rows, words=(0, 2, 3), label="The figures in short")
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What is folded away until it is asked for."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A status: a word for style sheets, a shape that goes with the colour, a few words."""
+
+    word: str
+    sign: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a page: its title, the name by which it is linked, and its short name there."""
+
+    title: str
+    ident: str
+    blocks: tuple[Block, ...]
+    short: str = ""
+    badge: Badge | None = None
+
+
+Block: TypeAlias = (
+    Heading | Paragraph | Bullets | Command | Facts | Table | Figures | Cards | Details | Section
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A document of its own; a ``wide`` one has room for tables of many columns."""
+
+    window: str
+    title: str
+    subject: Words
+    blocks: tuple[Block, ...]
+    footer: str = ""
+    wide: bool = False
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure, in order."""
+        parts = [part for block in self.blocks for part in getattr(block, "blocks", (block,))]
+        return [one for part in parts if isinstance(part, Figures) for one in part.figures]
+
+
+def table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[Words]],
+    *,
+    caption: str = "",
+    label: str = "",
+    words: Sequence[int] = (0,),
+    grouped: bool = False,
+) -> Table:
+    """A table from headings and rows.
+
+    Args:
+        headings: Of all columns.
+        rows: A cell for each column.
+        caption: The table's title.
+        label: What it is of, where it has no caption.
+        words: The columns of texts; all others hold numbers.
+        grouped: Whether a line separates rows whose first cells differ.
+    """
+    columns = tuple(Column(text, number not in words) for number, text in enumerate(headings))
+    groups: list[list[tuple[Words, ...]]] = [[]]
+    for row in rows:
+        if grouped and groups[-1] and groups[-1][-1][0] != row[0]:
+            groups.append([])
+        groups[-1].append(tuple(row))
+    return Table(columns, tuple(map(tuple, groups)), caption, label)

@@ -1,0 +1,71 @@
+"""A check before any training as blocks."""
+
+from __future__ import annotations
+
+import math
+
+from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
+from taciturn.report.training import label_epsilon
+from taciturn.report.words import percent, share
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckFacts, CheckResult, Level
+
+_TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
+_CLOSING: dict[Level, str] = {
+    LEAKS: "This configuration leaks: the rehearsal recovered labels.",
+    AT_RISK: "This configuration is at risk: the rehearsal told more than coins would.",
+    CLEAR: "No attack of ours told anything. That is not a proof of safety.",
+}
+
+
+def check_blocks(result: CheckResult) -> list[Block]:
+    """What Alice will be able to do, attack by attack, and what to change."""
+    # Attacks of which the same is said stand in one row, under all of their names.
+    names: dict[tuple[Level, str, str], list[str]] = {}
+    for one in result.verdicts:
+        names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
+    rows = [
+        (", ".join(alike), Span(level, _TONES[level]), why, change)
+        for (level, why, change), alike in names.items()
+    ]
+    headings = ("attack", "verdict", "why", "smallest change that helps")
+    caption = "Before training: what Alice will be able to do"
+    advice = {f"for {one.need}": f"{one.use}: {one.why}" for one in result.recommendations}
+    return [
+        table(headings, rows, caption=caption, words=range(4)),
+        Facts(_facts(result.facts)),
+        *(Paragraph(f"note: {note}", "warning") for note in (*result.warnings, *result.notes)),
+        *_predictions(result),
+        Paragraph(_CLOSING[result.verdict], "strong"),
+        *([] if result.verdict == CLEAR else [Facts(advice)]),
+    ]
+
+
+def _facts(facts: CheckFacts) -> dict[str, Words]:
+    condition = "∞" if math.isinf(facts.median_condition) else f"{facts.median_condition:.4g}"
+    pairs: dict[str, Words] = {
+        "batches": f"{facts.batch_size} rows against {facts.alice_columns} columns; "
+        f"{percent(facts.full_rank_share, 0)} % of sampled ones have full rank "
+        f"(condition {condition}), the last has {facts.last_batch}",
+        "stacked epochs": f"{facts.stacked_equations_per_row:.2g} equations per row in "
+        f"{facts.epochs} epochs",
+        "privacy of a label": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
+        f"{label_epsilon(facts.label_epsilon_total)} in all",
+        "best possible guess": f"right about {share(facts.attack_ceiling)} of labels at even odds, "
+        "at most: the bound of that epsilon on any attack",
+    }
+    if facts.sparsity is not None:
+        pairs["sparse recovery"] = (
+            f"{facts.true_rows:.1f} of {facts.l_rr:.1f} residues are not zero: "
+            f"{facts.sparsity:.2f} per column, recoverable up to about "
+            f"{facts.recoverable_sparsity:.2f}"
+        )
+    return pairs
+
+
+def _predictions(result: CheckResult) -> list[Block]:
+    """What scoring new rows will tell each side."""
+    notes = result.prediction
+    if notes is None:
+        return []
+    pairs = {"Bob": notes.bob, "Alice": notes.alice, "repeated": notes.repeated}
+    return [Heading("What predictions with the model will tell:"), Facts(pairs)]

@@ -1,0 +1,143 @@
+"""The end of one side's part in a training, an alignment or a prediction, as blocks."""
+
+from __future__ import annotations
+
+import math
+
+from taciturn.report.blocks import Block, Facts, Paragraph, Words, table
+from taciturn.report.training import own_metrics
+from taciturn.report.words import counted, data_size
+from taciturn.results.estimate import Estimate
+from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult, ScoredRow
+
+MOST_SHOWN = 10
+_UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
+_NEXT = "To train on these rows, name this list in the settings, as [data] aligned."
+_NO_LIST = "the peer has not confirmed the last message; if it has no list, run both again"
+
+
+def party_blocks(result: PartyRun | DryRun) -> list[Block]:
+    """What one side has: how it went, how good the model is, what the labels paid."""
+    who = result.identity
+    encrypted = f", {who.scheme} {who.key_bits}" if who.key_bits else ""
+    title = Paragraph(f"{who.role} with {who.peer}: {who.mechanism}{encrypted}", "strong")
+    facts: dict[str, Words] = {
+        "rows": f"{who.rows:,} for training, {who.held_out_rows:,} held out",
+        "columns": f"{who.columns} here",
+    }
+    if isinstance(result, PartyRun):
+        return [title, Facts(facts | _run(result)), *_metrics(result), *_ledger(result)]
+    facts["peer's columns"] = str(result.peer_columns)
+    facts["dry run"] = "the two sides fit; nothing was trained"
+    sizes = result.agreement
+    facts["to pin"] = (
+        f"alice-columns = {sizes.alice_columns} and rows = {sizes.rows}, as two lines of "
+        "[agreement] on both sides, hold them to these sizes"
+    )
+    if result.estimate is not None:
+        facts["estimate"] = _forecast(result.estimate)
+    return [title, Facts(facts)]
+
+
+def _forecast(estimate: Estimate) -> str:
+    seconds = estimate.seconds
+    computing = "under 0.1 s" if seconds < 0.1 else f"about {seconds:,.1f} s"
+    return (
+        f"{estimate.iterations:,} iterations, {computing} of computing, "
+        f"{data_size(estimate.bytes_to_alice + estimate.bytes_to_bob)} of traffic; the network's "
+        "time comes on top"
+    )
+
+
+def _run(result: PartyRun) -> dict[str, Words]:
+    run = result.run
+    facts: dict[str, Words] = {}
+    if run.iterations_total:
+        facts["iterations"] = f"{run.iterations:,} of {run.iterations_total:,}"
+    if result.stopped:
+        facts["ended early"] = result.stopped
+    links = counted(run.links, "link")
+    return facts | {
+        "time": _time(run.seconds, run.waiting_seconds),
+        "traffic": f"{_crossed(run.bytes_sent, run.bytes_received)}, over {links}",
+        "model": result.model,
+    }
+
+
+def _time(seconds: float, waiting: float) -> str:
+    return f"{seconds:.1f} s, of which {waiting:.1f} s waiting for the peer"
+
+
+def _crossed(sent: int, received: int) -> str:
+    return f"{data_size(sent)} sent, {data_size(received)} received"
+
+
+def _metrics(result: PartyRun) -> list[Block]:
+    metrics = result.metrics
+    rows = own_metrics({"training rows": metrics.train, "held-out rows": metrics.held_out})
+    return [rows] if rows.rows else []
+
+
+def _ledger(result: PartyRun) -> list[Block]:
+    blocks: list[Block] = []
+    if result.ledger is not None:
+        total = result.ledger.label_epsilon_total
+        words = "infinite: no protection" if math.isinf(total) else f"{total:g}"
+        blocks.append(Paragraph(f"a label's epsilon in all: {words}"))
+        blocks.append(Paragraph(result.ledger.assumption, "muted"))
+    return blocks if result.peer_confirmed else [*blocks, Paragraph(_UNCONFIRMED, "warning")]
+
+
+def alignment_blocks(result: AlignmentResult) -> list[Block]:
+    """How many rows are common, where the list is, and what comes next."""
+    facts = {
+        "common rows": f"{result.common:,}",
+        "ids": f"{result.ids:,} here, {result.peer_ids:,} there",
+        "normalised": result.normalise,
+        "time": _time(result.seconds, result.waiting_seconds),
+        "traffic": _crossed(result.bytes_sent, result.bytes_received),
+        "list": result.file,
+    }
+    title = Paragraph(f"{result.role} with {result.peer}: alignment", "strong")
+    return [
+        title,
+        Facts(facts),
+        *([] if result.configured else [Paragraph(_NEXT)]),
+        *([] if result.peer_confirmed else [Paragraph(_NO_LIST, "warning")]),
+    ]
+
+
+def prediction_blocks(result: PredictionResult) -> list[Block]:
+    """What one side did; at Bob the first of the scores, and what they mean."""
+    weights = "Alice's weights are shared" if result.shared_weights else "weights of each side"
+    title = f"{result.role} with {result.peer}: prediction of {counted(result.rows, 'row')}"
+    facts = {
+        "model": result.model or "",
+        "training": f"{result.mechanism}, session {result.session}; {weights}",
+        "time": f"{result.seconds:.1f} s",
+        "traffic": _crossed(result.bytes_sent, result.bytes_received),
+    }
+    blocks: list[Block] = [Paragraph(title, "strong"), Facts(facts)]
+    if result.learnt is not None:
+        return [*blocks, Paragraph(f"You learnt {result.learnt}.")]
+    blocks += _scores(result.scores or ())
+    blocks.append(Paragraph(f"The probability is that {result.meaning}."))
+    if result.suspected_wraps:
+        words = (
+            f"{result.suspected_wraps:,} scores lie near the end of their range, and may have "
+            "wrapped: these rows have values far beyond the training's"
+        )
+        blocks.append(Paragraph(words, "warning"))
+    if result.out:
+        blocks.append(Paragraph(f"wrote {result.out}"))
+    return blocks
+
+
+def _scores(rows: tuple[ScoredRow, ...]) -> list[Block]:
+    shown = [
+        (row.id, f"{row.score:.6f}", f"{row.probability:.6f}", f"{row.label}")
+        for row in rows[:MOST_SHOWN]
+    ]
+    first = table(("id", "score", "probability", "class"), shown, label="The first scores")
+    more = Paragraph(f"and {len(rows) - MOST_SHOWN:,} more", "muted")
+    return [first, more] if len(rows) > MOST_SHOWN else [first]

@@ -1,0 +1,214 @@
+"""The audit page's figures: drawn by matplotlib, as SVG that takes its colours from the page.
+
+Words stay words. Every colour becomes ``currentColor`` or one of the page's custom properties (with
+a colour of its own where a page has none), so that one drawing serves a light page, a dark one and
+paper. Nothing is told by colour alone: shapes, fills and dashes go with it.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    MaxNLocator,
+    NullLocator,
+    PercentFormatter,
+)
+
+from taciturn.audit.verdict import Verdict
+from taciturn.report.blocks import printable
+from taciturn.report.words import share
+from taciturn.results.audit import Accuracy, AfterEpochs, Findings
+
+INK, MUTED, LINE, SURFACE, LEAK = "#1a1f28", "#59626f", "#d9dde4", "#ffffff", "#b3261e"
+COLOURS = ("#1f6fb2", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#be185d")
+_NAMES = {MUTED: "muted", LINE: "line", SURFACE: "surface", LEAK: "leak"}
+_NAMES |= {colour: f"s{number}" for number, colour in enumerate(COLOURS, start=1)}
+_PAINT = {colour: f"var(--{name}, {colour})" for colour, name in _NAMES.items()}
+_PAINT |= dict.fromkeys((INK, "#000000"), "currentColor")
+_DASHES = ("-", (0, (4, 2)), (0, (1, 2)), (0, (5, 2, 1, 2)), (0, (3, 3)), (0, (1, 3)))
+# As many as there are attacks: colours and dashes come again, shapes do not.
+_SHAPES = ("o", "s", "D", "^", "v", "X", "P", "p", "*")
+_POINTS = 72.0
+
+
+def style() -> AbstractContextManager[None]:
+    """Matplotlib's settings for a figure of ours, while it is drawn and written."""
+    return mpl.rc_context(
+        {
+            "svg.hashsalt": "taciturn",
+            "svg.fonttype": "none",
+            # A name may hold a dollar, which is not a formula here.
+            "text.parse_math": False,
+            "font.size": 12,
+            "text.color": INK,
+            "axes.labelcolor": MUTED,
+            "axes.edgecolor": LINE,
+            "xtick.color": MUTED,
+            "ytick.color": MUTED,
+            "legend.frameon": False,
+        }
+    )
+
+
+def to_svg(figure: Figure, name: str) -> str:
+    """A drawing as SVG for a page that may hold others; the same drawing gives the same text.
+
+    Args:
+        figure: What matplotlib drew, still within ``style``.
+        name: Goes before the drawing's identifiers, so that a page has each but once.
+    """
+    stream = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(stream, format="svg", metadata=nothing, transparent=True)
+    text = stream.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'^<svg (.*?)(?:width|height)="[^"]*" ?', r"<svg \1", text)
+    text = re.sub(r'^<svg (.*?)(?:width|height)="[^"]*" ?', r"<svg \1", text)
+    text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font: \1 system-ui, sans-serif", text)
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    return re.sub(r"#[0-9a-f]{6}", lambda match: _PAINT.get(match[0], match[0]), text)
+
+
+def attacks_svg(findings: Findings, verdict: Verdict, name: str) -> str:
+    """Each attack's accuracy with its interval below the controls, which are vertical lines.
+
+    A filled dot is an attack whose interval lies above every control.
+
+    Args:
+        findings: What a run showed.
+        verdict: What it comes to.
+        name: The figure's.
+    """
+    controls, attacks = findings.controls, findings.attacks
+    names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
+    names += [] if attacks else ["no attack applies"]
+    lowest = _floor([one.accuracy for one in controls] + [one.accuracy_low for one in attacks])
+    with style():
+        figure = Figure((430 / _POINTS, (30 * len(names) + 40) / _POINTS), layout="constrained")
+        axes = figure.add_subplot(xlim=(lowest, 1.0), ylim=(len(names) - 0.4, -0.7))
+        _count_shares(axes, "x", ticks=4)
+        for place, control in enumerate(controls):
+            ends = [place, len(names) - 0.5]
+            looks = {"color": INK, "linestyle": _DASHES[1 + place % 2]}
+            _plot(axes, [control.accuracy] * 2, ends, **looks)
+            _beside(axes, place, share(control.accuracy))
+        for place, attack in enumerate(attacks, start=len(controls)):
+            above = verdict.above.get(attack.name)
+            colour = LEAK if above == "accuracy" else INK
+            ends = _inside(lowest, attack.accuracy_low, attack.accuracy_high)
+            _plot(axes, ends, [place] * 2, color=colour, linewidth=2, marker="|", markersize=9)
+            fill = {"markerfacecolor": colour if above == "accuracy" else SURFACE}
+            dot = {"color": colour, "marker": "o", "markersize": 8, "markeredgewidth": 2, **fill}
+            _plot(axes, _inside(lowest, attack.accuracy), [place], **dot)
+            auc = f"\nAUC {share(attack.auc)}" if above == "AUC" else ""
+            _beside(axes, place, f"{share(attack.accuracy)}{auc}")
+        axes.set_yticks(range(len(names)), names)
+        for place, label in enumerate(axes.get_yticklabels()):
+            label.set_color(MUTED if place < len(controls) else INK)
+            label.set_fontweight("bold" if names[place] in map(_short, verdict.above) else "normal")
+        return to_svg(figure, name)
+
+
+def epochs_svg(rows: Sequence[AfterEpochs], prior: float | None, name: str) -> str:
+    """Each attack's accuracy after so many epochs; the prior is a horizontal line.
+
+    Args:
+        rows: What the attacks told after each number of epochs.
+        prior: What always guessing the commoner label tells; None where it is not known.
+        name: The figure's.
+    """
+    curves, epochs = curves_of(rows), [row.epochs for row in rows]
+    lows = [point.accuracy_low for points in curves.values() for point in points.values()]
+    lowest = _floor([*lows, *([] if prior is None else [prior])])
+    with style():
+        height = 300 + 22 * math.ceil(len(curves) / 5)
+        figure = Figure((860 / _POINTS, height / _POINTS), layout="constrained")
+        axes = figure.add_subplot(xscale="log", xlabel="epochs (logarithmic)", ylim=(lowest, 1.0))
+        axes.set_xlim(epochs[0] / 1.15, epochs[-1] * 1.15)
+        axes.xaxis.set_major_locator(FixedLocator(epochs))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        _count_shares(axes, "y", ticks=7)
+        for place, (curve, points) in enumerate(curves.items()):
+            _curve(axes, place, curve, points, lowest)
+        if prior is not None:
+            looks = {"color": INK, "linestyle": _DASHES[1], "label": f"prior {share(prior)}"}
+            _plot(axes, axes.get_xlim(), [prior, prior], **looks)
+        figure.legend(loc="outside lower center", ncols=5, handlelength=3.5)
+        return to_svg(figure, name)
+
+
+def curves_of(rows: Sequence[AfterEpochs]) -> dict[str, dict[int, Accuracy]]:
+    """Each attack's accuracy by number of epochs."""
+    curves: dict[str, dict[int, Accuracy]] = {}
+    for row in rows:
+        for point in row.attacks:
+            curves.setdefault(point.name, {})[row.epochs] = point
+    return curves
+
+
+def _curve(axes: Axes, place: int, name: str, points: dict[int, Accuracy], lowest: float) -> None:
+    colour = COLOURS[place % len(COLOURS)]
+    for epochs, point in points.items():
+        ends = _inside(lowest, point.accuracy_low, point.accuracy_high)
+        _plot(axes, [epochs, epochs], ends, color=colour, alpha=0.3, linewidth=4)
+    looks = {"color": colour, "linewidth": 2, "markersize": 8, "markerfacecolor": SURFACE}
+    dash, shape = _DASHES[place % len(_DASHES)], _SHAPES[place % len(_SHAPES)]
+    heights = _inside(lowest, *(point.accuracy for point in points.values()))
+    named = {"linestyle": dash, "marker": shape, "label": _short(name)}
+    _plot(axes, list(points), heights, **looks, **named)
+
+
+def _count_shares(axes: Axes, direction: str, ticks: int) -> None:
+    """Takes the frame away, and lets one axis count shares in per cent."""
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axis = axes.xaxis if direction == "x" else axes.yaxis
+    axis.set_major_locator(MaxNLocator(ticks, steps=[1, 2, 10]))
+    axis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol="\u00a0%"))
+    axis.grid(True, color=LINE, clip_on=False)
+    axes.set_axisbelow(True)
+
+
+def _plot(axes: Axes, x: Sequence[float], y: Sequence[float], **looks: object) -> None:
+    # Nothing is cut off at the frame: a page must not need what url() names, and no point lies
+    # outside.
+    axes.plot(x, y, clip_on=False, **looks)  # type: ignore[arg-type]  # as matplotlib takes them
+
+
+def _beside(axes: Axes, place: int, words: str) -> None:
+    """A figure in words, to the right of the frame."""
+    size = 10 if "\n" in words else 12
+    where = axes.get_yaxis_transform()
+    axes.text(1.06, place, words, transform=where, va="center", fontsize=size, color=INK)
+
+
+def _inside(lowest: float, *values: float) -> list[float]:
+    """Shares that lie on the scale; an interval of a mean may reach beyond it."""
+    return [min(1.0, max(lowest, value)) for value in values]
+
+
+def _floor(values: Sequence[float]) -> float:
+    """Where an axis starts: at a half, or at the next tenth below the least value.
+
+    >>> _floor([0.62]), _floor([0.47, 0.9])
+    (0.5, 0.4)
+    """
+    return max(0.0, min(5, math.floor(10 * min(values))) / 10)
+
+
+def _short(name: str) -> str:
+    """A name that fits beside the plot; the table has the whole of it."""
+    plain = printable(name)
+    return plain if len(plain) <= 22 else f"{plain[:21]}…"

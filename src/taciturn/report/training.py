@@ -1,0 +1,186 @@
+"""A training as blocks: how good the model is, how near the centralised one, at what price."""
+
+from __future__ import annotations
+
+import math
+
+from taciturn.numerics.metrics import Metrics
+from taciturn.report.blocks import Block, Facts, Paragraph, Table, Words, table
+from taciturn.report.words import counted, data_size, figure, percent, share
+from taciturn.results.estimate import Estimate
+from taciturn.results.runs import R, Runs
+
+MOST_COLUMNS_SHOWN = 15
+SHARES = {
+    "accuracy": "accuracy",
+    "auc": "AUC",
+    "pr_auc": "PR-AUC",
+    "ks": "KS",
+    "balanced_accuracy": "balanced accuracy",
+}
+LOSSES = {"brier": "Brier score", "loss": "log loss", "calibration_error": "calibration error"}
+
+
+def training_blocks(runs: Runs[R]) -> list[Block]:
+    """What a training, or the mean of several, came to."""
+    return [
+        Paragraph(_title(runs), "strong"),
+        *_preparation(runs),
+        metrics_table(runs),
+        Facts(training_facts(runs)),
+        *(Paragraph(f"note: {note}", "warning") for note in runs.notes),
+    ]
+
+
+def forecast(estimate: Estimate) -> str:
+    """What a training will take, in a line."""
+    return (
+        f"{estimate.iterations:,} iterations, about {estimate.seconds:.1f} s and "
+        f"{traffic(estimate.bytes_to_alice, estimate.bytes_to_bob)}"
+    )
+
+
+def traffic(to_alice: float, to_bob: float) -> str:
+    """What crossed."""
+    return f"{data_size(to_alice)} to Alice, {data_size(to_bob)} to Bob"
+
+
+def metrics_table(runs: Runs[R]) -> Table:
+    """The model's figures beside those of a model trained in one place."""
+    means = runs.means
+    parts = (means.train, means.test, means.centralised)
+    rows = [(name, *(share(part.get(key)) for part in parts)) for key, name in SHARES.items()]
+    rows += [(name, *(figure(part.get(key)) for part in parts)) for key, name in LOSSES.items()]
+    headings = ("", "training rows", "held-out rows", "centralised, held-out")
+    return table(headings, rows, label="Figures of the model")
+
+
+def own_metrics(parts: dict[str, Metrics | None]) -> Table:
+    """A few figures of a model for each set of rows that has them."""
+    rows = [
+        (name, share(part.accuracy), share(part.auc), figure(part.loss))
+        for name, part in parts.items()
+        if part is not None
+    ]
+    return table(("", "accuracy", "AUC", "log loss"), rows, label="Figures of the model")
+
+
+def distance(runs: Runs[R]) -> str:
+    """How far the weights are from those of centralised training."""
+    means = runs.means
+    bound = (
+        "no bound is known here"
+        if means.weight_bound is None
+        else f"rounding bounds it by {means.weight_bound:.1e}"
+    )
+    return f"{means.max_weight_difference:.2e} in the weight that differs most ({bound})"
+
+
+def training_facts(runs: Runs[R]) -> dict[str, Words]:
+    """The lines below the metrics; of several runs the first's, where they differ."""
+    first, means = runs.first, runs.means
+    iterations, scope = runs.shared(lambda run: run.training.iterations)
+    return {
+        "training": f"{first.epochs} epochs, batches of {first.batch_size}, learning rate "
+        f"{first.learning_rate:g}, {iterations:,} iterations{whose(scope)}, {means.seconds:.1f} s",
+        "distance to centralised": distance(runs),
+        "randomness": randomness(runs),
+        "protection": _protection(runs),
+        **_hidden_batches(runs),
+        "encryption": _encryption(runs),
+        "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),
+        **_privacy(runs),
+    }
+
+
+def randomness(runs: Runs[R]) -> str:
+    """Where the coins came from."""
+    seed = runs.first.seed
+    if len(runs.runs) > 1 and seed is not None:
+        return f"seeds {seed} to {seed + len(runs.runs) - 1}: repeatable simulations"
+    if seed is None:
+        return "from the operating system"
+    return f"seed {seed}: a repeatable simulation"
+
+
+def whose(scope: str) -> str:
+    """Which of several runs something is of, in brackets."""
+    return f" ({scope})" if scope else ""
+
+
+def _title(runs: Runs[R]) -> str:
+    first = runs.first
+    seeds = f", mean of {len(runs.runs)} seeds" if len(runs.runs) > 1 else ""
+    return (
+        f"{first.dataset}: {first.rows_train:,} + {first.rows_test:,} rows, "
+        f"{first.alice_columns} columns at Alice, {first.bob_columns} at Bob{seeds}"
+    )
+
+
+def _preparation(runs: Runs[R]) -> list[Block]:
+    """What was done to each column, where there are few enough to read."""
+    lines, scope = runs.shared(lambda run: run.training.preparation)
+    if len(lines) > MOST_COLUMNS_SHOWN:
+        return [Paragraph(f"{len(lines)} source columns prepared; --json lists how", "muted")]
+    return [Paragraph(f"{line}{whose(scope)}", "muted") for line in lines]
+
+
+def _protection(runs: Runs[R]) -> str:
+    """The mechanism with its parameters."""
+    first = runs.first
+    given = {"epsilon": first.epsilon, "b1": first.b1, "b2": first.b2, "budget": first.budget}
+    parts = (
+        f"{first.mechanism} {first.variant or ''}".rstrip(),
+        *(f"{name} {value:g}" for name, value in given.items() if value is not None),
+        f"{first.noise} noise" if first.noise else "",
+        "Bob updates with true residues" if first.bob_update == "true" else "",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _encryption(runs: Runs[R]) -> str:
+    first = runs.first
+    if first.noise:
+        return "none: residues travel in clear, with noise"
+    hidden = f", {first.key_bits} bits" if first.encrypted else " (hides nothing)"
+    return f"{first.scheme}{hidden}"
+
+
+def _hidden_batches(runs: Runs[R]) -> dict[str, str]:
+    batches, scope = runs.shared(lambda run: run.training.hidden_batches)
+    if batches is None:
+        return {}
+    return {
+        "hidden batches": f"{batches.mean_batch:.1f} of {batches.l_rr:.1f} scored rows of a subset "
+        f"of {batches.subset_size}; {batches.redraws} draws too short and redrawn "
+        f"(expected {percent(batches.rejected, 1)} %){whose(scope)}"
+    }
+
+
+def _privacy(runs: Runs[R]) -> dict[str, str]:
+    ledger, scope = runs.shared(lambda run: run.training.ledger)
+    facts = {
+        "privacy of a label": f"{label_epsilon(ledger.label_epsilon_total)} after "
+        f"{counted(ledger.releases_per_row, 'release')} per row: {ledger.assumption}{whose(scope)}"
+    }
+    if math.isfinite(ledger.label_epsilon_per_release):
+        facts |= {
+            "one release": f"epsilon {ledger.label_epsilon_per_release:.4g} for the label, "
+            f"{ledger.residue_epsilon_per_release:.4g} for the residue; "
+            f"claimed {ledger.claimed_epsilon_per_release:g}",
+            "at delta": f"{label_epsilon(ledger.label_epsilon_total_delta)} in all with delta "
+            f"{ledger.delta:g}",
+        }
+    stopped, scope = runs.shared(lambda run: run.training.stopped)
+    if stopped:
+        facts["stopped"] = f"{stopped} after {runs.first.iterations:,} iterations{whose(scope)}"
+    return facts
+
+
+def label_epsilon(value: float) -> str:
+    """An epsilon in a sentence.
+
+    >>> label_epsilon(math.inf), label_epsilon(0.5)
+    ('epsilon is infinite', 'epsilon 0.5')
+    """
+    return "epsilon is infinite" if math.isinf(value) else f"epsilon {value:.4g}"

@@ -1,0 +1,144 @@
+"""An audit: a training, what the attacks found in it, and what makes their figures mean something.
+
+Where several runs are averaged, the same types hold means; a count is then a mean of counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from taciturn.results.serialise import INLINE, Result
+from taciturn.results.training import TrainingRun
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What is known without the messages."""
+
+    name: str
+    accuracy: float
+    auc: float
+
+
+@dataclass(frozen=True, slots=True)
+class AttackScore:
+    """How right a guess was.
+
+    The ends are those of 95 % intervals. ``decided`` is the share of all rows that the attack calls
+    certain, ``decided_correct`` the share of those that are right (None where none is).
+    """
+
+    name: str
+    rows: float
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    auc: float
+    auc_low: float
+    auc_high: float
+    decided: float
+    decided_correct: float | None
+    seconds: float
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An attack, or a control, that did not apply."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the attacks found in a run, beside what is known without them.
+
+    ``verdict`` is the sentence of ``taciturn.audit.verdict``.
+    """
+
+    controls: tuple[Control, ...]
+    attacks: tuple[AttackScore, ...]
+    skipped: tuple[Skipped, ...]
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """An attack's accuracy and its 95 % interval."""
+
+    name: str
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class AfterEpochs:
+    """What the attacks would have told had the training stopped after so many epochs."""
+
+    epochs: int
+    attacks: tuple[Accuracy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The strongest lower bound on a label's epsilon that guesses at coin labels give.
+
+    ``failure`` is the largest chance that the bound is above the truth.
+    """
+
+    claim: float
+    lower_bound: float
+    attack: str
+    guesses: int
+    correct: int
+    rows: int
+    failure: float
+    violated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSeen:
+    """One kind of message that reached Alice."""
+
+    message: str
+    count: int
+    bytes: int
+    encrypted: bool
+    scheme: str | None
+    key_bits: int | None
+    allows: str
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """How right guesses at hidden batches were; a share of nothing is None.
+
+    ``certified`` is the share of iterations that the attack calls certain.
+    """
+
+    precision: float | None
+    recall: float | None
+    k_exact: float | None
+    iterations: float
+    base_rate: float | None
+    certified: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRun(Result):
+    """One training with what Alice can tell of its labels.
+
+    ``canary`` has the findings of the same training on labels shuffled beforehand, and
+    ``over_epochs`` those after fewer epochs of it.
+    """
+
+    training: TrainingRun = field(metadata=INLINE)
+    shuffle_truth: bool
+    findings: Findings = field(metadata=INLINE)
+    canary: Findings | None
+    over_epochs: tuple[AfterEpochs, ...]
+    evidence: Evidence | None
+    messages: tuple[MessageSeen, ...]
+    membership: Membership | None

@@ -1,0 +1,87 @@
+"""What ``taciturn check`` says before any training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from taciturn.results.serialise import OMITTED, Result
+
+LEAKS: Final = "leaks"
+AT_RISK: Final = "at risk"
+CLEAR: Final = "no attack of ours applies"
+Level = Literal["leaks", "at risk", "no attack of ours applies"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttackVerdict:
+    """What one attack will be able to do, why, and the smallest change that helps."""
+
+    attack: str
+    verdict: Level
+    why: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFacts:
+    """The figures behind the verdicts; the last four are ``hybrid``'s."""
+
+    rows: int
+    rehearsed_rows: int
+    alice_columns: int
+    batch_size: int
+    last_batch: int
+    epochs: int
+    claimed_epsilon_per_release: float
+    label_epsilon_per_release: float
+    label_epsilon_total: float
+    attack_ceiling: float
+    full_rank_share: float
+    median_condition: float
+    stacked_equations_per_row: float
+    l_rr: float | None = field(default=None, metadata=OMITTED)
+    true_rows: float | None = field(default=None, metadata=OMITTED)
+    sparsity: float | None = field(default=None, metadata=OMITTED)
+    recoverable_sparsity: float | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """What to use for a need."""
+
+    need: str
+    use: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionNotes:
+    """What predictions tell: one sentence or two for each side, and one about repeating them."""
+
+    bob: str
+    alice: str
+    repeated: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult(Result):
+    """What Alice will be able to do, attack by attack, and what to change.
+
+    ``verdict`` is the worst of the verdicts. ``warnings`` say what else there is to know; ``notes``
+    which settings the mechanism ignores; ``prediction`` what scoring new rows with the model will
+    tell each side.
+    """
+
+    verdict: Level
+    verdicts: tuple[AttackVerdict, ...]
+    facts: CheckFacts
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    recommendations: tuple[Recommendation, ...]
+    prediction: PredictionNotes | None
+
+    @property
+    def worst(self) -> Level:
+        """The worst of the verdicts."""
+        return self.verdict

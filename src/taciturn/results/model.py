@@ -1,0 +1,45 @@
+"""What ``taciturn model show`` says of a model's file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from taciturn.results.serialise import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A column's weight on the prepared scale and for one original unit; None says nothing."""
+
+    column: str
+    prepared: float
+    original: float | None
+    clipped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCard(Result):
+    """Everything worth knowing about a share; a random share's numbers are not in it.
+
+    Metrics, ledger and agreement stand as the file has them: it may come from anywhere.
+    """
+
+    role: str
+    weights: str
+    holds: str
+    coefficients: tuple[Coefficient, ...] | None = field(repr=False)
+    intercept: float | None = field(repr=False)
+    original_offset: float | None = field(repr=False)
+    metrics: Mapping[str, object]
+    mechanism: object
+    epsilon: object
+    ledger: Mapping[str, object]
+    rows: int
+    agreement: Mapping[str, object]
+    session: str
+    agreement_digest: str
+    data_digest: str
+    preparation: tuple[str, ...]
+    notes: tuple[str, ...]
+    taciturn: str

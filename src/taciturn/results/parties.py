@@ -1,0 +1,148 @@
+"""What one side of a real training, alignment or prediction has at its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from taciturn.numerics.metrics import Metrics
+from taciturn.privacy.statement import Statement
+from taciturn.results.estimate import Estimate
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who this side is, and what it brings."""
+
+    role: str
+    peer: str
+    mechanism: str
+    scheme: str
+    key_bits: int
+    columns: int
+    rows: int
+    held_out_rows: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """The model at the end of an epoch; held-out figures where they were looked at."""
+
+    iteration: int
+    train_loss: float | None = field(default=None, metadata=OMITTED)
+    held_out_loss: float | None = field(default=None, metadata=OMITTED)
+    held_out_auc: float | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class PartyMetrics:
+    """How good the model is; Bob alone knows."""
+
+    train: Metrics | None = field(default=None, metadata=OMITTED)
+    held_out: Metrics | None = field(default=None, metadata=OMITTED)
+    curve: tuple[CurvePoint, ...] | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartyFigures:
+    """How a training went: how far, how long, how much was said."""
+
+    iterations: int
+    iterations_total: int | None
+    loss_recent: float | None = field(default=None, metadata=OMITTED)
+    curve: tuple[CurvePoint, ...]
+    seconds: float
+    waiting_seconds: float
+    computing_seconds: float
+    frames_sent: int
+    frames_received: int
+    bytes_sent: int
+    bytes_received: int
+    links: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartyRun(Result):
+    """One side's part in a training; metrics and ledger are Bob's."""
+
+    identity: Identity = field(metadata=INLINE)
+    model: str
+    stopped: str | None
+    metrics: PartyMetrics
+    ledger: Statement | None = field(metadata=EMPTY)
+    run: PartyFigures
+    peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of the tables, as [agreement] may hold them."""
+
+    alice_columns: int = field(metadata=key("alice-columns"))
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun(Result):
+    """The two sides met and fit; nothing was trained."""
+
+    identity: Identity = field(metadata=INLINE)
+    dry_run: Literal[True] = True
+    peer_columns: int
+    agreement: Sizes
+    estimate: Estimate | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignmentResult(Result):
+    """One side's part in an alignment."""
+
+    role: str
+    peer: str
+    normalise: str
+    ids: int
+    peer_ids: int
+    common: int
+    file: str
+    configured: bool
+    peer_confirmed: bool
+    seconds: float
+    waiting_seconds: float
+    bytes_sent: int
+    bytes_received: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRow:
+    """A row's log-odds, its probability, and the class at one half."""
+
+    id: str
+    score: float
+    probability: float
+    label: int = field(metadata=key("class"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionResult(Result):
+    """One side's part in a prediction; scores, and what they mean, are Bob's."""
+
+    role: str
+    peer: str
+    mechanism: str
+    shared_weights: bool
+    session: str
+    rows: int
+    columns: int
+    seconds: float
+    bytes_sent: int
+    bytes_received: int
+    peer_confirmed: bool
+    learnt: str | None = field(default=None, metadata=OMITTED)
+    suspected_wraps: int | None = field(default=None, metadata=OMITTED)
+    meaning: str | None = field(default=None, metadata=OMITTED)
+    model: str | None = None
+    out: str | None = None
+    scores: tuple[ScoredRow, ...] | None = field(default=None, metadata=OMITTED, repr=False)

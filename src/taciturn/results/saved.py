@@ -1,0 +1,158 @@
+"""Records that commands printed, read back into the results they were, and their JSON schema.
+
+What kind of result a record is, it does not say: a key that no other kind has tells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taciturn.errors import DataError
+from taciturn.results.audit import AuditRun, Membership
+from taciturn.results.check import CheckResult
+from taciturn.results.doctor import DoctorResult
+from taciturn.results.estimate import Estimate
+from taciturn.results.model import ModelCard
+from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
+from taciturn.results.runs import AuditResult, Runs, TrainingMeans
+from taciturn.results.serialise import Result, object_schema, properties, read, refusal
+from taciturn.results.training import TrainingRun
+
+# Each kind by the name of its command, with a key that tells it; the first that a record has
+# decides.
+_KINDS: Mapping[str, tuple[str, type[Result]]] = {
+    "doctor": ("checks", DoctorResult),
+    "model-show": ("coefficients", ModelCard),
+    "check": ("verdicts", CheckResult),
+    "party-dry-run": ("dry_run", DryRun),
+    "align": ("peer_ids", AlignmentResult),
+    "predict": ("shared_weights", PredictionResult),
+    "party": ("run", PartyRun),
+    "estimate": ("iterations", Estimate),
+}
+_MADE = {"version": {"type": "string"}, "command": {"type": "string"}}
+
+
+@dataclass(frozen=True, slots=True)
+class DemoResult(Result):
+    """Audits of several mechanisms, and where the report on the last of them lies."""
+
+    runs: tuple[AuditResult, ...] = field(repr=False)
+    html: str
+
+
+def load(path: str | Path) -> Result:
+    """Reads a file that holds what a command printed with ``--json``.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataError: The file cannot be read, or does not hold a result.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "it holds no JSON"
+        raise DataError(f"the result cannot be read: {reason}", where=str(path)) from None
+    return of_record(record)
+
+
+def of_record(record: object) -> Result:
+    """The result that a record is of; means over several seeds are computed anew.
+
+    Args:
+        record: What ``json.loads`` gave, or a result's ``to_dict``.
+
+    Raises:
+        DataError: It is not of a result; says which part.
+    """
+    if not isinstance(record, Mapping):
+        raise refusal("", "is not an object")
+    if "html" in record and isinstance(record.get("runs"), list):
+        return DemoResult(tuple(map(audit_of_record, record["runs"])), str(record["html"]))
+    if "attacks" in record:
+        return audit_of_record(record)
+    if "centralised" in record:
+        return Runs(*_runs(TrainingRun, record))
+    for told_by, kind in _KINDS.values():
+        if told_by in record:
+            return read(kind, record)
+    raise refusal("", "has none of the keys of one")
+
+
+def audit_of_record(record: Mapping[str, Any]) -> AuditResult:
+    """The audit that a record is of.
+
+    Raises:
+        DataError: It is not of an audit; says which part.
+    """
+    return AuditResult(*_runs(AuditRun, record))
+
+
+def _runs(kind: Any, record: Mapping[str, Any]) -> tuple[tuple[Any, ...], str | None, str | None]:  # noqa: ANN401 - of either kind
+    version, command = (record.get(name) for name in _MADE)
+    if not all(value is None or isinstance(value, str) for value in (version, command)):
+        raise refusal("version or command", "is not a text")
+    own = {name: value for name, value in record.items() if name not in _MADE}
+    listed = own.get("runs")
+    if not isinstance(listed, list):
+        return (read(kind, own),), version, command
+    if len(listed) < 2 or own.get("seeds") != len(listed):
+        raise refusal("runs", "does not hold as many as seeds says")
+    runs = tuple(read(kind, run, f"runs[{number}]") for number, run in enumerate(listed))
+    return runs, version, command
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of every record that a command prints, made from the types."""
+    shared: dict[str, Any] = {}
+    kinds = {
+        "train": object_schema(TrainingRun, shared, **_MADE),
+        "train-seeds": _several(TrainingRun, "train", shared),
+        "audit": object_schema(AuditRun, shared, **_MADE),
+        "audit-seeds": _several(AuditRun, "audit", shared),
+        "demo": {
+            "description": (DemoResult.__doc__ or ""),
+            "type": "object",
+            "properties": {
+                "runs": {"type": "array", "items": {"$ref": "#/$defs/audit"}},
+                "html": {"type": "string"},
+            },
+            "required": ["runs", "html"],
+            "additionalProperties": False,
+        },
+        **{name: object_schema(kind, shared) for name, (_, kind) in _KINDS.items()},
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Results of taciturn",
+        "description": "What the commands of taciturn print as JSON, by the command's name.",
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in kinds],
+        "$defs": {**kinds, **dict(sorted(shared.items()))},
+    }
+
+
+def _several(kind: type, name: str, shared: dict[str, Any]) -> dict[str, Any]:
+    """Several seeds: what all runs share, means, and the runs themselves."""
+    means, always = properties(TrainingMeans, shared)
+    known = properties(kind, shared)[0] | means
+    if "membership" in known:
+        # A figure that one of the runs has not has no mean.
+        optional = {"type": "object", "properties": properties(Membership, shared)[0]}
+        known["membership"] = {"anyOf": [optional, {"type": "null"}]}
+    several = {
+        "seeds": {"type": "integer", "minimum": 2},
+        "runs": {"type": "array", "items": {"$ref": f"#/$defs/{name}"}, "minItems": 2},
+    }
+    return {
+        "description": "Several seeds: what all runs share, means, and the runs themselves.",
+        "type": "object",
+        "properties": {**known, **several, **_MADE},
+        "required": [*always, "notes", "seed", *several],
+        "additionalProperties": False,
+    }

@@ -1,0 +1,252 @@
+"""Results as JSON records, and back: the one place that knows how a record spells a value.
+
+A result is a frozen dataclass; its fields are the keys of its record, in their order. In a record
+infinity is the text ``inf`` and what is not a number is null. Metadata of a field say the rest:
+
+========  =========================================================================
+INLINE    the field's own keys stand in the record, in place of one key for all
+OMITTED   there is no key where the value is None
+EMPTY     the record says ``{}`` where the value is None
+key(...)  the record has another name for it
+========  =========================================================================
+
+For these, and for numbers that are none, pydantic's adapters have no spelling; hence by hand.
+
+**Guarantee.** ``read(type(result), record_of(result))`` equals the result, but for NaN, which
+equals nothing. What is not such a record raises; no key is ignored and none is made up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, Union, get_args, get_origin
+from typing import get_type_hints as type_hints
+
+from taciturn.errors import DataError
+from taciturn.files import finite_json
+
+INLINE: Final = MappingProxyType({"inline": True})
+OMITTED: Final = MappingProxyType({"omitted": True})
+EMPTY: Final = MappingProxyType({"empty": True})
+
+NUMBER: Final[dict[str, Any]] = {
+    "description": "A number; the text inf where it is infinite, null where there is none.",
+    "anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}, {"type": "null"}],
+}
+# Plain types: the name in a schema, and in an error.
+_PLAIN: Final[dict[Any, tuple[str, str]]] = {
+    str: ("string", "a text"),
+    int: ("integer", "a whole number"),
+    bool: ("boolean", "true or false"),
+}
+
+T = TypeVar("T")
+
+
+class Dataclass(Protocol):
+    """Any dataclass's instance."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+class Result:
+    """What all results have in common."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as a JSON record."""
+        return record_of(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+
+
+def key(name: str) -> Mapping[str, str]:
+    """Metadata of a field whose name in a record is another."""
+    return MappingProxyType({"key": name})
+
+
+def record_of(result: Dataclass) -> dict[str, Any]:
+    """A dataclass as a JSON record: objects, lists, texts, finite numbers, true, false and null.
+
+    >>> from taciturn.results.audit import Control
+    >>> record_of(Control("prior", 0.75, float("nan")))
+    {'name': 'prior', 'accuracy': 0.75, 'auc': None}
+    """
+    record: dict[str, Any] = {}
+    for field in fields(result):
+        value, marks = getattr(result, field.name), field.metadata
+        if "inline" in marks:
+            record |= record_of(value)
+        elif value is not None or "omitted" not in marks:
+            record[_key(field)] = {} if value is None and "empty" in marks else _plain(value)
+    return record
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
+    if isinstance(value, Result):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return record_of(value)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return finite_json(value.value if isinstance(value, Enum) else value)
+
+
+def read(kind: type[T], record: object, place: str = "") -> T:
+    """A dataclass from its JSON record.
+
+    Args:
+        kind: The dataclass.
+        record: What ``json.loads`` gave.
+        place: Where the record lies in a larger one, for the error.
+
+    Raises:
+        DataError: The record is not of that kind; says which part.
+
+    >>> from taciturn.results.audit import Control
+    >>> read(Control, {"name": "prior", "accuracy": "inf", "auc": 0.5})
+    Control(name='prior', accuracy=inf, auc=0.5)
+    """
+    if not isinstance(record, Mapping):
+        raise refusal(place, "is not an object")
+    if unknown := [name for name in record if name not in _keys(kind)]:  # type: ignore[arg-type]
+        raise refusal(place, f"has a part that is not known: {unknown[0]}")
+    return _read_fields(kind, record, place)
+
+
+def _read_fields(kind: type[T], record: Mapping[str, Any], place: str) -> T:
+    values: dict[str, Any] = {}
+    for field, hint in _fields(kind):  # type: ignore[arg-type]  # a class is hashable
+        name, marks = _key(field), field.metadata
+        if "inline" in marks:
+            values[field.name] = _read_fields(hint, record, place)
+        elif name in record:
+            nothing = "empty" in marks and record[name] == {}
+            where = f"{place}.{name}".lstrip(".")
+            values[field.name] = None if nothing else _read(hint, record[name], where)
+        elif "omitted" not in marks and field.default is MISSING:
+            raise refusal(place, f"has no {name}")
+    return kind(**values)
+
+
+def _read(hint: Any, value: Any, place: str) -> Any:  # noqa: ANN401 - any type of a field
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        (hint,) = (option for option in arguments if option is not NoneType)
+        return None if value is None else _read(hint, value, place)
+    if is_dataclass(hint):
+        return read(hint, value, place)  # type: ignore[arg-type]  # a class, as every hint
+    if hint is float:
+        return _number(value, place)
+    if origin is tuple and isinstance(value, list):
+        kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
+        if len(kinds) != len(value):
+            raise refusal(place, f"has {len(value)} parts, not {len(kinds)}")
+        parts = enumerate(zip(kinds, value, strict=True))
+        return tuple(_read(kind, item, f"{place}[{number}]") for number, (kind, item) in parts)
+    if origin is Mapping and isinstance(value, Mapping):
+        return {name: _read(arguments[1], item, f"{place}.{name}") for name, item in value.items()}
+    if hint is object or (origin is Literal and value in arguments):
+        return value
+    if isinstance(hint, type) and issubclass(hint, Enum) and value in [one.value for one in hint]:
+        return hint(value)
+    # The type itself: true is no number, although Python counts it among them.
+    if hint in _PLAIN and type(value) is hint:
+        return value
+    one_of = f"one of {', '.join(map(str, arguments))}"
+    words = one_of if origin is Literal else _PLAIN.get(hint, ("", "of its kind"))[1]
+    raise refusal(place, f"is not {words}")
+
+
+def _number(value: Any, place: str) -> float:  # noqa: ANN401 - whatever the record holds
+    if value is None:
+        return math.nan
+    if value in ("inf", "-inf"):
+        return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise refusal(place, "is not a number")
+
+
+def refusal(place: str, problem: str) -> DataError:
+    """What is raised of a record that is none."""
+    return DataError(
+        f"this is not a result of taciturn: {place or 'it'} {problem}",
+        hint="taciturn's commands print results as JSON",
+    )
+
+
+def properties(kind: type, shared: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The keys of a dataclass's record with their JSON schemas, and which of them are always there.
+
+    Args:
+        kind: The dataclass.
+        shared: Takes the schemas of the types it mentions, by their names.
+    """
+    schemas: dict[str, Any] = {}
+    required: list[str] = []
+    for field, hint in _fields(kind):
+        if "inline" in field.metadata:
+            inner, always = properties(hint, shared)
+            schemas |= inner
+            required += always
+            continue
+        schemas[_key(field)] = _schema(hint, shared, empty="empty" in field.metadata)
+        required += [] if "omitted" in field.metadata else [_key(field)]
+    return schemas, required
+
+
+def object_schema(kind: type, shared: dict[str, Any], **also: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """The JSON schema of a dataclass's record; ``also`` has keys that may stand beside its own."""
+    known, required = properties(kind, shared)
+    return {
+        "description": (kind.__doc__ or "").partition("\n")[0],
+        "type": "object",
+        "properties": known | also,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _schema(hint: Any, shared: dict[str, Any], *, empty: bool = False) -> dict[str, Any]:  # noqa: ANN401 - any type of a field
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is object:
+        return {}
+    if hint in _PLAIN:
+        return {"type": _PLAIN[hint][0]}
+    if origin in (Union, UnionType):
+        (option,) = (option for option in arguments if option is not NoneType)
+        nothing = {"type": "object", "maxProperties": 0} if empty else {"type": "null"}
+        return {"anyOf": [_schema(option, shared), nothing]}
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": _schema(arguments[0], shared)}
+    if origin is tuple:
+        parts = [_schema(part, shared) for part in arguments]
+        return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
+    if origin is Mapping:
+        return {"type": "object", "additionalProperties": _schema(arguments[1], shared)}
+    if origin is Literal or issubclass(hint, Enum):
+        return {"enum": list(arguments) or [one.value for one in hint]}
+    name = "Number" if hint is float else hint.__name__
+    if name not in shared:
+        shared[name] = NUMBER if hint is float else object_schema(hint, shared)
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _key(field: Field[Any]) -> str:
+    return str(field.metadata.get("key", field.name))
+
+
+@cache
+def _keys(kind: Any) -> frozenset[str]:  # noqa: ANN401 - any dataclass
+    return frozenset(properties(kind, {})[0])
+
+
+@cache
+def _fields(kind: Any) -> list[tuple[Field[Any], Any]]:  # noqa: ANN401 - any dataclass
+    hints = type_hints(kind)
+    return [(field, hints[field.name]) for field in fields(kind)]

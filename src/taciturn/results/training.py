@@ -1,0 +1,102 @@
+"""A training between two simulated parties: what it was, how good the model is, what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from taciturn.numerics.metrics import Metrics
+from taciturn.privacy.statement import Statement
+from taciturn.results.serialise import Result
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenBatches:
+    """How ``hybrid``'s draws came out.
+
+    ``rejected`` is the probability that a draw is thrown away because its response is too short,
+    ``redraws`` how many were; ``conditioning`` is what that adds to the response's epsilon between
+    indicators with different numbers of marks.
+    """
+
+    epsilon: float
+    subset_size: int
+    marked: int
+    l_rr: float
+    expected_batch: float
+    mean_batch: float
+    empty_batches: int
+    rejected: float
+    redraws: int
+    conditioning: float
+
+
+@dataclass(frozen=True, slots=True)
+class SharedWeights:
+    """How ``sealed``'s numbers lie: digits, the bound on scores that fit, what Bob suspected.
+
+    ``suspected_wraps`` counts scores in the outer half of the range; Bob alone knows it.
+    """
+
+    modulus_bits: int
+    feature_bits: int
+    residue_bits: int
+    score_bound: float
+    suspected_wraps: int
+    reveal: bool
+    dither: float
+    fresh_keys: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRun(Result):
+    """One training of ``taciturn train``.
+
+    ``centralised`` has the figures of a model trained in one place on the same batches;
+    ``max_weight_difference`` is how far apart the two are, and ``weight_bound`` how far rounding
+    alone can have moved a weight, or None where no bound is known.
+    """
+
+    dataset: str
+    mechanism: str
+    epsilon: float | None
+    noise: str | None
+    variant: str | None
+    b1: float | None
+    b2: float | None
+    bob_update: str | None
+    over: str | None
+    budget: float | None
+    scheme: str
+    key_bits: int
+    encrypted: bool
+    seed: int | None
+    permute_labels: bool
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    class_weight: tuple[float, float] | None
+    iterations: int
+    stopped: str | None
+    hidden_batches: HiddenBatches | None
+    sealed: SharedWeights | None
+    alice_columns: int
+    bob_columns: int
+    intercept: bool
+    rows_train: int
+    rows_test: int
+    train: Metrics = field(repr=False)
+    test: Metrics = field(repr=False)
+    centralised: Metrics = field(repr=False)
+    max_weight_difference: float
+    weight_bound: float | None
+    seconds: float
+    bytes_to_alice: int
+    bytes_to_bob: int
+    ledger: Statement
+    preparation: tuple[str, ...] = field(repr=False)
+    notes: tuple[str, ...]
+
+    @property
+    def training(self) -> TrainingRun:
+        """Itself; an audited run has the training that was audited."""
+        return self

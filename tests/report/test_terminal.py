@@ -1,0 +1,254 @@
+"""Blocks on a terminal: no wider than it, no markup and no colour where there is none."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from taciturn.report import html, markdown
+from taciturn.report.audit import audit_blocks, demo_blocks
+from taciturn.report.blocks import (
+    Badge,
+    Block,
+    Bullets,
+    Card,
+    Cards,
+    Command,
+    Details,
+    Facts,
+    Figure,
+    Figures,
+    Heading,
+    Page,
+    Paragraph,
+    Section,
+    Span,
+    Table,
+    coded,
+    table,
+)
+from taciturn.report.check import check_blocks
+from taciturn.report.doctor import doctor_blocks
+from taciturn.report.page import audit_page
+from taciturn.report.parties import alignment_blocks, party_blocks, prediction_blocks
+from taciturn.report.terminal import WIDTH, render
+from taciturn.report.training import training_blocks
+from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
+from taciturn.results.doctor import DoctorResult, Finding
+from taciturn.results.estimate import Estimate
+from taciturn.results.parties import (
+    AlignmentResult,
+    DryRun,
+    PartyMetrics,
+    PartyRun,
+    PredictionResult,
+    ScoredRow,
+    Sizes,
+)
+from taciturn.results.runs import Runs
+from taciturn.results.saved import DemoResult
+from tests.report.samples import AUDITS, TRAINING, hybrid, leaking, metrics
+from tests.results.test_serialise import FIGURES, IDENTITY
+
+EVIL = "[bold]<b>\x1b[31m\u202e"
+
+
+def shown(blocks: list[Block], **options: object) -> str:
+    stream = io.StringIO()
+    Console(file=stream, width=WIDTH, **options).print(render(blocks))  # type: ignore[arg-type]
+    return stream.getvalue()
+
+
+EVERY_KIND: list[Block] = [
+    Heading(EVIL),
+    Paragraph(coded(f"say `{EVIL}`"), "warning"),
+    Paragraph(EVIL, "strong"),
+    Bullets((EVIL, "plain")),
+    Command(EVIL),
+    Facts({EVIL: (Span(EVIL, "bad"), " and more")}),
+    table((EVIL, "n"), [(EVIL, "1"), ("b", "2")], caption=EVIL, grouped=True),
+    Figures((Figure("f", EVIL, EVIL, "<svg></svg>"),), EVIL, (Paragraph("in its place"),)),
+    Cards((Card(EVIL, "1", (EVIL,), {EVIL: "2"}, EVIL),)),
+    Details(EVIL, (Paragraph("unfolded"),)),
+    Section(EVIL, "ident", (Paragraph("inside"),), badge=Badge("leak", "▲", EVIL)),
+]
+
+
+@pytest.mark.parametrize("block", EVERY_KIND, ids=lambda block: type(block).__name__)
+def test_every_block_can_be_shown_everywhere(block):
+    text = shown([block])
+    assert isinstance(block, Figures) or "[bold]<b>" in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    page = Page(EVIL, EVIL, EVIL, (block,), EVIL)
+    marked, written = html.render(page), markdown.render(page)
+    assert "<b>" not in marked
+    assert "[bold]&lt;b&gt;" in marked
+    assert "\x1b" not in marked + written
+    assert "\u202e" not in marked + written
+
+
+def test_figures_are_what_stands_in_for_them_and_nothing_is_folded():
+    text = shown(EVERY_KIND)
+    for words in ("in its place", "unfolded", "inside", "▲"):
+        assert words in text
+
+
+def test_colours_are_for_a_terminal_that_has_them():
+    assert "\x1b[" in shown([Paragraph("x", "warning")], force_terminal=True)
+    assert "\x1b[" not in shown([Paragraph("x", "warning")])
+
+
+def test_a_line_separates_groups():
+    rows = [("a", "1"), ("a", "2"), ("b", "3")]
+    assert shown([table(("x", "y"), rows, grouped=True)]).count("├") == 1
+    assert shown([table(("x", "y"), rows)]).count("├") == 0
+    assert isinstance(table(("x",), []), Table)
+
+
+LONG = "long words " * 30
+FACTS = CheckFacts(
+    rows=400,
+    rehearsed_rows=300,
+    alice_columns=30,
+    batch_size=16,
+    last_batch=7,
+    epochs=10,
+    claimed_epsilon_per_release=float("inf"),
+    label_epsilon_per_release=float("inf"),
+    label_epsilon_total=float("inf"),
+    attack_ceiling=1.0,
+    full_rank_share=1.0,
+    median_condition=float("inf"),
+    stacked_equations_per_row=18.75,
+)
+CHECK = CheckResult(
+    verdict="leaks",
+    verdicts=(
+        AttackVerdict("exact-solve", "leaks", LONG, LONG),
+        AttackVerdict("least-squares", "leaks", LONG, LONG),
+        AttackVerdict("sign", "no attack of ours applies", "Alice has none", ""),
+    ),
+    facts=FACTS,
+    warnings=(LONG,),
+    notes=("none does not use epsilon",),
+    recommendations=(),
+    prediction=None,
+)
+PARTY = PartyRun(
+    identity=IDENTITY,
+    model="a/" * 80,
+    stopped="the budget is spent",
+    metrics=PartyMetrics(metrics(0.9, 0.95), metrics(0.8, float("nan"))),
+    ledger=TRAINING.ledger,
+    run=FIGURES,
+    peer_confirmed=False,
+)
+ALIGNMENT = AlignmentResult(
+    role="bob",
+    peer="alice",
+    normalise="none",
+    ids=10,
+    peer_ids=12,
+    common=8,
+    file="bob.aligned.csv",
+    configured=False,
+    peer_confirmed=False,
+    seconds=1.0,
+    waiting_seconds=0.5,
+    bytes_sent=10,
+    bytes_received=10,
+    version="1",
+)
+PREDICTION = PredictionResult(
+    role="bob",
+    peer="alice",
+    mechanism="sealed",
+    shared_weights=True,
+    session="ab" * 16,
+    rows=12,
+    columns=3,
+    seconds=0.5,
+    bytes_sent=10,
+    bytes_received=10,
+    peer_confirmed=True,
+    suspected_wraps=2,
+    meaning="of a label 1",
+    model="bob.json",
+    out="scores.csv",
+    scores=tuple(ScoredRow(f"c{number}", 0.5, 0.6, 1) for number in range(12)),
+)
+
+
+def test_a_check_names_attacks_alike_together():
+    text = shown(check_blocks(CHECK))
+    # One row for both, so that what they share is said once.
+    assert "exact-solve," in text
+    assert text.count("least-squares") == 1
+    assert "This configuration leaks" in text
+    assert "condition ∞" in " ".join(text.split())
+    assert "epsilon is infinite" in text
+
+
+def test_a_party_says_what_it_has():
+    text = shown(party_blocks(PARTY))
+    for words in ("bob with alice: add", "80.00 %", "infinite: no protection", "not confirmed"):
+        assert words in text
+    alice = replace(PARTY, metrics=PartyMetrics(), ledger=None, peer_confirmed=True, stopped=None)
+    text = shown(party_blocks(alice))
+    assert "epsilon" not in text
+    assert "accuracy" not in text
+    assert "not confirmed" not in text
+    dry = DryRun(
+        identity=IDENTITY,
+        peer_columns=4,
+        agreement=Sizes(4, 455),
+        estimate=Estimate(10, 0.05, 1 << 20, 1 << 20),
+    )
+    text = shown(party_blocks(dry))
+    assert "the two sides fit; nothing was trained" in text
+    assert "10 iterations, under 0.1 s of computing, 2.0 MiB of traffic" in text
+
+
+def test_an_alignment_and_a_prediction_say_what_comes_next():
+    text = shown(alignment_blocks(ALIGNMENT))
+    assert "[data] aligned" in text
+    assert "if it has no list, run both again" in text
+    text = shown(prediction_blocks(PREDICTION))
+    assert "and 2 more" in text
+    assert "2 scores lie near the end of their range" in text
+    assert "wrote scores.csv" in text
+    alice = replace(PREDICTION, scores=None, meaning=None, suspected_wraps=None, learnt="no score")
+    assert "You learnt no score." in shown(prediction_blocks(alice))
+
+
+def test_a_doctors_visit_ends_in_a_count():
+    well = DoctorResult.of([Finding.ok("a", "b")], "1", None)
+    ill = DoctorResult.of(
+        [Finding.problem("a", "b", "c"), Finding.warning("d", "e", "f")], "1", None
+    )
+    assert "all is well" in shown(doctor_blocks(well))
+    assert "1 problem, 1 warning" in shown(doctor_blocks(ill))
+    assert "try: c" in shown(doctor_blocks(ill))
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        *(audit_blocks(make()) for make in AUDITS.values()),
+        *(list(audit_page(make()).blocks) for make in AUDITS.values()),
+        training_blocks(Runs((TRAINING, replace(TRAINING, seed=8)))),
+        demo_blocks(DemoResult((leaking(), hybrid()), "a.html")),
+        check_blocks(CHECK),
+        party_blocks(PARTY),
+        alignment_blocks(ALIGNMENT),
+        prediction_blocks(PREDICTION),
+    ],
+)
+def test_nothing_is_wider_than_a_hundred_columns_or_cut_off(blocks):
+    text = shown(blocks)
+    assert max(map(len, text.splitlines())) <= 100
+    assert "…" not in text

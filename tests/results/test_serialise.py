@@ -1,0 +1,264 @@
+"""Results as JSON records and back: nothing is lost, made up or ignored."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taciturn.errors import DataError
+from taciturn.files import to_json
+from taciturn.results.audit import AttackScore, Control, Evidence
+from taciturn.results.doctor import DoctorResult, Finding
+from taciturn.results.parties import (
+    DryRun,
+    Identity,
+    PartyFigures,
+    PartyMetrics,
+    PartyRun,
+    ScoredRow,
+    Sizes,
+)
+from taciturn.results.runs import AuditResult, Runs
+from taciturn.results.saved import load, of_record
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key, read, record_of
+from taciturn.results.training import TrainingRun
+from tests.report.samples import AUDITS, TRAINING, leaking_run, metrics, several
+
+
+@dataclass(frozen=True)
+class Inner:
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Outer:
+    """One field of each kind that results have."""
+
+    name: str
+    inner: Inner = field(metadata=INLINE)
+    label: int = field(metadata=key("class"))
+    side: Literal["left", "right"]
+    points: tuple[Inner, ...]
+    pair: tuple[float, float] | None
+    extra: Inner | None = field(metadata=EMPTY)
+    named: Mapping[str, bool]
+    last: str | None = field(default=None, metadata=OMITTED)
+
+
+numbers = st.floats(allow_nan=False)
+inners = st.builds(Inner, numbers, numbers)
+outers = st.builds(
+    Outer,
+    st.text(),
+    inners,
+    st.integers(),
+    st.sampled_from(("left", "right")),
+    st.lists(inners, max_size=3).map(tuple),
+    st.none() | st.tuples(numbers, numbers),
+    st.none() | inners,
+    st.dictionaries(st.text(), st.booleans(), max_size=2),
+    st.none() | st.text(),
+)
+
+
+@given(outers)
+def test_what_is_written_is_read_back(outer):
+    assert read(Outer, json.loads(to_json(record_of(outer)))) == outer
+
+
+def test_how_a_record_spells_things():
+    outer = Outer("n", Inner(math.inf, math.nan), 3, "left", (Inner(1, -math.inf),), None, None, {})
+    assert record_of(outer) == {
+        "name": "n",
+        "low": "inf",
+        "high": None,
+        "class": 3,
+        "side": "left",
+        "points": [{"low": 1, "high": "-inf"}],
+        "pair": None,
+        "extra": {},
+        "named": {},
+    }
+
+
+RECORD = record_of(
+    Outer("n", Inner(1.0, 2.0), 3, "left", (Inner(1.0, 2.0),), (1.0, 2.0), None, {"x": True})
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": 3}, "name is not a text"),
+        ({"low": "much"}, "low is not a number"),
+        ({"low": True}, "low is not a number"),
+        ({"class": 1.5}, "class is not a whole number"),
+        ({"class": True}, "class is not a whole number"),
+        ({"side": "up"}, "side is not one of left, right"),
+        ({"points": [{"low": 1.0}]}, r"points\[0\] has no high"),
+        ({"points": [{"low": 1.0, "high": 2.0, "more": 1}]}, "not known: more"),
+        ({"points": "none"}, "points is not"),
+        ({"points": [3]}, r"points\[0\] is not an object"),
+        ({"pair": [1.0]}, "pair has 1 parts, not 2"),
+        ({"named": {"x": 1}}, "named.x is not true or false"),
+        ({"new": 1}, "it has a part that is not known: new"),
+        ({"last": 5}, "last is not a text"),
+    ],
+)
+def test_what_is_not_such_a_record_is_refused_by_its_place(change, words):
+    with pytest.raises(DataError, match=words):
+        read(Outer, {**RECORD, **change})
+
+
+@pytest.mark.parametrize("name", [name for name in RECORD])
+def test_no_key_may_be_missing(name):
+    rest = {known: value for known, value in RECORD.items() if known != name}
+    with pytest.raises(DataError, match=f"it has no {name}"):
+        read(Outer, rest)
+
+
+def test_what_is_no_object_is_refused():
+    records: tuple[object, ...] = ([], "text", 3, None)
+    for record in records:
+        with pytest.raises(DataError, match="is not an object"):
+            of_record(record)
+
+
+# --- results ----------------------------------------------------------------------------------
+
+
+def again(result: Any) -> Result:
+    return of_record(json.loads(to_json(result.to_dict())))
+
+
+@pytest.mark.parametrize("name", [name for name in AUDITS if name != "bare"])
+def test_an_audit_reads_back_as_it_was(name):
+    audit = AUDITS[name]()
+    assert again(audit) == audit
+
+
+def test_what_is_not_a_number_reads_back_as_that():
+    result = again(AUDITS["bare"]())
+    assert isinstance(result, AuditResult)
+    assert math.isnan(result.findings.attacks[0].auc)
+    assert result.to_dict() == AUDITS["bare"]().to_dict()
+
+
+def test_a_training_reads_back_as_it_was():
+    one, two = Runs((TRAINING,)), Runs((TRAINING, replace(TRAINING, seed=8)))
+    for runs in (one, two):
+        result = again(runs)
+        assert isinstance(result, Runs)
+        assert result == runs
+
+
+IDENTITY = Identity(
+    role="bob",
+    peer="alice",
+    mechanism="add",
+    scheme="clear",
+    key_bits=0,
+    columns=3,
+    rows=10,
+    held_out_rows=2,
+    version="1",
+)
+FIGURES = PartyFigures(
+    iterations=3,
+    iterations_total=3,
+    loss_recent=0.5,
+    curve=(),
+    seconds=1.0,
+    waiting_seconds=0.5,
+    computing_seconds=0.5,
+    frames_sent=1,
+    frames_received=1,
+    bytes_sent=10,
+    bytes_received=10,
+    links=1,
+)
+
+
+def test_the_sides_of_a_training_read_back_as_they_were():
+    bob = PartyRun(
+        identity=IDENTITY,
+        model="bob.json",
+        stopped=None,
+        metrics=PartyMetrics(metrics(0.9, 0.95)),
+        ledger=TRAINING.ledger,
+        run=FIGURES,
+        peer_confirmed=True,
+    )
+    alice = replace(
+        bob, metrics=PartyMetrics(), ledger=None, run=replace(FIGURES, loss_recent=None)
+    )
+    dry = DryRun(identity=IDENTITY, peer_columns=4, agreement=Sizes(4, 455), estimate=None)
+    for result in (bob, alice, dry):
+        assert again(result) == result
+    record = alice.to_dict()
+    assert (record["metrics"], record["ledger"]) == ({}, {})
+    assert "loss_recent" not in record["run"]
+    assert list(record)[:2] == ["role", "peer"]
+
+
+def test_a_row_has_a_class():
+    assert record_of(ScoredRow("a", 0.5, 0.6, 1)) == {
+        "id": "a",
+        "score": 0.5,
+        "probability": 0.6,
+        "class": 1,
+    }
+
+
+def test_a_doctors_visit_reads_back():
+    visit = DoctorResult.of([Finding.ok("a", "b"), Finding.problem("c", "d", "e")], "1", None)
+    assert again(visit) == visit
+    assert visit.to_dict()["checks"][1]["level"] == "problem"
+
+
+def test_a_file_reads_back_or_says_why_not(tmp_path):
+    path = tmp_path / "result.json"
+    path.write_text(to_json(several().to_dict()))
+    assert load(path) == several()
+    path.write_text("{")
+    with pytest.raises(DataError, match="it holds no JSON"):
+        load(path)
+    with pytest.raises(DataError, match="No such file"):
+        load(tmp_path / "nowhere")
+    path.write_text("{}")
+    with pytest.raises(DataError, match="none of the keys"):
+        load(path)
+
+
+def test_a_training_is_not_taken_for_an_audit_and_a_summary_needs_its_runs():
+    record = leaking_run().to_dict()
+    del record["messages"]
+    with pytest.raises(DataError, match="it has no messages"):
+        of_record(record)
+    summary = several().to_dict()
+    summary["seeds"] = 4
+    with pytest.raises(DataError, match="as many as seeds"):
+        of_record(summary)
+    summary = several().to_dict()
+    summary["runs"][1]["ledger"]["delta"] = "small"
+    with pytest.raises(DataError, match=r"runs\[1\].ledger.delta is not a number"):
+        of_record(summary)
+
+
+def test_values_keep_their_redacted_words():
+    scored = AttackScore("a", 1, 1, 1, 1, 1, 1, 1, 0, None, 0, "")
+    assert repr(Runs((TRAINING,))) == "Runs(version=None, command=None)"
+    assert "preparation" not in repr(TRAINING)
+    assert "calibration" not in repr(TRAINING)
+    assert repr(Control("prior", 0.5, 0.5)) == "Control(name='prior', accuracy=0.5, auc=0.5)"
+    assert record_of(scored)["decided_correct"] is None
+    assert record_of(Evidence(math.inf, 0, "a", 1, 1, 1, 0.05, False))["claim"] == "inf"
+    assert isinstance(read(TrainingRun, record_of(TRAINING)), TrainingRun)

@@ -1,0 +1,35 @@
+"""What tests need beyond Python: where it is missing they are skipped, and named at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+# Reasons that begin so are repeated at the end of a run: something was not tested.
+NOT_TESTED = "not tested: "
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def browser_path() -> str:
+    """The browser's program; skips the test where there is none."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"{NOT_TESTED}the report in a browser; get Chromium by `make system`")
+    return path
+
+
+def _obstacle() -> str:
+    """What stands in the way of two hosts on this machine; empty, if nothing does."""
+    if shutil.which("ip") is None:
+        return "get iproute2 by `make system`"
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, check=False)
+    return "this kernel gives no network namespaces" if listed.returncode else ""
+
+
+_OBSTACLE = _obstacle()
+needs_namespaces = pytest.mark.skipif(bool(_OBSTACLE), reason=f"{NOT_TESTED}two hosts; {_OBSTACLE}")
