@@ -96,9 +96,9 @@ class BfvPublicKey:
     ``parameters.leak_bits`` states, as a statistical distance.
 
     **Assumes.** Ring learning with errors at the standard's 128-bit parameters, for both. For the
-    second also a key and a vector made as prescribed, within capacity. Of a vector that was not,
-    and a key whose uniform half is uniform, masked entries still tell nothing
-    (``parameters.cover_bits``). How long she takes is not hidden.
+    second also a key and a vector made as prescribed, within capacity. Of a vector that was not
+    masked entries still tell nothing (``parameters.cover_bits``), if the key was, its uniform half
+    above all: ``docs/encryption.md``. How long she takes is not hidden.
     """
 
     def __init__(self, seal: Seal, capacity: Capacity, polynomials: WordArray) -> None:
