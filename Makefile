@@ -8,7 +8,7 @@ PACKAGES := chromium fonts-dejavu-core iproute2
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
 # The rooms that everything else rests on, and what holds for all of them.
 CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings test_errors.py \
-  test_files.py test_rng.py test_rooms.py) src/taciturn
+  test_files.py test_names.py test_rng.py test_rooms.py) src/taciturn
 # Many tests start processes, each of which would compile the code anew.
 unexport PYTHONDONTWRITEBYTECODE
 COVERAGE := --cov --cov-report term:skip-covered

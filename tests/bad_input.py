@@ -87,38 +87,40 @@ def recorded() -> bytes:
 
 @dataclass(frozen=True)
 class Case:
-    what: str
+    title: str
     command: str
     file: str = ""
     content: Callable[[], bytes] | None = None
 
 
-def own(what: str, content: Callable[[], bytes], file: str = "people.csv", extra: str = "") -> Case:
-    return Case(what, f"train --data {file} {OWN} {extra}".strip(), file, content)
+def own(
+    title: str, content: Callable[[], bytes], file: str = "people.csv", extra: str = ""
+) -> Case:
+    return Case(title, f"train --data {file} {OWN} {extra}".strip(), file, content)
 
 
-def toml(what: str, text: str) -> Case:
-    return Case(what, "train --config run.toml", "run.toml", text.encode)
+def toml(title: str, text: str) -> Case:
+    return Case(title, "train --config run.toml", "run.toml", text.encode)
 
 
-def party(what: str, old: str, new: str, role: Role = "bob", mechanism: str = "add") -> Case:
+def party(title: str, old: str, new: str, role: Role = "bob", mechanism: str = "add") -> Case:
     """A file as taciturn init writes it, with something in it changed."""
     text = template(role, Trial(mechanism))
     assert old in text, old
     changed = text.replace(old, new, 1).encode
-    return Case(what, f"party {role}.toml", f"{role}.toml", changed)
+    return Case(title, f"party {role}.toml", f"{role}.toml", changed)
 
 
-def align(what: str, options: str) -> Case:
+def align(title: str, options: str) -> Case:
     """An alignment by a file as taciturn init writes it."""
     command = f"align bob.toml {options}".strip()
-    return Case(what, command, "bob.toml", template("bob", Trial("add")).encode)
+    return Case(title, command, "bob.toml", template("bob", Trial("add")).encode)
 
 
 def share(role: Role = "alice", **changes: Any) -> bytes:
     """A model's file of one side."""
     rules = (NumericRule("age", center=40.0, scale=10.0), NumericRule("balance"))
-    found = ModelShare(
+    model = ModelShare(
         role=role,
         columns=("age", "balance"),
         weights=np.array([0.5, -0.25]),
@@ -130,7 +132,7 @@ def share(role: Role = "alice", **changes: Any) -> bytes:
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
-        replace(found, **changes).save(path)
+        replace(model, **changes).save(path)
         return path.read_bytes()
 
 
@@ -165,9 +167,9 @@ def scoring(rows: str, role: Role = "bob", **changes: Any) -> Callable[[], bytes
     return make
 
 
-def predict(what: str, content: Callable[[], bytes], extra: str = "") -> Case:
+def predict(title: str, content: Callable[[], bytes], extra: str = "") -> Case:
     command = f"predict bob.toml --rows new.csv {extra}".strip()
-    return Case(what, command, "bob.toml", content)
+    return Case(title, command, "bob.toml", content)
 
 
 CASES = (
@@ -428,7 +430,7 @@ def render() -> str:
         code, _, err = outcome(case)
         said = "\n".join(line.rstrip() for line in err.strip().splitlines())
         parts.append(
-            f"## {number}. {case.what}\n\n```text\n$ taciturn {case.command}\n{said}\n```\n\n"
+            f"## {number}. {case.title}\n\n```text\n$ taciturn {case.command}\n{said}\n```\n\n"
             f"Exit code {code}.\n"
         )
     return "\n".join(parts)

@@ -91,8 +91,8 @@ def people(rows: int = 80) -> pl.DataFrame:
 def without_clock(value: Any) -> Any:
     """A record without its seconds, wherever they stand."""
     if isinstance(value, dict):
-        return {key: without_clock(each) for key, each in value.items() if key != "seconds"}
-    return [without_clock(each) for each in value] if isinstance(value, list) else value
+        return {key: without_clock(item) for key, item in value.items() if key != "seconds"}
+    return [without_clock(item) for item in value] if isinstance(value, list) else value
 
 
 def test_the_train_record_has_the_keys_of_the_contract():
@@ -245,8 +245,8 @@ def test_seeds_give_means_and_each_run(audited_thrice):
     assert [run["seed"] for run in record["runs"]] == [1, 2, 3]
     accuracies = [run["test"]["accuracy"] for run in record["runs"]]
     assert record["test"]["accuracy"] == pytest.approx(np.mean(accuracies))
-    found = [each["name"] for each in [*record["attacks"], *record["skipped"]]]
-    assert sorted(found) == sorted(attack.name for attack in ATTACKS)
+    names = [entry["name"] for entry in [*record["attacks"], *record["skipped"]]]
+    assert sorted(names) == sorted(attack.name for attack in ATTACKS)
 
 
 def test_a_transcript_audits_like_the_run_it_recorded(tmp_path):

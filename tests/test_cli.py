@@ -38,7 +38,7 @@ def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_wrong_input_gets_a_clear_error(case: Case):
     code, out, err = outcome(case)
     assert code in (2, *range(10, 80))
@@ -71,8 +71,8 @@ def test_json_says_what_the_python_api_says(capsys):
     record = taciturn.train(
         dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1
     ).to_dict()
-    for each in (printed, record):
-        each.pop("seconds")
+    for result in (printed, record):
+        result.pop("seconds")
     assert printed == record
 
 
@@ -97,13 +97,13 @@ def test_settings_come_from_a_file_and_options_lie_over_it(tmp_path, capsys):
 
 
 def test_class_weights_on_the_command_line_change_the_model(capsys):
-    found = []
+    runs = []
     for extra in ("", "--class-weight 1,0.1"):
         assert run(shlex.split(f"train {QUICK} --json {extra}")) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert [each["class_weight"] for each in found] == [None, [1.0, 0.1]]
-    assert found[1]["max_weight_difference"] < found[1]["weight_bound"]
-    assert found[0]["train"]["loss"] < found[1]["train"]["loss"]
+        runs.append(json.loads(capsys.readouterr().out))
+    assert [record["class_weight"] for record in runs] == [None, [1.0, 0.1]]
+    assert runs[1]["max_weight_difference"] < runs[1]["weight_bound"]
+    assert runs[0]["train"]["loss"] < runs[1]["train"]["loss"]
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_files_to_begin_with_are_named_in_json_and_nothing_else(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     assert run(shlex.split("init --folder trial --mechanism add --json")) == 0
     assert run(shlex.split("certs --out trial/certs --json")) == 0
-    found = capsys.readouterr()
-    assert found.err == ""
-    written, made = (json.loads(part) for part in found.out.replace("}\n{", "}\0{").split("\0"))
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    written, made = (json.loads(part) for part in captured.out.replace("}\n{", "}\0{").split("\0"))
     assert written == {"files": ["trial/alice.toml", "trial/bob.toml"]}
     assert [party["name"] for party in made["parties"]] == ["alice", "bob"]
     for path in (*written["files"], made["authority"], *(p["key"] for p in made["parties"])):
@@ -242,8 +242,8 @@ PROTECTED = "train --dataset breast-cancer --scheme clear --seed 1 --epochs 2 --
 
 def printed(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     assert run(shlex.split(line)) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    record: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return record
 
 
 @pytest.mark.parametrize(
@@ -276,10 +276,10 @@ def test_the_ledger_of_each_mechanism_is_in_the_json(options, per_release, total
     assert set(ledger) == LEDGER
     names = ("claimed", "residue", "label")
     assert [ledger[f"{name}_epsilon_per_release"] for name in names] == [
-        each if each == "inf" else pytest.approx(each, rel=1e-5) for each in per_release
+        epsilon if epsilon == "inf" else pytest.approx(epsilon, rel=1e-5) for epsilon in per_release
     ]
     assert [ledger[f"{name}_epsilon_total"] for name in names[1:]] == [
-        each if each == "inf" else pytest.approx(each, rel=1e-5) for each in total
+        epsilon if epsilon == "inf" else pytest.approx(epsilon, rel=1e-5) for epsilon in total
     ]
     assert ledger["delta"] == 1e-6
     infinite = ledger["label_epsilon_total"] == "inf"
@@ -314,9 +314,9 @@ def test_a_budget_ends_the_training_and_says_so(capsys):
 
 def test_a_budget_that_pays_for_no_release_has_an_exit_code_of_its_own(capsys):
     assert run(shlex.split(f"{PROTECTED} add --epsilon 4 --budget 1")) == 61
-    found = capsys.readouterr()
-    assert found.out == ""
-    assert "costs a label epsilon of 2, and the budget is 1" in found.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "costs a label epsilon of 2, and the budget is 1" in captured.err
 
 
 @pytest.mark.parametrize("options", ["add --epsilon 1", "mult --epsilon 1", "hybrid"])
@@ -433,10 +433,10 @@ def _read_all(screen: io.FileIO, shown: list[bytes]) -> None:
 
 
 def require_demo(runs: list[dict[str, Any]]) -> None:
-    assert [each["mechanism"] for each in runs] == ["none", "hybrid", "sealed"]
-    for each in runs:
-        assert (each["scheme"], each["key_bits"], each["encrypted"]) == ("bfv", 128, True)
-        assert each["test"]["accuracy"] == each["centralised"]["accuracy"]
+    assert [result["mechanism"] for result in runs] == ["none", "hybrid", "sealed"]
+    for result in runs:
+        assert (result["scheme"], result["key_bits"], result["encrypted"]) == ("bfv", 128, True)
+        assert result["test"]["accuracy"] == result["centralised"]["accuracy"]
     assert runs[2]["attacks"] == []
     assert len(runs[2]["skipped"]) == len(runs[0]["skipped"]) + len(runs[0]["attacks"]) + 1
 
@@ -449,8 +449,8 @@ def test_demo_with_real_keys_and_one_epoch(tmp_path, monkeypatch, capsys):
     assert run(["demo", "--json"]) == 0
     runs = json.loads(capsys.readouterr().out)["runs"]
     require_demo(runs)
-    assert max(each["accuracy"] for each in runs[0]["attacks"]) == 1.0
-    assert max(each["accuracy"] for each in runs[2]["controls"]) < 1.0
+    assert max(attack["accuracy"] for attack in runs[0]["attacks"]) == 1.0
+    assert max(control["accuracy"] for control in runs[2]["controls"]) < 1.0
     assert [path.name for path in tmp_path.iterdir()] == ["taciturn-demo.html"]
 
 
@@ -460,9 +460,9 @@ def test_demo_recovers_every_label_with_real_keys(tmp_path):
     assert done.returncode == 0
     runs = json.loads(done.stdout)["runs"]
     require_demo(runs)
-    for each in runs:
-        told = [attack["accuracy"] for attack in (*each["attacks"], *each["controls"])]
-        assert (max(told) == 1.0) == (each["mechanism"] != "sealed")
+    for result in runs:
+        accuracies = [attack["accuracy"] for attack in (*result["attacks"], *result["controls"])]
+        assert (max(accuracies) == 1.0) == (result["mechanism"] != "sealed")
 
 
 def test_train_says_beforehand_what_it_will_take(capsys):

@@ -174,6 +174,6 @@ def test_what_architecture_names_is_there(capsys):
     paths = defined()
     assert "taciturn.simulation.run.simulate" in paths["simulate"]
     assert len(symbols()) > 30
-    assert [each for each in symbols() if not leads_somewhere(each, paths)] == []
+    assert [symbol for symbol in symbols() if not leads_somewhere(symbol, paths)] == []
     assert not leads_somewhere("simulation.run.imitate", paths)
     assert not leads_somewhere("protocol/bob/lables", paths)

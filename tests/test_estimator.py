@@ -70,7 +70,7 @@ def test_all_checks_with_the_default_scheme():
     few = {"check_class_weight_classifiers": "ten epochs are too few; shown with a quick scheme"}
     # The one that looks for an array library which is not here is skipped.
     done = check_estimator(estimator, on_skip=None, expected_failed_checks=few)
-    assert {each["status"] for each in done} <= {"passed", "skipped", "xfail"}
+    assert {check["status"] for check in done} <= {"passed", "skipped", "xfail"}
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_the_minimum_is_the_one_that_scikit_learn_finds(mechanism, weights):
         random_state=1,
     ).fit(X, y)
     largest = max((weights or {0: 1.0}).values())
-    relative = {each: (weights or {}).get(each, 1.0) / largest for each in (0, 1)}
+    relative = {label: (weights or {}).get(label, 1.0) / largest for label in (0, 1)}
     oracle = LogisticRegression(C=1 / (200 * 0.02), class_weight=relative, tol=1e-8).fit(X, y)
     # sealed rounds its features to some nine digits here.
     apart = 1e-4 if mechanism == "none" else 5e-3
@@ -180,9 +180,9 @@ def test_the_attacks_know_the_weights(cancer):
         random_state=1,
         class_weight={0: 1, 1: 0.25},
     ).fit(X, y)
-    found = {each["name"]: each for each in model.audit(X, y, canary=False)["attacks"]}
-    assert found["known-scores"]["accuracy"] == 1.0
-    assert found["known-scores"]["decided_correct"] == 1.0
+    by_name = {attack["name"]: attack for attack in model.audit(X, y, canary=False)["attacks"]}
+    assert by_name["known-scores"]["accuracy"] == 1.0
+    assert by_name["known-scores"]["decided_correct"] == 1.0
 
 
 @pytest.mark.parametrize("mechanism", ["add", "mult", "label-rr"])
@@ -241,11 +241,11 @@ def test_who_has_which_column_does_not_change_the_order_of_the_weights(cancer):
 def test_labels_may_be_any_two_values(classes):
     X, y = make_classification(80, random_state=2)
     model = VerticalLogisticRegression(mechanism="none", scheme="clear", random_state=1)
-    told = np.array(classes)[y]
-    model.fit(X, told)
+    named = np.array(classes)[y]
+    model.fit(X, named)
     assert model.classes_.tolist() == list(classes)
-    assert set(model.predict(X)) <= set(told)
-    assert model.score(X, told) > 0.8
+    assert set(model.predict(X)) <= set(named)
+    assert model.score(X, named) > 0.8
     np.testing.assert_array_equal(model.coef_, clone(model).fit(X, y).coef_)
 
 
@@ -330,7 +330,7 @@ def test_nothing_of_the_rows_or_labels_is_kept(cancer):
     model = VerticalLogisticRegression(mechanism="none", scheme="clear", random_state=1).fit(X, y)
     # 569 rows of 30 columns take 136,560 bytes.
     assert len(pickle.dumps(model)) < 20_000
-    assert all(np.shape(each)[:1] != (len(y),) for each in vars(model).values())
+    assert all(np.shape(attribute)[:1] != (len(y),) for attribute in vars(model).values())
 
 
 def test_an_audit_of_the_unprotected_run_recovers_the_labels(cancer):
@@ -339,8 +339,8 @@ def test_an_audit_of_the_unprotected_run_recovers_the_labels(cancer):
         mechanism="none", scheme="clear", batch_size=16, epochs=3, random_state=1
     ).fit(X, y)
     record = model.audit(X, y)
-    found = {each["name"]: each["accuracy"] for each in record["attacks"]}
-    assert found["exact-solve"] == 1.0
+    accuracies = {attack["name"]: attack["accuracy"] for attack in record["attacks"]}
+    assert accuracies["exact-solve"] == 1.0
     assert record["verdict"].startswith("exact-solve tells Alice 100.00 % of 569 labels")
     assert record["canary"]["attacks"][0]["accuracy"] == 1.0
     assert record["ledger"] == model.ledger_

@@ -84,5 +84,5 @@ def test_python_is_told_the_same(use):
 
 def test_the_doctor_names_what_an_extra_lacks():
     (line,) = look_at_extras({"odd": {"no-such-package": "1"}})
-    assert "no-such-package is not installed" in line.what
+    assert "no-such-package is not installed" in line.summary
     assert "[odd]" in line.way_out

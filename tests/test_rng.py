@@ -234,11 +234,11 @@ def test_integers_below_one_are_zero_and_draw_nothing():
 
 @given(st.integers(1, 1 << 64), st.integers(0, 40), st.integers(0, 100))
 def test_integers_stay_below_and_are_writable_words(bound, count, seed):
-    found = KeyedEntropy.from_seed(seed).integers(bound, count)
-    assert found.dtype == np.uint64
-    assert found.shape == (count,)
-    assert all(value < bound for value in found.tolist())
-    assert found.flags.writeable
+    words = KeyedEntropy.from_seed(seed).integers(bound, count)
+    assert words.dtype == np.uint64
+    assert words.shape == (count,)
+    assert all(value < bound for value in words.tolist())
+    assert words.flags.writeable
 
 
 @pytest.mark.parametrize("bound", [6, 37, 200, 3 << 62])

@@ -50,13 +50,13 @@ def test_every_room_says_what_it_is():
 
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, however it does so."""
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            modules |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return modules
 
 
 FORBIDDEN = {"pickle", "marshal", "random", "secrets", "shelve", "dill", "cloudpickle"}
@@ -93,7 +93,7 @@ def test_the_public_names_are_pinned():
         "estimate",
         "train",
     ]
-    assert all(hasattr(taciturn, each) for each in taciturn.__all__)
+    assert all(hasattr(taciturn, name) for name in taciturn.__all__)
 
 
 def test_a_party_loads_no_attack_no_audit_and_nothing_that_draws():
@@ -142,7 +142,7 @@ def test_no_tracked_text_names_a_registry_or_a_place_on_someones_machine():
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "matches"),
     [
         ("/" + "work/main", True),
         ('open("/' + 'home/me/x")', True),
@@ -151,5 +151,5 @@ def test_no_tracked_text_names_a_registry_or_a_place_on_someones_machine():
         ("pip --extra-" + "index" + "-url=x", True),
     ],
 )
-def test_the_search_finds_what_it_looks_for(line, found):
-    assert bool(REGISTRY.search(line) or ABSOLUTE.search(line)) is found
+def test_the_search_finds_what_it_looks_for(line, matches):
+    assert bool(REGISTRY.search(line) or ABSOLUTE.search(line)) is matches

@@ -88,7 +88,7 @@ class Terminal:
 
 def steps() -> list[tuple[str, dict[str, list[str]]]]:
     """Each chapter's commands by terminal."""
-    found = []
+    chapters = []
     for chapter in re.split(r"^## ", RUNBOOK, flags=re.MULTILINE)[1:]:
         blocks = re.findall(r"```sh (alice|bob)\n(.*?)```", chapter, flags=re.DOTALL)
         if blocks:
@@ -98,8 +98,8 @@ def steps() -> list[tuple[str, dict[str, list[str]]]]:
                 ]
                 for role in ROLES
             }
-            found.append((chapter.partition("\n")[0], lines))
-    return found
+            chapters.append((chapter.partition("\n")[0], lines))
+    return chapters
 
 
 def free_port() -> int:
@@ -111,7 +111,7 @@ def free_port() -> int:
 def both(terminals: list[Terminal], lines: dict[str, list[str]]) -> list[tuple[int, str]]:
     """A chapter whose commands run side by side; each side's exit code and last words."""
     running = []
-    for number in range(max(len(each) for each in lines.values())):
+    for number in range(max(len(commands) for commands in lines.values())):
         running = [
             (terminal, terminal.start(lines[terminal.role][number]))
             for terminal in terminals
@@ -155,10 +155,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def terminals(folder: Path) -> Iterator[list[Terminal]]:
-    found = [Terminal(role, folder) for role in ROLES]
-    yield found
-    for each in found:
-        each.leave()
+    opened = [Terminal(role, folder) for role in ROLES]
+    yield opened
+    for terminal in opened:
+        terminal.leave()
 
 
 def test_the_runbook_runs_as_it_is_written(folder, terminals):
@@ -205,7 +205,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     assert first[0].session == first[1].session
     # To the last bit what there would have been without the stop; how good that is, noise decides.
     hers_alone, his_alone, ledger = in_one_process(folder)
-    assert [each.weights.tolist() for each in first] == [hers_alone, his_alone]
+    assert [share.weights.tolist() for share in first] == [hers_alone, his_alone]
     assert first[1].ledger == ledger
     assert 0 <= first[1].metrics["held_out"]["auc"] <= 1
     assert first[1].ledger["label_epsilon_total"] == 5.0
@@ -227,7 +227,9 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
     exact = whole_model(*second).scores(hers, his)
     assert sorted(scores) == hers["id"].to_list()
-    assert [scores[each] for each in sorted(scores)] == pytest.approx(exact.tolist(), abs=1e-9)
+    assert [scores[identifier] for identifier in sorted(scores)] == pytest.approx(
+        exact.tolist(), abs=1e-9
+    )
 
 
 @pytest.mark.slow  # twenty seconds; each command between two hosts has a test of its own
@@ -247,8 +249,8 @@ def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder)
                 for code, said in both(there, lines):
                     assert code == 0, said
         finally:
-            for each in there:
-                each.leave()
+            for terminal in there:
+                terminal.leave()
     model = whole_model(*shares(folder))
     assert shares(folder)[0].sealed
     hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
@@ -260,10 +262,10 @@ def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder)
     )
     with (folder / "scores.csv").open(newline="") as stream:
         scores = {line["id"]: float(line["score"]) for line in csv.DictReader(stream)}
-    found = [scores[each] for each in hers["id"]]
+    computed = [scores[identifier] for identifier in hers["id"]]
     # Ours are rounded to the grid; a weight may differ by as much as the rounding of its steps.
-    assert found == pytest.approx(WholeModel(*parts).scores(hers, his).tolist(), abs=2e-3)
-    assert found == pytest.approx(model.scores(hers, his).tolist(), abs=2e-3)
+    assert computed == pytest.approx(WholeModel(*parts).scores(hers, his).tolist(), abs=2e-3)
+    assert computed == pytest.approx(model.scores(hers, his).tolist(), abs=2e-3)
 
 
 def centralised(folder: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -305,7 +307,7 @@ def test_the_chapters_are_the_ones_that_are_run():
 def test_the_readme_shows_commands_of_the_runbook():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"```sh\n(taciturn .*?)```", readme, flags=re.DOTALL)
-    run = {line for _, lines in steps() for each in lines.values() for line in each}
+    run = {line for _, lines in steps() for commands in lines.values() for line in commands}
     run |= {line.partition(" --record")[0] for line in run}
     for line in block.strip().split("\n"):
         assert line.partition("#")[0].strip() in run

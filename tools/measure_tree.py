@@ -130,13 +130,13 @@ def installed_size() -> str:
 
 def module_lines(files: dict[str, list[Path]], root: Path) -> dict[str, int]:
     """Lines of each module by its dotted name."""
-    found = {}
+    lines = {}
     for home, listed in (("src", files["product"]), ("paper/src", files.get("paper", []))):
         for path in listed:
             parts = path.relative_to(root / home).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            found[name] = len(path.read_text(encoding="utf-8").splitlines())
-    return found
+            lines[name] = len(path.read_text(encoding="utf-8").splitlines())
+    return lines
 
 
 def main() -> None:
@@ -145,8 +145,8 @@ def main() -> None:
     files = sources(root)
     for name, listed in files.items():
         print(name)
-        for what, value in measure(listed).items():
-            print(f"  {what:32}{value:>10,}")
+        for quantity, value in measure(listed).items():
+            print(f"  {quantity:32}{value:>10,}")
     lines = module_lines(files, root)
     folder = Path(os.environ.get("TRIAL", root / "examples" / "two-machines"))
     commands = {

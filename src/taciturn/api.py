@@ -136,7 +136,7 @@ def train(
       where: dataset=
       try:   did you mean breast-cancer? ...
     """
-    settings, table = _settings(data, _known(options, train))
+    settings, table = _settings(data, _given(options, train))
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
     return TrainResult(
@@ -160,7 +160,7 @@ def estimate(
     >>> estimate(dataset="breast-cancer", mechanism="none", scheme="clear", epochs=2).iterations
     58
     """
-    settings, table = _settings(data, _known(options, estimate))
+    settings, table = _settings(data, _given(options, estimate))
     return calibrate(settings, load_raw(settings, table, labels))
 
 
@@ -207,7 +207,7 @@ def audit(
         from taciturn.audit.session import Session
 
     callbacks = Callbacks(announce, observe, progress)
-    given = _known(options, audit)
+    given = _given(options, audit)
     if transcript is not None:
         if record is not None:
             raise ConfigError("a transcript is read or recorded, not both", setting="record")
@@ -248,7 +248,7 @@ def check(
         from taciturn.audit.preflight import preflight
         from taciturn.audit.rehearsal import random_table
 
-    given = _known(options, check)
+    given = _given(options, check)
     if columns is not None:
         if data is not None or given.get("dataset"):
             raise ConfigError("columns replaces a table: give one of the two", setting="columns")
@@ -298,8 +298,8 @@ def _audit_recorded(
     return session.examine(settings, view, vertical.labels_train, run.result)
 
 
-def _known(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:
-    """The options that are set; None is one that is not.
+def _given(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:
+    """The options by their settings' names, without those that are None, which means not given.
 
     Raises:
         ConfigError: One is neither a setting nor a parameter of the function.

@@ -383,9 +383,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def _take_weights(self, outcome: Outcome) -> None:
         """Puts the two parties' weights into the order of the columns."""
         data = outcome.data
-        found = dict(zip(data.alice_train.columns, outcome.alice_weights, strict=True))
-        found |= dict(zip(data.bob_train.columns, outcome.bob_weights, strict=True))
-        ordered = [found[name] for name in data.preparation.columns]
+        weights = dict(zip(data.alice_train.columns, outcome.alice_weights, strict=True))
+        weights |= dict(zip(data.bob_train.columns, outcome.bob_weights, strict=True))
+        ordered = [weights[name] for name in data.preparation.columns]
         self.coef_ = np.array([ordered], dtype=np.float64)
         last = outcome.bob_weights[-1] if data.intercept else 0.0
         self.intercept_ = np.array([last], dtype=np.float64)
@@ -413,7 +413,7 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, list | np.ndarray | pl.Series):
-        return tuple(str(each) for each in value)
+        return tuple(str(name) for name in value)
     return value
 
 

@@ -81,20 +81,20 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def write_private(path: Path, content: str | bytes, what: str = "file") -> None:
+def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
     """Writes a file, whole or not at all, that only its owner may read.
 
     Args:
         path: Where.
         content: What it holds.
-        what: What it is called where it cannot be written.
+        kind: What the file is called in the error, such as ``flip book``.
 
     Raises:
         OutputError: It cannot be written.
     """
     octets = content.encode() if isinstance(content, str) else content
     fresh = path.with_name(path.name + ".new")
-    with unwritable(path, what):
+    with unwritable(path, kind):
         try:
             # A left-over would keep its mode, and a link would lead elsewhere.
             fresh.unlink(missing_ok=True)
@@ -142,7 +142,7 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def unwritable(path: Path, what: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
+def unwritable(path: Path, kind: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
     """Turns the system's refusal to write into an error that names the file.
 
     Raises:
@@ -152,7 +152,7 @@ def unwritable(path: Path, what: str = "file", hint: str = _WAY_OUT) -> Iterator
         yield
     except OSError as problem:
         raise OutputError(
-            f"the {what} cannot be written: {problem.strerror}", where=str(path), hint=hint
+            f"the {kind} cannot be written: {problem.strerror}", where=str(path), hint=hint
         ) from None
 
 

@@ -53,7 +53,7 @@ def sits_at_chance(guess: LabelGuess, truth: LabelTable) -> bool:
     each of the two, by the normal approximation.
     """
     shuffled = truth.permuted(KeyedEntropy.from_seed(99))
-    found = judge("", guess, shuffled)
+    score = judge("", guess, shuffled)
     rows, ones = truth.rows, int(truth.values.sum())
     called, zeros = int((guess.scores > 0).sum()), rows - ones
     chance = (called * ones + (rows - called) * zeros) / rows**2
@@ -61,6 +61,6 @@ def sits_at_chance(guess: LabelGuess, truth: LabelTable) -> bool:
     accuracy_error = 2 * np.sqrt(spread) / rows
     auc_error = np.sqrt((rows + 1) / (12 * ones * zeros))
     return bool(
-        abs(found.accuracy - chance) <= ALARM * accuracy_error + 1e-12
-        and abs(found.auc - 0.5) <= ALARM * auc_error
+        abs(score.accuracy - chance) <= ALARM * accuracy_error + 1e-12
+        and abs(score.auc - 0.5) <= ALARM * auc_error
     )

@@ -58,7 +58,9 @@ def made_up(features: list[list[int]], *epochs: list[int], largest: float = 1.0)
 
 def blas_threads() -> set[int]:
     """On how many threads each library of linear algebra works now."""
-    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+    return {
+        library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
 
 
 class Counting(Attack):
@@ -135,12 +137,12 @@ def test_sits_at_chance_against_labels_shuffled_after_the_run(attack, plain):
     """False alarm below 1e-3 for each attack: four standard errors of an AUC of one half."""
     view, truth = plain
     shuffled = truth.permuted(KeyedEntropy.from_seed(99))
-    found = judge(attack.name, attack.infer(view), shuffled)
+    score = judge(attack.name, attack.infer(view), shuffled)
     ones = int(truth.values.sum())
     zeros = truth.rows - ones
     error = np.sqrt((ones + zeros + 1) / (12 * ones * zeros))
-    assert abs(found.auc - 0.5) < 4 * error
-    assert found.accuracy < 0.65
+    assert abs(score.auc - 0.5) < 4 * error
+    assert score.accuracy < 0.65
 
 
 def test_exact_solve_is_certain_and_says_how_many_batches_it_solved():
@@ -180,9 +182,9 @@ def test_exact_solve_takes_the_short_last_batch_of_wide_ones():
 def test_least_squares_on_wide_batches_beats_chance_in_a_canary_run():
     """Where the features say nothing, the projection still tells more than half of the labels."""
     view, truth = run(batch_size=65, epochs=10, permute_labels=True)
-    found = judge("", LeastSquaresAttack().infer(view), truth)
-    assert found.auc > 0.8
-    assert found.decided == 0.0
+    score = judge("", LeastSquaresAttack().infer(view), truth)
+    assert score.auc > 0.8
+    assert score.decided == 0.0
 
 
 def test_least_squares_ranks_first_what_it_sees_best():
@@ -192,8 +194,8 @@ def test_least_squares_ranks_first_what_it_sees_best():
     for solved in solve(view, gradients(view)):
         total[solved.seen.rows] += solved.residues
         leverage[solved.seen.rows] += solved.leverage
-    found = judge("", LeastSquaresAttack().infer(view), truth).auc
-    assert found > auc(total / leverage, truth.values) + 0.01
+    area = judge("", LeastSquaresAttack().infer(view), truth).auc
+    assert area > auc(total / leverage, truth.values) + 0.01
 
 
 def test_model_only_falls_to_memorising_in_a_canary_run(canary):
@@ -236,9 +238,9 @@ def heavy_tailed():
 def test_a_row_that_others_are_mixed_into_is_not_called_certain(heavy_tailed):
     """A huge value saturates its own score: what is left in the estimate is other rows' residue."""
     view, truth = heavy_tailed
-    found = judge("", ExactSolveAttack().infer(view), truth)
-    assert found.decided > 0
-    assert found.decided_correct == 1.0
+    score = judge("", ExactSolveAttack().infer(view), truth)
+    assert score.decided > 0
+    assert score.decided_correct == 1.0
 
 
 def test_other_rows_add_no_more_than_the_mixing(heavy_tailed):
@@ -314,11 +316,11 @@ def test_rows_that_cannot_be_told_apart_are_not_called_certain():
 
 
 def test_a_guess_without_signal_takes_the_fallback():
-    mine = LabelGuess(
+    partial = LabelGuess(
         np.array([1.0, 9.0]), np.array([True, False]), np.array([True, False]), "half"
     )
     other = LabelGuess(np.array([-1.0, -0.25]), np.ones(2, bool), np.zeros(2, bool))
-    whole = mine.completed(other)
+    whole = partial.completed(other)
     assert whole.scores.tolist() == [1.0, -0.25]
     assert whole.certain.tolist() == [True, False]
     assert whole.remark == "half"

@@ -97,13 +97,13 @@ def test_without_flips_the_residues_are_the_ordinary_ones_and_a_guess_stays_as_i
 def test_the_audit_calls_no_label_certain_and_says_what_a_flipped_one_is_worth():
     view, truth, flipped, keep = flipped_run(1.0)
     examination = examine(view, truth, attacks=SOLVERS)
-    found = examination.findings
-    for score in found.attacks:
+    findings = examination.findings
+    for score in findings.attacks:
         assert score.decided == 0.0
         assert score.decided_correct is None
         assert f"{keep:.4f}" in score.remark
-    assert f"{truth.rows} flipped labels proven" in found.attacks[0].remark
-    assert [control.name for control in found.controls] == ["prior", "model-only"]
+    assert f"{truth.rows} flipped labels proven" in findings.attacks[0].remark
+    assert [control.name for control in findings.controls] == ["prior", "model-only"]
     assert accuracy(examination.guesses["exact-solve"], flipped) == 1.0
 
 

@@ -15,10 +15,10 @@ from tests.attacks.evidence import DATASETS, applies, known_run, sits_at_chance
 @pytest.mark.parametrize("permute_labels", [False, True])
 def test_tells_most_labels_of_an_unprotected_run(dataset, permute_labels):
     view, truth = known_run(dataset=dataset, permute_labels=permute_labels, epochs=10)
-    found = judge("", GradientDirectionAttack().infer(view), truth)
-    assert found.accuracy > 0.85
-    assert found.auc > 0.93
-    assert found.decided == 0.0
+    score = judge("", GradientDirectionAttack().infer(view), truth)
+    assert score.accuracy > 0.85
+    assert score.auc > 0.93
+    assert score.decided == 0.0
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -70,8 +70,8 @@ def test_applies_to_hidden_batches_and_not_to_residues():
 
 
 def test_progress_runs_from_nothing_to_everything():
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     view, _ = known_run(dataset="breast-cancer", epochs=10)
-    GradientDirectionAttack().infer(view, lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 290)
-    assert told[-1] == (290, 290)
+    GradientDirectionAttack().infer(view, lambda done, total: reports.append((done, total)))
+    assert reports[0] == (0, 290)
+    assert reports[-1] == (290, 290)

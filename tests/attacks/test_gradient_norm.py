@@ -42,9 +42,9 @@ def rare_run(rare: int, permute_labels: bool, mechanism: str) -> tuple[AliceView
 def test_finds_the_rare_class_whichever_it_is(rare, permute_labels, mechanism):
     view, truth = rare_run(rare, permute_labels, mechanism)
     guess = GradientNormAttack().infer(view)
-    found = judge("", guess, truth)
-    assert found.auc > 0.9
-    assert found.accuracy > 0.8
+    score = judge("", guess, truth)
+    assert score.auc > 0.9
+    assert score.accuracy > 0.8
     assert not guess.certain.any()
 
 
@@ -91,8 +91,8 @@ def test_the_best_cut_of_two_heaps_lies_between_them():
 
 
 def test_progress_runs_from_nothing_to_everything():
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     view, _ = known_run(**ADD, epochs=3, dataset="breast-cancer", permute_labels=True)
-    GradientNormAttack().infer(view, lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 87)
-    assert told[-1] == (87, 87)
+    GradientNormAttack().infer(view, lambda done, total: reports.append((done, total)))
+    assert reports[0] == (0, 87)
+    assert reports[-1] == (87, 87)

@@ -84,18 +84,18 @@ def test_proves_every_label_of_batches_below_twice_the_columns(permute_labels):
     """50 rows by 30 columns: the linear relaxation is integral, and says so of itself."""
     view, truth = known_run(batch_size=50, epochs=2, permute_labels=permute_labels)
     guess = UNHURRIED.infer(view)
-    found = judge("", guess, truth)
-    assert found.accuracy == 1.0
-    assert found.decided > 0.95
-    assert found.decided_correct == 1.0
+    score = judge("", guess, truth)
+    assert score.accuracy == 1.0
+    assert score.decided > 0.95
+    assert score.decided_correct == 1.0
 
 
 def test_proves_labels_beyond_twice_the_columns_by_branching(wide):
     view, truth = known_run(batch_size=65, epochs=2, permute_labels=True)
-    found = judge("", UNHURRIED.infer(view), truth)
-    assert found.accuracy == 1.0
-    assert found.decided > 0.9
-    assert found.decided_correct == 1.0
+    score = judge("", UNHURRIED.infer(view), truth)
+    assert score.accuracy == 1.0
+    assert score.decided > 0.9
+    assert score.decided_correct == 1.0
 
 
 def test_one_wide_batch_is_found_and_proven_without_any_evidence(wide):
@@ -160,8 +160,8 @@ def test_faint_rows_are_fitted_whatever_their_state(hidden):
         steps = asked.proven(states)
         if steps is not None:
             rows = asked.system.seen.rows
-            told = np.abs(steps) > 1
-            assert ((steps > 0) == (truth.values[rows] == 1))[told].all()
+            distinct = np.abs(steps) > 1
+            assert ((steps > 0) == (truth.values[rows] == 1))[distinct].all()
             met += 1
         if met == 3:
             return
@@ -189,11 +189,11 @@ def test_twins_of_different_labels_are_never_certain():
     assert judge("", guess, truth).decided_correct == 1.0
     proven = 0
     for seen in gradients(view):
-        found = recover_states(view, seen, np.zeros(160), np.zeros(160, dtype=bool), HANG)
-        assert not found.certain[~lone(view.encoded(seen.rows))].any()
-        right = np.sign(found.residues) == 2 * truth.values[seen.rows] - 1
-        assert right[found.certain].all()
-        proven += int(found.certain.sum())
+        recovered = recover_states(view, seen, np.zeros(160), np.zeros(160, dtype=bool), HANG)
+        assert not recovered.certain[~lone(view.encoded(seen.rows))].any()
+        right = np.sign(recovered.residues) == 2 * truth.values[seen.rows] - 1
+        assert right[recovered.certain].all()
+        proven += int(recovered.certain.sum())
     assert proven > 0
 
 
@@ -225,10 +225,10 @@ def test_dense_hidden_batches_are_proven_all_the_same():
         l_rr=15,
         epochs=6,
     )
-    found = judge("", UNHURRIED.infer(view), truth)
-    assert found.accuracy > 0.98
-    assert found.decided > 0.3
-    assert found.decided_correct == 1.0
+    score = judge("", UNHURRIED.infer(view), truth)
+    assert score.accuracy > 0.98
+    assert score.decided > 0.3
+    assert score.decided_correct == 1.0
 
 
 def test_where_bob_has_columns_scores_are_estimated_and_the_remark_says_so():
@@ -237,23 +237,23 @@ def test_where_bob_has_columns_scores_are_estimated_and_the_remark_says_so():
     )
     guess = UNHURRIED.infer(view)
     assert guess.remark.endswith("; scores are estimated, as Bob has columns")
-    found, model = judge("", guess, truth), judge("", ModelOnlyControl().infer(view), truth)
-    assert found.accuracy > model.accuracy + 0.2
-    assert found.decided_correct in (None, 1.0)
+    score, model = judge("", guess, truth), judge("", ModelOnlyControl().infer(view), truth)
+    assert score.accuracy > model.accuracy + 0.2
+    assert score.decided_correct in (None, 1.0)
     first = gradients(view)[0]
     assert set(np.flatnonzero(guess.certain)) <= set(first.rows)
 
 
 def test_says_how_much_it_heard_and_searched_and_how_much_is_done(hidden):
     view, _ = hidden
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     attack = KnownScoresAttack(most_batches=20, budget=-1.0)
-    guess = attack.infer(view, lambda done, total: told.append((done, total)))
+    guess = attack.infer(view, lambda done, total: reports.append((done, total)))
     assert guess.remark == (
         "heard 20 of 290 batches, searched 0, of which 0 are certified to the last bit"
     )
     assert not guess.certain.any()
-    assert told == [(number + 1, 60) for number in range(60)]
+    assert reports == [(number + 1, 60) for number in range(60)]
 
 
 def test_work_bounds_the_number_of_batches(hidden):
@@ -266,6 +266,8 @@ def test_work_bounds_the_number_of_batches(hidden):
 
 def test_a_search_that_runs_out_of_time_proves_nothing(wide):
     view, _ = wide
-    found = recover_states(view, gradients(view)[20], np.zeros(455), np.zeros(455, dtype=bool), 0.0)
-    assert found.failed
-    assert not found.certified
+    recovered = recover_states(
+        view, gradients(view)[20], np.zeros(455), np.zeros(455, dtype=bool), 0.0
+    )
+    assert recovered.failed
+    assert not recovered.certified

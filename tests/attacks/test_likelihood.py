@@ -35,10 +35,10 @@ def laplace_law(epsilon: float, epochs: int, draws: int = 200_000) -> tuple[floa
 @pytest.mark.parametrize("permute_labels", [False, True])
 def test_ten_epochs_of_additive_noise_at_epsilon_10_give_every_label(dataset, permute_labels):
     view, truth = known_run(**ADD, dataset=dataset, epsilon=10.0, permute_labels=permute_labels)
-    found = judge("", LikelihoodAttack().infer(view), truth)
-    assert found.accuracy == found.auc == 1.0
-    assert found.decided > 0.99
-    assert found.decided_correct == 1.0
+    score = judge("", LikelihoodAttack().infer(view), truth)
+    assert score.accuracy == score.auc == 1.0
+    assert score.decided > 0.99
+    assert score.decided_correct == 1.0
 
 
 @pytest.mark.parametrize("permute_labels", [False, True])
@@ -78,12 +78,12 @@ def test_every_variant_of_multiplicative_noise_gives_labels_away(
     view, truth = known_run(
         **MULT, dataset=dataset, noise=noise, variant=variant, permute_labels=permute_labels
     )
-    found = judge("", LikelihoodAttack().infer(view), truth)
-    assert found.auc > {"printed": 0.8, "one-sided": 0.999, "mean-one": 0.97}[variant]
+    score = judge("", LikelihoodAttack().infer(view), truth)
+    assert score.auc > {"printed": 0.8, "one-sided": 0.999, "mean-one": 0.97}[variant]
     if variant == "one-sided":
-        assert found.decided > 0.98
-    if found.decided:
-        assert found.decided_correct == 1.0
+        assert score.decided > 0.98
+    if score.decided:
+        assert score.decided_correct == 1.0
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -184,11 +184,11 @@ def test_it_needs_residues():
 
 
 def test_progress_runs_from_nothing_to_everything():
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     view, _ = known_run(**ADD, epsilon=10.0)
-    LikelihoodAttack().infer(view, lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 290)
-    assert told[-1] == (290, 290)
+    LikelihoodAttack().infer(view, lambda done, total: reports.append((done, total)))
+    assert reports[0] == (0, 290)
+    assert reports[-1] == (290, 290)
 
 
 def test_fewer_epochs_tell_less():

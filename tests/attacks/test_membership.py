@@ -37,26 +37,26 @@ def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
 )
 def test_tells_members_and_k_beside_a_base_rate_below_one_half(dataset):
     view, batches = hybrid(dataset=dataset)
-    found = judge_membership(guess_membership(view, most=24, seconds=HANG), batches)
-    assert found.iterations == 24
-    assert found.base_rate is not None
-    assert found.base_rate < 0.5
-    assert found.precision is not None
-    assert found.precision > 0.97
-    assert found.recall is not None
-    assert found.recall > 0.95
-    assert found.k_exact is not None
-    assert found.k_exact > 0.9
+    score = judge_membership(guess_membership(view, most=24, seconds=HANG), batches)
+    assert score.iterations == 24
+    assert score.base_rate is not None
+    assert score.base_rate < 0.5
+    assert score.precision is not None
+    assert score.precision > 0.97
+    assert score.recall is not None
+    assert score.recall > 0.95
+    assert score.k_exact is not None
+    assert score.k_exact > 0.9
 
 
 def test_certified_batches_have_no_wrong_member():
     view, batches = hybrid()
     guesses = [guess for guess in guess_membership(view, most=30) if guess.certified]
-    found = judge_membership(guesses, batches)
-    assert found.iterations >= 20
-    assert found.precision == 1.0
-    assert found.k_exact == 1.0
-    assert found.certified == 1.0
+    score = judge_membership(guesses, batches)
+    assert score.iterations >= 20
+    assert score.precision == 1.0
+    assert score.k_exact == 1.0
+    assert score.certified == 1.0
 
 
 def test_is_at_the_base_rate_against_the_batches_of_another_iteration():
@@ -74,12 +74,12 @@ def test_is_at_the_base_rate_against_the_batches_of_another_iteration():
 def test_where_bob_has_columns_the_sparsest_residues_stand_for_the_members():
     view, batches = hybrid(alice_columns=20, batch_size=6, epochs=3)
     assert not view.scores_known
-    found = judge_membership(guess_membership(view, most=30), batches)
-    assert found.precision is not None
-    assert found.base_rate is not None
-    assert found.precision > 2 * found.base_rate
-    assert found.certified is not None
-    assert found.certified > 0.5
+    score = judge_membership(guess_membership(view, most=30), batches)
+    assert score.precision is not None
+    assert score.base_rate is not None
+    assert score.precision > 2 * score.base_rate
+    assert score.certified is not None
+    assert score.certified > 0.5
 
 
 def test_there_is_nothing_to_guess_where_no_batch_is_hidden():
@@ -89,9 +89,9 @@ def test_there_is_nothing_to_guess_where_no_batch_is_hidden():
 
 def test_tells_how_much_is_done():
     view, _ = hybrid(epochs=1)
-    told: list[tuple[int, int]] = []
-    guess_membership(view, most=5, progress=lambda done, total: told.append((done, total)))
-    assert told == [(number + 1, 2 * 29 + 5) for number in range(2 * 29 + 5)]
+    reports: list[tuple[int, int]] = []
+    guess_membership(view, most=5, progress=lambda done, total: reports.append((done, total)))
+    assert reports == [(number + 1, 2 * 29 + 5) for number in range(2 * 29 + 5)]
 
 
 def test_members_are_guessed_on_one_thread_too(monkeypatch):

@@ -30,10 +30,10 @@ def test_a_sign_that_is_kept_is_a_proof(dataset, noise, permute_labels):
     view, truth = known_run(
         **ONE_SIDED, dataset=dataset, noise=noise, permute_labels=permute_labels
     )
-    found = judge("", SignAttack().infer(view), truth)
-    assert found.decided > 0.97
-    assert found.decided_correct == 1.0
-    assert found.accuracy > 0.97
+    score = judge("", SignAttack().infer(view), truth)
+    assert score.decided > 0.97
+    assert score.decided_correct == 1.0
+    assert score.accuracy > 0.97
 
 
 def test_a_positive_release_is_no_proof_where_the_residue_may_have_been_zero():
@@ -85,8 +85,8 @@ def test_it_needs_residues():
 
 
 def test_progress_runs_from_nothing_to_everything():
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     view, _ = known_run(**ADD, dataset="breast-cancer")
-    SignAttack().infer(view, lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 290)
-    assert told[-1] == (290, 290)
+    SignAttack().infer(view, lambda done, total: reports.append((done, total)))
+    assert reports[0] == (0, 290)
+    assert reports[-1] == (290, 290)

@@ -56,11 +56,11 @@ def drawn(rows: int, columns: int, seed: int = 0) -> np.ndarray:
 def test_recovers_the_labels_of_hidden_batches(which, request):
     view, truth = request.getfixturevalue(which)
     guess = SparseAttack(most_batches=150).infer(view).completed(ModelOnlyControl().infer(view))
-    found = judge("", guess, truth)
-    assert found.accuracy > 0.98
-    assert found.auc > 0.99
-    assert found.decided > 0.7
-    assert found.decided_correct == 1.0
+    score = judge("", guess, truth)
+    assert score.accuracy > 0.98
+    assert score.auc > 0.99
+    assert score.decided > 0.7
+    assert score.decided_correct == 1.0
 
 
 @pytest.mark.slow  # as breast-cancer, with wider batches
@@ -69,10 +69,10 @@ def test_recovers_the_labels_of_digits_in_a_canary_run():
     view, truth = run(
         dataset="sklearn-digits", mechanism="hybrid", epochs=10, permute_labels=True, seed=1
     )
-    found = judge("", SparseAttack(most_batches=150).infer(view), truth)
-    assert found.accuracy > 0.9
-    assert found.decided > 0.2
-    assert found.decided_correct == 1.0
+    score = judge("", SparseAttack(most_batches=150).infer(view), truth)
+    assert score.accuracy > 0.9
+    assert score.decided > 0.2
+    assert score.decided_correct == 1.0
 
 
 def test_sits_at_chance_against_labels_shuffled_after_the_run(hidden):
@@ -105,11 +105,11 @@ def test_recovers_integers_to_the_last_bit():
     steps[[2, 5, 11, 17]] = [700_001, -123_457, 31, -2]
     view = made_up(drawn(30, 20), steps)
     (seen,) = gradients(view)
-    found = recover_sparse(view, seen)
-    assert found.certified
-    assert np.rint(found.residues * 2**BITS).astype(int).tolist() == steps.tolist()
-    assert found.size == 4
-    assert np.flatnonzero(found.certain).tolist() == [2, 5, 11, 17]
+    recovered = recover_sparse(view, seen)
+    assert recovered.certified
+    assert np.rint(recovered.residues * 2**BITS).astype(int).tolist() == steps.tolist()
+    assert recovered.size == 4
+    assert np.flatnonzero(recovered.certain).tolist() == [2, 5, 11, 17]
 
 
 def test_twins_equal_residues_and_single_steps_are_not_called_certain():
@@ -130,9 +130,9 @@ def test_a_row_that_may_hide_in_others_does_not_make_them_certain():
     steps[[2, 4, 5, 8, 11]] = [700_001, 300_007, 123_457, -250_003, 4_242]
     view = made_up(features, steps)
     (seen,) = gradients(view)
-    found = recover_sparse(view, seen)
-    assert found.size == 4
-    assert np.flatnonzero(found.certain).tolist() == [11]
+    recovered = recover_sparse(view, seen)
+    assert recovered.size == 4
+    assert np.flatnonzero(recovered.certain).tolist() == [11]
 
 
 def test_the_first_iteration_is_never_certified(hidden):
@@ -149,10 +149,10 @@ def test_a_batch_without_spare_equations_is_not_certified():
     steps[:9] = np.random.default_rng(5).integers(-(2**20), 2**20, 9)
     view = made_up(drawn(30, 10), steps)
     (seen,) = gradients(view)
-    found = recover_sparse(view, seen)
-    assert not found.certified
-    assert not found.failed
-    assert not found.certain.any()
+    recovered = recover_sparse(view, seen)
+    assert not recovered.certified
+    assert not recovered.failed
+    assert not recovered.certain.any()
 
 
 def test_dense_hidden_batches_are_out_of_reach_for_most_but_none_is_wrong():
@@ -171,10 +171,10 @@ def test_dense_hidden_batches_are_out_of_reach_for_most_but_none_is_wrong():
         epochs=5,
     )
     guess = SparseAttack().infer(view)
-    found = judge("", guess, truth)
+    score = judge("", guess, truth)
     certified = int(guess.remark.split(",")[1].split()[0])
     assert certified < 0.3 * len(gradients(view))
-    assert found.decided_correct in (None, 1.0)
+    assert score.decided_correct in (None, 1.0)
 
 
 def test_programs_that_take_too_long_are_counted_and_batches_are_sampled(hidden):
@@ -194,9 +194,9 @@ def test_without_a_budget_nothing_is_looked_at(hidden):
 
 def test_tells_how_much_is_done(hidden):
     view, _ = hidden
-    told: list[tuple[int, int]] = []
-    SparseAttack(most_batches=20).infer(view, lambda done, total: told.append((done, total)))
-    assert told == [(number + 1, 20) for number in range(20)]
+    reports: list[tuple[int, int]] = []
+    SparseAttack(most_batches=20).infer(view, lambda done, total: reports.append((done, total)))
+    assert reports == [(number + 1, 20) for number in range(20)]
 
 
 def test_samples_are_spread_over_the_run():

@@ -25,17 +25,17 @@ def test_recovers_and_proves_every_label_of_batches_wider_than_the_columns(datas
         dataset=dataset, batch_size=WIDE[dataset], epochs=4, permute_labels=permute_labels
     )
     assert not ExactSolveAttack().infer(view).certain.all()
-    found = judge("", StackingAttack().infer(view), truth)
-    assert found.accuracy == found.auc == 1.0
-    assert found.decided == found.decided_correct == 1.0
-    assert "exactly" in found.remark
+    score = judge("", StackingAttack().infer(view), truth)
+    assert score.accuracy == score.auc == 1.0
+    assert score.decided == score.decided_correct == 1.0
+    assert "exactly" in score.remark
 
 
 @pytest.mark.parametrize(("batch_size", "epochs"), [(128, 6), (256, 10)])
 def test_more_epochs_reach_larger_batches(batch_size, epochs):
     view, truth = known_run(batch_size=batch_size, epochs=epochs, permute_labels=True, seed=1)
-    found = judge("", StackingAttack().infer(view), truth)
-    assert found.accuracy == found.decided == found.decided_correct == 1.0
+    score = judge("", StackingAttack().infer(view), truth)
+    assert score.accuracy == score.decided == score.decided_correct == 1.0
 
 
 def test_labels_between_0_and_1_need_fewer_equations_than_rows():
@@ -44,16 +44,16 @@ def test_labels_between_0_and_1_need_fewer_equations_than_rows():
     system = System.of(view, list(gradients(view)), lambda done, total: None)
     assert len(system.targets) < view.features.rows
     assert np.abs(system.solve()).min() < 0.4
-    found = judge("", StackingAttack().infer(view), truth)
-    assert found.accuracy == found.decided == found.decided_correct == 1.0
+    score = judge("", StackingAttack().infer(view), truth)
+    assert score.accuracy == score.decided == score.decided_correct == 1.0
 
 
 def test_too_few_equations_leave_labels_open():
     view, truth = known_run(batch_size=256, epochs=2, permute_labels=True)
-    found = judge("", StackingAttack().infer(view), truth)
-    assert found.decided == 0.0
-    assert 0.6 < found.auc < 1.0
-    assert "satisfy 0 of 4 batches" in found.remark
+    score = judge("", StackingAttack().infer(view), truth)
+    assert score.decided == 0.0
+    assert 0.6 < score.auc < 1.0
+    assert "satisfy 0 of 4 batches" in score.remark
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
@@ -67,8 +67,8 @@ def test_a_residue_that_rounds_to_zero_hides_nothing():
     """exact-solve sees no sign there; the label is the residue plus the score."""
     view, truth = known_run(epochs=3, seed=1)
     assert not ExactSolveAttack().infer(view).certain.all()
-    found = judge("", StackingAttack().infer(view), truth)
-    assert found.accuracy == found.decided == 1.0
+    score = judge("", StackingAttack().infer(view), truth)
+    assert score.accuracy == score.decided == 1.0
 
 
 @pytest.mark.parametrize("seed", [2, 3])
@@ -153,18 +153,18 @@ def test_with_columns_at_bob_it_says_that_scores_are_estimated(dataset, permute_
         intercept=True,
         permute_labels=permute_labels,
     )
-    found = judge("", StackingAttack().infer(view), truth)
-    assert "estimated" in found.remark
-    assert found.decided == 0.0
-    assert found.auc > 0.95
+    score = judge("", StackingAttack().infer(view), truth)
+    assert "estimated" in score.remark
+    assert score.decided == 0.0
+    assert score.auc > 0.95
 
 
 def test_takes_the_first_epochs_where_memory_is_short(monkeypatch):
     view, truth = known_run(epochs=3)
     monkeypatch.setattr(stacking, "_MOST_ENTRIES", 455 * 16)
-    found = judge("", StackingAttack().infer(view), truth)
-    assert found.accuracy == 1.0
-    assert "the first 1 of 3 epochs were taken" in found.remark
+    score = judge("", StackingAttack().infer(view), truth)
+    assert score.accuracy == 1.0
+    assert "the first 1 of 3 epochs were taken" in score.remark
 
 
 def test_hidden_batches_are_an_obstacle():
@@ -175,9 +175,9 @@ def test_hidden_batches_are_an_obstacle():
 
 
 def test_progress_runs_from_nothing_to_everything():
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     view, _ = known_run(epochs=3)
-    StackingAttack().infer(view, lambda done, total: told.append((done, total)))
-    assert told[0] == (0, 4 * 87)
-    assert told[-1] == (4 * 87, 4 * 87)
-    assert told == sorted(told)
+    StackingAttack().infer(view, lambda done, total: reports.append((done, total)))
+    assert reports[0] == (0, 4 * 87)
+    assert reports[-1] == (4 * 87, 4 * 87)
+    assert reports == sorted(reports)

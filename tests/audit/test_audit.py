@@ -71,9 +71,11 @@ def test_prior_is_the_commoner_label():
 
 def test_the_commoner_label_ranks_between_what_an_attack_calls_one_and_zero():
     truth = LabelTable.of(np.array([1, 1, 0, 0, 0]))
-    mine = guess([1.0, 9.0, 9.0, 9.0, -1e-9])
-    told = LabelGuess(mine.scores, np.array([True, False, False, False, True]), mine.certain)
-    whole = told.completed(commoner_label(truth))
+    ranking = guess([1.0, 9.0, 9.0, 9.0, -1e-9])
+    partial = LabelGuess(
+        ranking.scores, np.array([True, False, False, False, True]), ranking.certain
+    )
+    whole = partial.completed(commoner_label(truth))
     assert judge("a", whole, truth).accuracy == 0.8
     assert np.argsort(whole.scores)[[0, -1]].tolist() == [4, 0]
 
@@ -85,15 +87,17 @@ def seen():
 
 def test_every_attack_is_run_or_skipped(seen):
     view, truth = seen
-    told: list[str] = []
-    examination = examine(view, truth, announce=told.append)
-    found = examination.findings
-    assert [score.name for score in found.attacks] == told
-    assert [control.name for control in found.controls] == ["prior", "model-only"]
-    named = {score.name for score in found.attacks} | {each.name for each in found.skipped}
+    announced: list[str] = []
+    examination = examine(view, truth, announce=announced.append)
+    findings = examination.findings
+    assert [score.name for score in findings.attacks] == announced
+    assert [control.name for control in findings.controls] == ["prior", "model-only"]
+    named = {score.name for score in findings.attacks} | {
+        attack.name for attack in findings.skipped
+    }
     assert named == {attack.name for attack in ATTACKS}
-    assert {each.name for each in found.skipped} == {"likelihood", "sign"}
-    assert set(examination.guesses) == set(told)
+    assert {attack.name for attack in findings.skipped} == {"likelihood", "sign"}
+    assert set(examination.guesses) == set(announced)
 
 
 def blind(truth: LabelTable, *signals: Signal) -> AliceView:
@@ -108,9 +112,9 @@ def blind(truth: LabelTable, *signals: Signal) -> AliceView:
 
 def test_what_lacks_its_signal_is_skipped_with_the_reason():
     truth = LabelTable.of(np.array([1, 0, 0]))
-    found = examine(blind(truth, Signal.FEATURES), truth, attacks=(ExactSolveAttack(),)).findings
-    assert found.attacks == ()
-    assert found.skipped == (
+    findings = examine(blind(truth, Signal.FEATURES), truth, attacks=(ExactSolveAttack(),)).findings
+    assert findings.attacks == ()
+    assert findings.skipped == (
         Skipped("model-only", "Alice does not have her own weights in clear"),
         Skipped("exact-solve", "Alice does not have the gradient of each batch in clear"),
     )
@@ -130,9 +134,9 @@ class FirstRow(Attack):
 
 def test_without_weights_an_attack_falls_back_to_the_commoner_label():
     truth = LabelTable.of(np.array([1, 1, 1, 0]))
-    found = examine(blind(truth, Signal.FEATURES), truth, attacks=(FirstRow(),)).findings
-    assert found.controls == (prior(truth),)
-    assert found.attacks[0].accuracy == 0.75
+    findings = examine(blind(truth, Signal.FEATURES), truth, attacks=(FirstRow(),)).findings
+    assert findings.controls == (prior(truth),)
+    assert findings.attacks[0].accuracy == 0.75
 
 
 def test_labels_of_other_rows_are_refused(seen):

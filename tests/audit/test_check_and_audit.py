@@ -24,17 +24,17 @@ LEAK_SHARE = 0.75
 
 def configurations() -> list[dict[str, Any]]:
     """Over sixty, from hopeless to harmless, on two datasets."""
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     for dataset in ("breast-cancer", "sklearn-digits"):
-        found += [
+        listed += [
             {"dataset": dataset, "mechanism": "none", "batch_size": size, "epochs": epochs}
             for size, epochs in product((16, 64, 200), (1, 3))
         ]
-        found += [
+        listed += [
             {"dataset": dataset, "mechanism": "add", "epsilon": epsilon, "epochs": epochs}
             for epsilon, epochs in product((0.01, 0.1, 1.0, 10.0), (1, 10))
         ]
-        found += [
+        listed += [
             {"dataset": dataset, "mechanism": "mult", "variant": variant, "epsilon": epsilon, **b}
             for variant, epsilon, b in product(
                 ("printed", "one-sided", "mean-one"),
@@ -42,15 +42,15 @@ def configurations() -> list[dict[str, Any]]:
                 ({"b1": 0.1, "b2": 1.0}, {"b1": 0.9, "b2": 10.0}),
             )
         ]
-        found += [
+        listed += [
             {"dataset": dataset, "mechanism": "hybrid", "epsilon": epsilon, "epochs": epochs}
             for epsilon, epochs in product((0.2, 1.0), (1, 3))
         ]
-        found += [
+        listed += [
             {"dataset": dataset, "mechanism": "label-rr", "epsilon": epsilon}
             for epsilon in (0.1, 1.0, 10.0)
         ]
-    return found
+    return listed
 
 
 def test_there_are_at_least_sixty():
@@ -121,7 +121,7 @@ def agrees(options: dict[str, Any]) -> str:
 @pytest.mark.parametrize("alice_columns", ["all", "half", 7])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_any_split_of_the_columns_is_checked(alice_columns, intercept):
-    found = taciturn.check(
+    checked = taciturn.check(
         dataset="breast-cancer",
         mechanism="add",
         epsilon=10.0,
@@ -129,8 +129,8 @@ def test_any_split_of_the_columns_is_checked(alice_columns, intercept):
         intercept=intercept,
         epochs=2,
     )
-    assert {each.attack for each in found.verdicts} >= {"likelihood", "exact-solve"}
-    assert found.worst == "leaks"
+    assert {verdict.attack for verdict in checked.verdicts} >= {"likelihood", "exact-solve"}
+    assert checked.worst == "leaks"
 
 
 def test_the_order_of_names_does_not_matter():
@@ -149,9 +149,9 @@ def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
     path = tmp_path / "alice.csv"
     lines = ["who,age,income", *(f"{n},{20 + n % 50},{(n * 37) % 101}" for n in range(400))]
     path.write_text("\n".join(lines))
-    found = taciturn.check(path, id="who", mechanism="add", epsilon=0.01, epochs=1, batch_size=50)
-    assert found.worst == CLEAR
-    assert found.facts.alice_columns == 2
+    checked = taciturn.check(path, id="who", mechanism="add", epsilon=0.01, epochs=1, batch_size=50)
+    assert checked.worst == CLEAR
+    assert checked.facts.alice_columns == 2
 
 
 @pytest.mark.parametrize(
@@ -168,13 +168,13 @@ def test_what_does_not_go_together_is_refused(options, message):
 
 
 def test_alice_is_warned_of_what_bob_learns():
-    found = taciturn.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
-    assert any(warning.startswith("for Alice") for warning in found.warnings)
+    checked = taciturn.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
+    assert any(warning.startswith("for Alice") for warning in checked.warnings)
 
 
 def test_a_setting_that_the_mechanism_does_not_use_is_noted():
-    found = taciturn.check(columns=5, mechanism="none", epsilon=1.0, epochs=1)
-    assert found.to_dict()["notes"] == ["none does not use epsilon"]
+    checked = taciturn.check(columns=5, mechanism="none", epsilon=1.0, epochs=1)
+    assert checked.to_dict()["notes"] == ["none does not use epsilon"]
     assert taciturn.check(columns=5, mechanism="add", epsilon=1.0, epochs=1).notes == ()
 
 

@@ -70,7 +70,7 @@ def multiplied(secret: float, eps: float) -> Sampler:
     return draw
 
 
-def told(delta: float) -> Mechanism:
+def disclosing(delta: float) -> Mechanism:
     """A response that gives up with probability delta and tells the secret, above 1."""
 
     def mechanism(secret: float, eps: float) -> Sampler:
@@ -101,7 +101,7 @@ def bound_of(mechanism: Mechanism, eps: float, seed: int, **options: Any) -> Eps
 
 
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("mechanism", KNOWN, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("mechanism", KNOWN, ids=lambda mechanism: mechanism.__name__)
 def test_with_many_samples_the_bound_is_close_below_the_truth(mechanism: Mechanism, eps: float):
     """A bound above the truth is a false alarm of at most 1e-4 for each case; the seed is fixed."""
     bound = bound_of(mechanism, eps, seed=1, failure=1e-4)
@@ -116,10 +116,10 @@ def test_very_small_and_large_epsilons_are_seen(eps: float):
 @pytest.mark.parametrize(
     ("mechanism", "eps", "delta"),
     [
-        *((each, 1.0, 0.0) for each in KNOWN),
+        *((mechanism, 1.0, 0.0) for mechanism in KNOWN),
         (laplace, 5.0, 0.0),
         (discrete_laplace, 1e-9, 0.0),
-        (told(0.05), 1.0, 0.05),
+        (disclosing(0.05), 1.0, 0.05),
     ],
 )
 def test_the_bound_exceeds_the_truth_no_more_often_than_it_says(
@@ -202,7 +202,7 @@ def test_noise_that_misses_its_tail_is_caught_by_a_rare_event():
 
 
 def test_a_secret_that_slips_out_costs_its_probability():
-    mechanism, eps = told(0.01), 1.0
+    mechanism, eps = disclosing(0.01), 1.0
     assert bound_of(mechanism, eps, seed=1).epsilon > 4
     assert 0.9 < bound_of(mechanism, eps, seed=1, delta=0.01).epsilon <= eps
 

@@ -42,13 +42,17 @@ def test_the_audits_evidence_stays_below_the_claim_and_attacks_at_the_ceiling():
     assert proof["claim"] == 1.0
     assert 0.1 < proof["lower_bound"] < 1.0
     assert not proof["violated"]
-    exact = next(each for each in record["canary"]["attacks"] if each["name"] == "exact-solve")
+    exact = next(
+        attack for attack in record["canary"]["attacks"] if attack["name"] == "exact-solve"
+    )
     keep = 1 / (1 + math.exp(-1.0))
     assert happens(round(exact["accuracy"] * exact["rows"]), exact["rows"], keep)
     assert exact["decided"] == 0.0
     assert any("73.11 %" in note for note in record["notes"])
-    told = next(each for each in record["messages"] if each["message"] == "RevealedGradient")
-    assert "flipped" in told["allows"]
+    gradient = next(
+        message for message in record["messages"] if message["message"] == "RevealedGradient"
+    )
+    assert "flipped" in gradient["allows"]
 
 
 def test_a_mechanism_that_forgets_to_flip_is_refuted(monkeypatch):

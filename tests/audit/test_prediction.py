@@ -28,8 +28,8 @@ COLUMNS = 5
 @pytest.mark.parametrize("mechanism", ["none", "add", "sealed"])
 def test_check_says_what_predictions_tell_each_side(mechanism):
     options: dict[str, Any] = {"epsilon": 1.0} if mechanism == "add" else {}
-    found = taciturn.check(columns=7, rows=200, mechanism=mechanism, epochs=1, **options).to_dict()
-    notes = found["prediction"]
+    record = taciturn.check(columns=7, rows=200, mechanism=mechanism, epochs=1, **options).to_dict()
+    notes = record["prediction"]
     assert set(notes) == {"bob", "alice", "repeated"}
     assert "one number per row and model" in notes["bob"]
     assert "which rows, how many and when; no score" in notes["alice"]
@@ -57,11 +57,13 @@ def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weight
     hers, his = tables()
     coins = KeyedEntropy.from_seed(6)
     weights = coins.uniform((COLUMNS, COLUMNS)) - 0.5
-    mine = np.array([0.3, -0.2])
+    bob_weights = np.array([0.3, -0.2])
     numbers = []
-    for each in weights:
-        _, scores = run_pair(alice_predict.predict(hers, each), bob_predict.predict(his, mine))
-        numbers.append(scores - his.values @ mine)
+    for alice_weights in weights:
+        _, scores = run_pair(
+            alice_predict.predict(hers, alice_weights), bob_predict.predict(his, bob_weights)
+        )
+        numbers.append(scores - his.values @ bob_weights)
     # One model gives w_A x_A exactly; as many as there are columns give x_A.
     assert np.allclose(numbers[0], hers.values @ weights[0], atol=1e-12)
     assert np.allclose(np.linalg.solve(weights, np.array(numbers)).T, hers.values, atol=1e-9)
@@ -78,12 +80,12 @@ def sealed_scores(dither: float, seed: int, entry: int | None = None) -> tuple[A
     wanted = np.rint((coins.uniform((COLUMNS,)) - 0.5) * 2.0**scales.weight_bits).astype(np.int64)
     v = ring.draw(COLUMNS, coins.fork("v"))
     u = ring.centred(wanted - v)
-    mine, entropy = np.zeros(2), KeyedEntropy.from_seed(seed)
+    bob_weights, entropy = np.zeros(2), KeyedEntropy.from_seed(seed)
     if entry is not None:
         v = ring.centred(v + (np.arange(COLUMNS) == entry) * (1 << scales.weight_bits))
     _, scored = run_pair(
         alice_sealed(hers, u, terms, scales, entropy.fork("alice")),
-        bob_sealed(his, mine, v, terms, scales, entropy.fork("bob")),
+        bob_sealed(his, bob_weights, v, terms, scales, entropy.fork("bob")),
     )
     return scored.scores, hers.values @ scales.weights(u, v)
 
@@ -102,5 +104,7 @@ def test_asking_again_gives_the_same_number_and_wears_a_dither_off():
 def test_a_bob_who_sends_other_vectors_has_the_columns_from_one_sealed_model():
     """To the grid of the features, 2^-9 or finer here; Alice sees ciphertexts and cannot tell."""
     base, _ = sealed_scores(0.0, seed=1)
-    found = [sealed_scores(0.0, seed=2 + entry, entry=entry)[0] - base for entry in range(COLUMNS)]
-    assert np.allclose(np.array(found).T, tables()[0].values, atol=2.0**-9)
+    differences = [
+        sealed_scores(0.0, seed=2 + entry, entry=entry)[0] - base for entry in range(COLUMNS)
+    ]
+    assert np.allclose(np.array(differences).T, tables()[0].values, atol=2.0**-9)

@@ -43,9 +43,9 @@ def test_leakage_grows_over_the_epochs(noisy):
 
 
 def test_every_message_to_alice_is_listed(noisy):
-    found = {entry["message"]: entry for entry in noisy["messages"]}
-    assert set(found) == {"Hello", "BatchCommitment", "BatchShare", "NoisyResidues"}
-    assert found["NoisyResidues"]["count"] == noisy["iterations"]
+    by_message = {entry["message"]: entry for entry in noisy["messages"]}
+    assert set(by_message) == {"Hello", "BatchCommitment", "BatchShare", "NoisyResidues"}
+    assert by_message["NoisyResidues"]["count"] == noisy["iterations"]
     assert sum(entry["bytes"] for entry in noisy["messages"]) == noisy["bytes_to_alice"]
     assert not any(entry["encrypted"] for entry in noisy["messages"])
 
@@ -60,10 +60,10 @@ def test_a_message_is_encrypted_only_under_a_scheme_that_protects():
 
 
 def test_evidence_stands_beside_a_finite_claim_and_does_not_refute_a_true_one(noisy):
-    found = noisy["evidence"]
-    assert found["claim"] == noisy["ledger"]["label_epsilon_total"] == 10.0
-    assert 2.0 < found["lower_bound"] <= 10.0
-    assert found["violated"] is False
+    proof = noisy["evidence"]
+    assert proof["claim"] == noisy["ledger"]["label_epsilon_total"] == 10.0
+    assert 2.0 < proof["lower_bound"] <= 10.0
+    assert proof["violated"] is False
 
 
 def test_no_claim_needs_no_evidence():
@@ -72,19 +72,19 @@ def test_no_claim_needs_no_evidence():
 
 
 def test_shuffled_truth_runs_no_canary():
-    found = audited(mechanism="add", epsilon=10.0, shuffle_truth=True)
-    assert found["canary"] is None
-    assert found["verdict"].startswith("Judged against labels shuffled after the run.")
+    record = audited(mechanism="add", epsilon=10.0, shuffle_truth=True)
+    assert record["canary"] is None
+    assert record["verdict"].startswith("Judged against labels shuffled after the run.")
 
 
 def test_a_canary_run_is_its_own_canary():
-    found = audited(mechanism="none", epochs=1, permute_labels=True)
-    assert found["canary"]["attacks"] == found["attacks"]
+    record = audited(mechanism="none", epochs=1, permute_labels=True)
+    assert record["canary"]["attacks"] == record["attacks"]
 
 
 def test_hidden_batches_are_judged_too():
-    found = audited(mechanism="hybrid", epochs=1, canary=False)["membership"]
-    assert found["precision"] > found["base_rate"]
+    membership = audited(mechanism="hybrid", epochs=1, canary=False)["membership"]
+    assert membership["precision"] > membership["base_rate"]
 
 
 def test_a_recording_has_its_surroundings_too(tmp_path):
@@ -92,10 +92,10 @@ def test_a_recording_has_its_surroundings_too(tmp_path):
     taciturn.train(
         dataset="breast-cancer", mechanism="add", epsilon=1.0, seed=1, epochs=2, record=path
     )
-    found = taciturn.audit(transcript=path).to_dict()
-    assert found["canary"] is not None
-    assert found["evidence"]["claim"] == 1.0
-    assert found["membership"] is None
+    record = taciturn.audit(transcript=path).to_dict()
+    assert record["canary"] is not None
+    assert record["evidence"]["claim"] == 1.0
+    assert record["membership"] is None
 
 
 # --- evidence ----------------------------------------------------------------------------------
@@ -116,10 +116,10 @@ def guess(labels: LabelTable, right: float, coins: KeyedEntropy) -> LabelGuess:
 def test_a_claim_that_is_too_low_is_refuted():
     coins = KeyedEntropy.from_seed(3)
     labels = LabelTable.of(np.arange(1000) % 2).coins(coins.fork("labels"))
-    found = evidence({"a": guess(labels, 0.95, coins)}, labels, statement(0.5))
-    assert found is not None
-    assert found.violated
-    assert found.lower_bound > 2.0
+    proof = evidence({"a": guess(labels, 0.95, coins)}, labels, statement(0.5))
+    assert proof is not None
+    assert proof.violated
+    assert proof.lower_bound > 2.0
 
 
 def test_a_true_claim_is_refuted_no_more_often_than_said():
@@ -129,8 +129,8 @@ def test_a_true_claim_is_refuted_no_more_often_than_said():
         coins = KeyedEntropy.from_seed(number)
         labels = LabelTable.of(np.arange(200) % 2).coins(coins.fork("labels"))
         right = float(np.e / (1 + np.e))
-        found = evidence({"a": guess(labels, right, coins)}, labels, statement(1.0))
-        alarms += found is not None and found.violated
+        proof = evidence({"a": guess(labels, right, coins)}, labels, statement(1.0))
+        alarms += proof is not None and proof.violated
     assert FAILURE == 0.05
     assert alarms <= 33
 

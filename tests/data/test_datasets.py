@@ -224,8 +224,8 @@ def test_altered_content_is_refused_with_both_digests(alone, dataset_dir, tmp_pa
     with pytest.raises(DatasetUnavailable, match="altered") as caught:
         load("census-income", data_dir=tmp_path)
     assert datasets._CENSUS.digest in caught.value.message
-    found = digest(canonical(read_frame(tmp_path / "adult.csv"), datasets._CENSUS.layout))
-    assert found in caught.value.message
+    actual = digest(canonical(read_frame(tmp_path / "adult.csv"), datasets._CENSUS.layout))
+    assert actual in caught.value.message
     assert caught.value.where == str(tmp_path / "adult.csv")
 
 

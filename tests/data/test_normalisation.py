@@ -71,10 +71,10 @@ def test_a_table_is_normalised_row_by_row_or_refused(texts):
     how = Normalisation.of("trim,case,nfkc")
     expected = [how.one(text) for text in texts]
     try:
-        found = how.apply(RowIds.of(texts))
+        normalised = how.apply(RowIds.of(texts))
     except RowIdError:
         assert len(set(expected)) < len(expected) or any(
             not text.strip() or not text.isprintable() for text in [*expected, *texts]
         )
         return
-    assert found.series.to_list() == expected
+    assert normalised.series.to_list() == expected

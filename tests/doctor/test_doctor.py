@@ -30,14 +30,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def said(findings: list[Finding], area: str, level: Level = Level.PROBLEM) -> str:
     """What is told of an area at a level, with the ways out; all of those have one."""
-    found = [each for each in findings if (each.area, each.level) == (area, level)]
-    assert found, [(each.area, each.level, each.what) for each in findings]
-    assert level is Level.OK or all(each.way_out for each in found)
-    return "\n".join(f"{each.what}\n{each.way_out}" for each in found)
+    matching = [finding for finding in findings if (finding.area, finding.level) == (area, level)]
+    assert matching, [(finding.area, finding.level, finding.summary) for finding in findings]
+    assert level is Level.OK or all(finding.way_out for finding in matching)
+    return "\n".join(f"{finding.summary}\n{finding.way_out}" for finding in matching)
 
 
 def problems(findings: list[Finding]) -> list[str]:
-    return [each.area for each in findings if each.level is Level.PROBLEM]
+    return [finding.area for finding in findings if finding.level is Level.PROBLEM]
 
 
 @pytest.fixture
@@ -59,10 +59,10 @@ def test_a_sound_machine_and_file(bob, capsys, monkeypatch, tmp_path):
     wanted = "python packages platform processor memory clock ports schemes datasets".split()
     assert set(wanted) <= set(areas)
     assert set("config certificate data agreement state output link".split()) <= set(areas)
-    assert record["warnings"] == sum(each["level"] == "warning" for each in record["checks"])
+    assert record["warnings"] == sum(check["level"] == "warning" for check in record["checks"])
     # Two of the datasets are not here, which is no problem.
-    missing = [each for each in record["checks"] if "not here" in each["what"]]
-    assert [each["level"] for each in missing] == ["warning", "warning"]
+    missing = [check for check in record["checks"] if "not here" in check["what"]]
+    assert [check["level"] for check in missing] == ["warning", "warning"]
 
 
 def test_the_page_fits_a_terminal_and_shows_no_secret(bob, capsys):
@@ -153,10 +153,10 @@ def test_a_table_that_is_not_there_or_has_no_ids(bob):
 def test_both_sides_show_the_same_digest_of_their_ids(bob):
     alice = write_config(bob.parent, "alice")
     digests = {
-        re.search("ids ([0-9a-f]{16})", said(look_at_party(each), "data", Level.OK))
-        for each in (alice, bob)
+        re.search("ids ([0-9a-f]{16})", said(look_at_party(path), "data", Level.OK))
+        for path in (alice, bob)
     }
-    assert len({found and found[1] for found in digests}) == 1
+    assert len({match and match[1] for match in digests}) == 1
 
 
 def test_settings_that_do_not_go_with_the_table(bob):
@@ -205,7 +205,9 @@ def test_a_state_folder_that_is_a_file_is_in_use_or_has_a_damaged_key(bob):
     with (state / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert "is using" in said(look_at_party(bob), "state", Level.WARNING)
-    assert all(each.level is Level.OK for each in look_at_party(bob) if each.area == "state")
+    assert all(
+        finding.level is Level.OK for finding in look_at_party(bob) if finding.area == "state"
+    )
     (folder / "bob.state.key").write_text("short")
     text = said(look_at_party(bob), "state")
     assert "64 hexadecimal digits" in text
@@ -220,14 +222,14 @@ def test_an_output_in_a_folder_that_is_not_there(bob):
 def test_the_packages_are_those_of_the_project():
     with (ROOT / "pyproject.toml").open("rb") as stream:
         project = tomllib.load(stream)["project"]
-    declared = dict(each.split(">=") for each in project["dependencies"])
+    declared = dict(requirement.split(">=") for requirement in project["dependencies"])
     assert dict(packages.NEEDED) == declared
     oldest = tuple(int(part) for part in project["requires-python"].removeprefix(">=").split("."))
     assert oldest == packages.OLDEST_PYTHON
     tested = [
-        tuple(map(int, each.split("::")[-1].split(".")))
-        for each in project["classifiers"]
-        if re.search(r":: 3\.\d+$", each)
+        tuple(map(int, classifier.split("::")[-1].split(".")))
+        for classifier in project["classifiers"]
+        if re.search(r":: 3\.\d+$", classifier)
     ]
     assert tuple(tested) == packages.TESTED_PYTHONS
 
@@ -267,12 +269,12 @@ def test_pythons(version, level):
 def test_platforms_that_are_not_tested_are_called_that(system, name, level):
     finding = machine.look_at_platform(system, name)
     assert finding.level == level
-    assert "tested" in finding.what + finding.way_out
+    assert "tested" in finding.summary + finding.way_out
 
 
 def test_a_processor_without_instructions_and_one_that_is_not_known():
-    assert "avx2 (linear algebra)" in machine.look_at_processor("flags : aes sse", 1).what
-    assert machine.look_at_processor("", 1).what.startswith("1 core;")
+    assert "avx2 (linear algebra)" in machine.look_at_processor("flags : aes sse", 1).summary
+    assert machine.look_at_processor("", 1).summary.startswith("1 core;")
 
 
 def test_little_memory_and_a_coarse_clock():
@@ -306,9 +308,9 @@ class DeadScheme(ClearScheme):
 
 
 def test_schemes_that_compute_wrongly_or_not_at_all_are_found():
-    assert "is not the product" in look_at_scheme(WrongScheme()).what
-    assert "RuntimeError" in look_at_scheme(DeadScheme()).what
-    assert {each.level for each in look_at_schemes()} == {Level.OK}
+    assert "is not the product" in look_at_scheme(WrongScheme()).summary
+    assert "RuntimeError" in look_at_scheme(DeadScheme()).summary
+    assert {finding.level for finding in look_at_schemes()} == {Level.OK}
 
 
 def test_datasets_found_altered_and_looked_for_in_vain(tmp_path, monkeypatch):

@@ -133,8 +133,8 @@ def test_a_training_replays_byte_for_byte_from_its_file(tmp_path):
         )
     again: list[Event] = []
     loaded = Transcript.load(tmp_path / "t")
-    found = replay(alice_program(TABLES, AGREED), loaded, observe=again.append)
-    assert same(found, trained)
+    replayed = replay(alice_program(TABLES, AGREED), loaded, observe=again.append)
+    assert same(replayed, trained)
     seen = [event for event in live if isinstance(event, GradientSeen)]
     again = [event for event in again if isinstance(event, GradientSeen)]
     assert len(again) == len(seen) == 6

@@ -77,12 +77,12 @@ def chained(header: bytes, records: list[bytes], footer: bytes) -> bytes:
 
 
 def test_what_was_written_is_read_back(recorded):
-    found = Transcript.load(recorded)
-    assert found.header == HEADER
-    assert found.records == RECORDS
-    assert found.footer == FOOTER
-    assert list(found.frames("alice")) == [RECORDS[0][1], RECORDS[3][1]]
-    assert list(found.frames("bob")) == [RECORDS[1][1], RECORDS[2][1]]
+    transcript = Transcript.load(recorded)
+    assert transcript.header == HEADER
+    assert transcript.records == RECORDS
+    assert transcript.footer == FOOTER
+    assert list(transcript.frames("alice")) == [RECORDS[0][1], RECORDS[3][1]]
+    assert list(transcript.frames("bob")) == [RECORDS[1][1], RECORDS[2][1]]
     assert content(recorded.parent) == ["run.transcript"]
 
 

@@ -23,7 +23,7 @@ def share_of(
     """A share with weights that were drawn, not trained: what is tested does not care."""
     columns = (*plan.columns, INTERCEPT) if intercept else plan.columns
     weights = KeyedEntropy.from_seed(seed).fork(role).uniform((len(columns),)) * 2 - 1
-    found = ModelShare(
+    share = ModelShare(
         role=role,
         columns=columns,
         weights=weights,
@@ -33,7 +33,7 @@ def share_of(
         rows=100,
         data_digest="cd" * 32,
     )
-    return replace(found, **changes)
+    return replace(share, **changes)
 
 
 def halves(raw: RawData) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -80,29 +80,29 @@ def pair_of(
 
 def strange(frame: pl.DataFrame, *, gaps: bool = True) -> pl.DataFrame:
     """Rows with what the training never saw: unknown levels, far values, gaps where allowed."""
-    found = frame.clone()
-    for name in found.columns:
-        values: list[Any] = found[name].to_list()
-        if found[name].dtype == pl.String:
+    altered = frame.clone()
+    for name in altered.columns:
+        values: list[Any] = altered[name].to_list()
+        if altered[name].dtype == pl.String:
             values[:3] = [None, "nowhere", "bonn"]
         else:
             values[:3] = [None if gaps else 0, 10**6, -(10**6)]
-        found = found.with_columns(pl.Series(name, values, dtype=found[name].dtype))
-    return found
+        altered = altered.with_columns(pl.Series(name, values, dtype=altered[name].dtype))
+    return altered
 
 
 def feeds(
     frame: pl.DataFrame, names: dict[str, str], wanted: set[str]
 ) -> dict[str, np.ndarray[Any, Any]]:
     """A frame as an ONNX session takes it: text with "" where missing, doubles with NaN."""
-    found: dict[str, np.ndarray[Any, Any]] = {}
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
     for column, name in names.items():
         if name not in wanted:
             continue
         series = frame[column]
         if series.dtype == pl.String:
-            found[name] = np.array(series.fill_null("").to_list(), dtype=object).reshape(-1, 1)
+            arrays[name] = np.array(series.fill_null("").to_list(), dtype=object).reshape(-1, 1)
         else:
             plain: FloatArray = series.cast(pl.Float64).to_numpy()
-            found[name] = plain.reshape(-1, 1)
-    return found
+            arrays[name] = plain.reshape(-1, 1)
+    return arrays

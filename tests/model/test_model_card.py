@@ -34,11 +34,11 @@ def sealed_pair() -> tuple[ModelShare, ModelShare, np.ndarray]:
     hers, his = people()
     alice, bob = pair_of(hers, his, WAYS[0])
     whole = np.rint(alice.weights * 2.0**29).astype(np.int64)
-    mine = np.arange(len(whole), dtype=np.int64) * 7919 * 10**9 % 2**49
-    theirs = (whole - mine + 2**49) % 2**50 - 2**49
+    alice_part = np.arange(len(whole), dtype=np.int64) * 7919 * 10**9 % 2**49
+    bob_part = (whole - alice_part + 2**49) % 2**50 - 2**49
     sealed: dict[str, Any] = {"agreement": {"mechanism": "sealed"}, "scales": SCALES}
-    alice = replace(alice, weights=np.empty(0), share=tuple(mine.tolist()), **sealed)
-    bob = replace(bob, share=tuple(theirs.tolist()), ledger=LEDGER, **sealed)
+    alice = replace(alice, weights=np.empty(0), share=tuple(alice_part.tolist()), **sealed)
+    bob = replace(bob, share=tuple(bob_part.tolist()), ledger=LEDGER, **sealed)
     return alice, bob, whole * 0.5 / 2.0**29
 
 
@@ -51,10 +51,10 @@ def test_coefficients_of_the_original_scale_score_raw_rows(way):
     _, his = people()
     plain = replace(way, clip=None)
     bob = share_of(fit(his, plain), "bob", intercept=True)
-    found = card(bob)
-    assert found.original_offset is not None
-    total = np.full(his.height, found.original_offset)
-    for one in found.coefficients or ():
+    shown = card(bob)
+    assert shown.original_offset is not None
+    total = np.full(his.height, shown.original_offset)
+    for one in shown.coefficients or ():
         name, _, level = one.column.partition("=")
         column = his[name] == level if level else his[name]
         total += (one.original or 0.0) * column.cast(pl.Float64).to_numpy()
@@ -63,10 +63,10 @@ def test_coefficients_of_the_original_scale_score_raw_rows(way):
 
 def test_the_largest_comes_first_and_what_says_nothing_is_marked():
     hers, _ = people()
-    found = coefficients(share_of(fit(hers, WAYS[0]), "alice"))
-    sizes = [abs(one.prepared) for one in found]
+    ranked = coefficients(share_of(fit(hers, WAYS[0]), "alice"))
+    sizes = [abs(one.prepared) for one in ranked]
     assert sizes == sorted(sizes, reverse=True)
-    (constant,) = [one for one in found if one.column == "constant"]
+    (constant,) = [one for one in ranked if one.column == "constant"]
     assert constant.original is None
 
 
@@ -91,10 +91,10 @@ def test_a_random_share_is_never_shown_as_coefficients(tmp_path, capsys):
 
 def test_a_revealed_model_shows_its_coefficients():
     alice, _, weights = sealed_pair()
-    found = card(replace(alice, weights=weights))
-    assert found.weights == "revealed"
-    assert "revealed" in found.holds
-    assert len(found.coefficients or ()) == len(weights)
+    shown = card(replace(alice, weights=weights))
+    assert shown.weights == "revealed"
+    assert "revealed" in shown.holds
+    assert len(shown.coefficients or ()) == len(weights)
 
 
 def test_the_card_says_where_a_model_comes_from(tmp_path, capsys):
@@ -148,9 +148,9 @@ def test_json_of_the_card_is_one_object(tmp_path, capsys):
     hers, his = people()
     pair_of(hers, his, WAYS[0])[0].save(tmp_path / "alice.json")
     assert run(["model", "show", str(tmp_path / "alice.json"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["role"] == "alice"
-    assert found["ledger"] == {}
+    record = json.loads(capsys.readouterr().out)
+    assert record["role"] == "alice"
+    assert record["ledger"] == {}
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4)
@@ -167,8 +167,8 @@ RECORDS = st.dictionaries(
 def test_whatever_the_records_of_a_file_hold_it_is_shown(agreement, metrics, ledger):
     """A file may come from anywhere: its records are not this program's own."""
     hers, _ = people(20)
-    found = share_of(fit(hers, WAYS[0]), "bob", agreement=agreement, metrics=metrics, ledger=ledger)
+    share = share_of(fit(hers, WAYS[0]), "bob", agreement=agreement, metrics=metrics, ledger=ledger)
     screen = console()
     with screen.capture() as shown:
-        screen.print(render(card_blocks(card(found), 5)))
+        screen.print(render(card_blocks(card(share), 5)))
     assert "share of a model" in shown.get()

@@ -36,7 +36,7 @@ def session(content: bytes) -> Any:
 
 
 def inputs(ready: Any) -> set[str]:
-    return {each.name for each in ready.get_inputs()}
+    return {node.name for node in ready.get_inputs()}
 
 
 def compare(hers: pl.DataFrame, his: pl.DataFrame, pair: tuple[ModelShare, ModelShare]) -> float:
@@ -55,8 +55,8 @@ def compare(hers: pl.DataFrame, his: pl.DataFrame, pair: tuple[ModelShare, Model
     for part, frame in zip(parts, (hers, his), strict=True):
         alone = session(own_to_onnx(part))
         plain = {rule.column: rule.column for rule in part.model.preparation.rules}
-        (found,) = alone.run(["score"], feeds(frame, plain, inputs(alone)))
-        apart.append(np.abs(found[:, 0] - part.scores(frame)).max())
+        (scores,) = alone.run(["score"], feeds(frame, plain, inputs(alone)))
+        apart.append(np.abs(scores[:, 0] - part.scores(frame)).max())
     return float(max(apart))
 
 
@@ -109,9 +109,9 @@ def test_any_numeric_rule(values, center, scale, clip, impute):
     part = own_part(share_of(plan, "alice"))
     frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Float64)})
     ready = session(own_to_onnx(part))
-    (found,) = ready.run(["score"], feeds(frame, {"x": "x"}, {"x"}))
+    (scores,) = ready.run(["score"], feeds(frame, {"x": "x"}, {"x"}))
     exact = part.scores(frame)
-    assert np.allclose(found[:, 0], exact, rtol=1e-12, atol=1e-12)
+    assert np.allclose(scores[:, 0], exact, rtol=1e-12, atol=1e-12)
 
 
 @settings(max_examples=30)
@@ -127,26 +127,26 @@ def test_any_levels(levels, data):
     )
     frame = pl.DataFrame({"c": pl.Series(values, dtype=pl.String)})
     ready = session(own_to_onnx(part))
-    (found,) = ready.run(["score"], feeds(frame, {"c": "c"}, {"c"}))
-    assert np.allclose(found[:, 0], part.scores(frame), atol=1e-12)
+    (scores,) = ready.run(["score"], feeds(frame, {"c": "c"}, {"c"}))
+    assert np.allclose(scores[:, 0], part.scores(frame), atol=1e-12)
 
 
 def test_only_standard_operators_and_where_it_comes_from():
     hers, his = people()
     model = onnx.load_from_string(whole_to_onnx(whole_model(*pair_of(hers, his, WAYS[1]))))
-    assert {each.domain for each in model.opset_import} == {"", "ai.onnx.ml"}
+    assert {opset.domain for opset in model.opset_import} == {"", "ai.onnx.ml"}
     assert {node.domain for node in model.graph.node} <= {"", "ai.onnx.ml"}
-    facts = {each.key: each.value for each in model.metadata_props}
+    facts = {entry.key: entry.value for entry in model.metadata_props}
     assert facts["taciturn.session"] == "ab" * 16
     assert json.loads(facts["taciturn.parts"]) == ["alice", "bob"]
-    names = {each.name for each in model.graph.input}
+    names = {node.name for node in model.graph.input}
     assert names == {"alice/age", "bob/age", "town", "grade", "debt"}
 
 
 def test_a_gap_that_the_preparation_refuses_gives_no_number():
     part = own_part(share_of(Preparation((NumericRule("x"),)), "alice"))
-    (found,) = session(own_to_onnx(part)).run(["score"], {"x": np.array([[np.nan]])})
-    assert np.isnan(found).all()
+    (scores,) = session(own_to_onnx(part)).run(["score"], {"x": np.array([[np.nan]])})
+    assert np.isnan(scores).all()
 
 
 def test_bob_with_an_intercept_alone_is_in_the_whole_and_nothing_by_himself():
@@ -156,9 +156,9 @@ def test_bob_with_an_intercept_alone_is_in_the_whole_and_nothing_by_himself():
     whole = whole_model(alice, bob)
     ready = session(whole_to_onnx(whole))
     plain = {rule.column: rule.column for rule in alice.preparation.rules}
-    (found,) = ready.run(["score"], feeds(hers, plain, inputs(ready)))
+    (scores,) = ready.run(["score"], feeds(hers, plain, inputs(ready)))
     nothing = pl.DataFrame({"id": range(hers.height)})
-    assert np.allclose(found[:, 0], whole.scores(hers, nothing), atol=1e-12)
+    assert np.allclose(scores[:, 0], whole.scores(hers, nothing), atol=1e-12)
     with pytest.raises(ConfigError, match="no column contributes to the score"):
         own_to_onnx(Part(bob, bob.weights))
 

@@ -28,7 +28,7 @@ FRAME = pl.DataFrame({"age": [31.0, 44.0, 58.0, 20.0], "town": ["A", "B", "A", "
 
 def share(**changes: Any) -> ModelShare:
     plan = fit(FRAME, DEFAULTS)
-    found = ModelShare(
+    default = ModelShare(
         role="alice",
         columns=plan.columns,
         weights=np.linspace(-1, 1, len(plan.columns)) / 3,
@@ -41,7 +41,7 @@ def share(**changes: Any) -> ModelShare:
         ledger={"label_epsilon_total": float("inf")},
         notes=("a note",),
     )
-    return replace(found, **changes)
+    return replace(default, **changes)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_write_that_fails_leaves_the_old_file_whole(path, monkeypatch):
     with pytest.raises(OutputError, match="No space left"):
         share(session="another").save(path)
     assert path.read_bytes() == before
-    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_an_unwritable_folder_is_named(tmp_path):
@@ -188,11 +188,11 @@ def test_weights_of_another_length(path, weights):
 
 def test_where_it_comes_from_is_in_it(path):
     share(magnitude_bits=5).save(path)
-    found = ModelShare.load(path)
-    assert found.taciturn == __version__
-    assert found.magnitude_bits == 5
-    assert found.agreement_digest == share().agreement_digest
-    assert found.agreement_digest != share(agreement={"mechanism": "none"}).agreement_digest
+    loaded = ModelShare.load(path)
+    assert loaded.taciturn == __version__
+    assert loaded.magnitude_bits == 5
+    assert loaded.agreement_digest == share().agreement_digest
+    assert loaded.agreement_digest != share(agreement={"mechanism": "none"}).agreement_digest
 
 
 @pytest.mark.parametrize(
@@ -258,14 +258,14 @@ def test_whatever_is_done_to_the_bytes_is_refused_by_name(tmp_path_factory, data
         octets += octets[at:]
     path.write_bytes(octets)
     try:
-        found = ModelShare.load(path)
+        loaded = ModelShare.load(path)
     except FileError:
         return
-    assert found.weights.tobytes() == share().weights.tobytes()
-    assert (found.session, found.columns) == (share().session, share().columns)
+    assert loaded.weights.tobytes() == share().weights.tobytes()
+    assert (loaded.session, loaded.columns) == (share().session, share().columns)
 
 
-PARTS = [each.name for each in fields(ModelShare)] + ["version", "format"]
+PARTS = [field.name for field in fields(ModelShare)] + ["version", "format"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
@@ -285,7 +285,7 @@ def test_whatever_stands_in_a_part_is_read_or_refused_by_name(tmp_path_factory, 
     except ValueError:
         return  # not a number: no file can hold it
     try:
-        found = ModelShare.load(path)
+        loaded = ModelShare.load(path)
     except FileError:
         return
-    assert found.weights.shape == (3,)
+    assert loaded.weights.shape == (3,)

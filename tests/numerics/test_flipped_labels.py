@@ -31,8 +31,8 @@ def test_the_residue_is_the_textbook_quotient_where_that_can_be_computed(epsilon
     q = p * f + (1 - p) * (1 - f)
     for label in (0, 1):
         expected = (label - q) * (2 * p - 1) * f * (1 - f) / (q * (1 - q))
-        found = corrected_residue(z, np.full(len(z), label), epsilon)
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        residues = corrected_residue(z, np.full(len(z), label), epsilon)
+        np.testing.assert_allclose(residues, expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss_and_slope", ["corrected", "debiased"])
@@ -48,8 +48,8 @@ def test_the_residue_is_minus_the_losss_slope_by_finite_differences(epsilon, lab
         numerical = (loss(np.array([z - h]), labels, epsilon)) - loss(
             np.array([z + h]), labels, epsilon
         )
-        found = slope(np.array([z]), labels, epsilon)[0]
-        assert found == pytest.approx(numerical / (2 * h), abs=1e-9, rel=1e-6)
+        analytic = slope(np.array([z]), labels, epsilon)[0]
+        assert analytic == pytest.approx(numerical / (2 * h), abs=1e-9, rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -57,21 +57,21 @@ def test_the_gradient_in_the_weights_is_that_of_the_loss(epsilon):
     draw = np.random.default_rng(3)
     features, labels = draw.normal(size=(40, 5)), draw.integers(0, 2, 40)
     weights, h = draw.normal(size=5), 1e-6
-    found = -features.T @ corrected_residue(features @ weights, labels, epsilon) / 40
+    gradient = -features.T @ corrected_residue(features @ weights, labels, epsilon) / 40
     for column in range(5):
         step = np.eye(5)[column] * h
         up, down = (
             corrected_loss(features @ (weights + sign * step), labels, epsilon) for sign in (1, -1)
         )
-        assert found[column] == pytest.approx((up - down) / (2 * h), abs=1e-8)
+        assert gradient[column] == pytest.approx((up - down) / (2 * h), abs=1e-8)
 
 
 @given(FINITE, st.integers(0, 1), EPSILON)
 def test_the_residue_has_the_labels_sign_and_at_most_the_size_tanh_of_a_quarter(z, label, epsilon):
-    found = corrected_residue(np.array([z]), np.array([label]), epsilon)[0]
-    assert math.isfinite(found)
-    assert abs(found) <= math.tanh(epsilon / 4) * (1 + 1e-12)
-    assert found >= 0 if label else found <= 0
+    value = corrected_residue(np.array([z]), np.array([label]), epsilon)[0]
+    assert math.isfinite(value)
+    assert abs(value) <= math.tanh(epsilon / 4) * (1 + 1e-12)
+    assert value >= 0 if label else value <= 0
 
 
 @given(FINITE, EPSILON)
@@ -85,9 +85,9 @@ def test_exchanging_labels_and_turning_the_score_turns_the_residue(z, epsilon):
 def test_the_loss_is_finite_and_bounded_on_both_sides_as_no_label_is_ever_impossible(
     z, label, epsilon
 ):
-    found = corrected_loss(np.array([z]), np.array([label]), epsilon)
+    loss = corrected_loss(np.array([z]), np.array([label]), epsilon)
     least = math.log1p(math.exp(-epsilon))
-    assert least * (1 - 1e-9) - 1e-12 <= found <= (least + epsilon) * (1 + 1e-9) + 1e-12
+    assert least * (1 - 1e-9) - 1e-12 <= loss <= (least + epsilon) * (1 + 1e-9) + 1e-12
 
 
 @given(FINITE, st.integers(0, 1), EPSILON)
@@ -99,8 +99,8 @@ def test_the_gap_between_the_labels_is_largest_at_a_score_of_zero(z, label, epsi
 
 def test_without_flips_both_are_the_ordinary_loss():
     z, labels = np.linspace(-5, 5, 11), np.arange(11) % 2
-    for found in (corrected_residue, debiased_residue):
-        np.testing.assert_allclose(found(z, labels, 60.0), residue(z, labels), atol=1e-12)
+    for slope in (corrected_residue, debiased_residue):
+        np.testing.assert_allclose(slope(z, labels, 60.0), residue(z, labels), atol=1e-12)
     for loss in (corrected_loss, debiased_loss):
         assert loss(z, labels, 60.0) == pytest.approx(log_loss(z, labels))
 

@@ -111,7 +111,7 @@ def test_auc_interval_covers(positives, negatives, area, kind):
     """False alarm below 1e-4 a case: four standard errors beyond 92 % and 3.5 %, the claims."""
     runs = 2000
     seen, times = np.unique(draw(kind, area, positives, negatives, runs), return_counts=True)
-    ends = np.array([auc_interval(float(each), positives, negatives) for each in seen])
+    ends = np.array([auc_interval(float(value), positives, negatives) for value in seen])
     too_high = float(times[ends[:, 0] > area].sum()) / runs
     too_low = float(times[ends[:, 1] < area].sum()) / runs
     assert 1 - too_high - too_low > 0.92 - 4 * math.sqrt(0.92 * 0.08 / runs)

@@ -118,9 +118,9 @@ def test_calibration_agrees_with_scikit_learn(rows, bins):
     chances = sigmoid(scores)
     table = calibration(chances, labels, bins)
     observed, predicted = calibration_curve(labels, chances, n_bins=bins)
-    np.testing.assert_allclose([each.observed for each in table.bins], observed)
-    np.testing.assert_allclose([each.predicted for each in table.bins], predicted)
-    weights = np.array([each.count for each in table.bins]) / len(labels)
+    np.testing.assert_allclose([group.observed for group in table.bins], observed)
+    np.testing.assert_allclose([group.predicted for group in table.bins], predicted)
+    weights = np.array([group.count for group in table.bins]) / len(labels)
     assert weights.sum() == pytest.approx(1)
     assert table.error == pytest.approx(float(np.sum(weights * np.abs(observed - predicted))))
 

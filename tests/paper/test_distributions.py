@@ -37,8 +37,8 @@ def page(name: str) -> str:
 
 def pinned(name: str) -> str:
     constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    (found,) = re.findall(rf"^{name}==(.*)$", constraints, re.MULTILINE)
-    return str(found)
+    (version,) = re.findall(rf"^{name}==(.*)$", constraints, re.MULTILINE)
+    return str(version)
 
 
 @pytest.fixture(scope="module")
@@ -129,53 +129,57 @@ def test_the_best_guess_after_some_releases_is_as_good_as_said():
         released = (UNIT - round(0.7 * UNIT) + noise).reshape(count, releases)
         one, zero = (
             mechanism.log_probability(
-                released, np.full_like(released, each * UNIT - round(0.7 * UNIT))
+                released, np.full_like(released, label * UNIT - round(0.7 * UNIT))
             )
-            for each in (1, 0)
+            for label in (1, 0)
         )
         odds = (one - zero).sum(axis=1)
         right = (odds > 1e-9).mean() + (np.abs(odds) <= 1e-9).mean() / 2
         # By symmetry a label of 0 is guessed as often.
-        assert right == pytest.approx(subject.told_by_add(1.0, releases), abs=2.5 / count**0.5)
+        assert right == pytest.approx(
+            subject.accuracy_against_add(1.0, releases), abs=2.5 / count**0.5
+        )
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 10.0])
 def test_the_page_of_add_says_what_is_computed(epsilon):
-    once, often = (100 * subject.told_by_add(epsilon, releases) for releases in (1, 10))
-    told = "over 99.99" if often > 99.99 else f"{often:.1f}"
-    row = f"| {epsilon:g} | {epsilon / 2:g} | {epsilon * 5:g} | {once:.1f} | {told} |"
+    once, often = (100 * subject.accuracy_against_add(epsilon, releases) for releases in (1, 10))
+    repeated = "over 99.99" if often > 99.99 else f"{often:.1f}"
+    row = f"| {epsilon:g} | {epsilon / 2:g} | {epsilon * 5:g} | {once:.1f} | {repeated} |"
     assert row in page("add")
 
 
 @pytest.mark.parametrize("dataset", subject.SHAPES)
 def test_the_sizes_of_a_hidden_batch_are_those_of_its_draws(dataset):
     """1,000 draws each: five standard errors."""
-    found = subject.hidden_batch(dataset)
-    assert found.asked.sum() == pytest.approx(1.0)
-    assert found.true.sum() == pytest.approx(1.0)
-    assert found.redrawn == pytest.approx(found.asked[: found.columns + 1].sum())
-    assert np.arange(len(found.asked)) @ found.asked == pytest.approx(found.design.asked_rows)
-    assert np.arange(len(found.true)) @ found.true == pytest.approx(found.design.true_rows)
-    small = BatchDesign(found.design.subset, found.design.marked, found.design.epsilon)
+    laws = subject.hidden_batch(dataset)
+    assert laws.asked.sum() == pytest.approx(1.0)
+    assert laws.true.sum() == pytest.approx(1.0)
+    assert laws.redrawn == pytest.approx(laws.asked[: laws.columns + 1].sum())
+    assert np.arange(len(laws.asked)) @ laws.asked == pytest.approx(laws.design.asked_rows)
+    assert np.arange(len(laws.true)) @ laws.true == pytest.approx(laws.design.true_rows)
+    small = BatchDesign(laws.design.subset, laws.design.marked, laws.design.epsilon)
     coins = KeyedEntropy.from_seed(11)
     drawn = [draw_batch(small, 0, 2 * small.subset, coins.fork(str(n))) for n in range(1000)]
-    short = np.mean([len(each.asked) <= found.columns for each in drawn])
-    assert short == pytest.approx(found.redrawn, abs=5 * (found.redrawn / 1000) ** 0.5)
-    text = f"{dataset}: {100 * found.redrawn:.1f} % redrawn"
+    short = np.mean([len(batch.asked) <= laws.columns for batch in drawn])
+    assert short == pytest.approx(laws.redrawn, abs=5 * (laws.redrawn / 1000) ** 0.5)
+    text = f"{dataset}: {100 * laws.redrawn:.1f} % redrawn"
     assert text in words(PAGES / "hybrid.svg")
-    sizes = (found.design.subset, found.design.marked, found.columns)
+    sizes = (laws.design.subset, laws.design.marked, laws.columns)
     assert f"| {dataset} | {' | '.join(map(str, sizes))} |" in page("hybrid")
 
 
 def test_what_a_gradient_determines_ends_at_her_columns_and_its_signs_do_not():
-    found = subject.revealed_gradient()
+    measured = subject.revealed_gradient()
     columns, _ = subject.SHAPES["breast-cancer"]
-    for size, determined, signs in zip(found.sizes, found.determined, found.signs, strict=True):
+    for size, determined, signs in zip(
+        measured.sizes, measured.determined, measured.signs, strict=True
+    ):
         # One row more than columns: one of the 434 rows lies, to rounding, in her columns' span.
         assert determined == 1.0 if size <= columns else determined < 0.003
-        assert signs > found.commoner
+        assert signs > measured.commoner
         assert signs == 1.0 or size > columns
-    assert 0.5 < found.commoner < 0.7
+    assert 0.5 < measured.commoner < 0.7
 
 
 def commands() -> list[str]:
@@ -205,9 +209,9 @@ def test_the_pages_cite_what_the_bibliography_has_and_link_to_what_is_there():
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_table_of_claims_has_the_true_prices(variant, epsilon):
     true = price(VARIANTS[variant](epsilon, B1, B2, 20).event)
-    prices = ["∞" if math.isinf(each) else f"{each:.3f}" for each in (true.residue, true.label)]
+    prices = ["∞" if math.isinf(total) else f"{total:.3f}" for total in (true.residue, true.label)]
     text = (PAGES / "mult.md").read_text(encoding="utf-8")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
-    (row,) = (each for each in rows if each[:2] == [f"mult {variant}", f"{epsilon:g}"])
+    (row,) = (cells for cells in rows if cells[:2] == [f"mult {variant}", f"{epsilon:g}"])
     assert row[2:4] == prices
     assert row[-1] == ("**refuted**" if true.residue > epsilon else "holds")

@@ -15,17 +15,17 @@ TINY = encryption.Shape("tiny", 4, 3)
 
 
 def test_a_shape_is_measured_for_each_of_our_schemes():
-    told: list[str] = []
-    rows = encryption.measure(TINY, encryption.contenders(()), 2, told.append)
+    messages: list[str] = []
+    rows = encryption.measure(TINY, encryption.contenders(()), 2, messages.append)
     assert [(row.scheme, row.bits) for row in rows] == list(encryption.OURS)
     assert all(row.max_error == 0 for row in rows)
     assert all(row.ms > 0 and row.repeats == 2 for row in rows)
     assert all(row.times_phe is None for row in rows)
-    assert len(told) == 3 * len(rows)
+    assert len(messages) == 3 * len(rows)
 
 
 def test_the_rows_have_the_keys_of_the_contract():
-    (row, *_) = encryption.measure(TINY, encryption.contenders(())[:1], 1, lambda what: None)
+    (row, *_) = encryption.measure(TINY, encryption.contenders(())[:1], 1, lambda message: None)
     assert row.to_dict().keys() >= {
         "shape",
         "rows",
@@ -61,7 +61,7 @@ def test_rivals_compute_the_same_products(rival):
     if importlib.util.find_spec(rival) is None:
         pytest.skip(f"{rival} is not installed: make bench installs it")
     entrants = [*encryption.contenders(())[:1], *encryption.contenders((rival,))[3:]]
-    rows = encryption.measure(TINY, entrants, 1, lambda what: None)
+    rows = encryption.measure(TINY, entrants, 1, lambda message: None)
     assert all(row.max_error == 0 for row in rows)
     if rival == "phe":
         assert rows[0].times_phe == pytest.approx(rows[1].ms / rows[0].ms)
@@ -80,16 +80,16 @@ def test_the_profile_names_seals_share_and_ours():
 
 
 def test_throughput_computes_the_centralised_weights():
-    found = throughput.measure(rows=2000, columns=3, batch_size=100, repeats=1)
-    assert found.max_weight_difference < 1e-5
-    assert found.times_numpy > 0
+    measured = throughput.measure(rows=2000, columns=3, batch_size=100, repeats=1)
+    assert measured.max_weight_difference < 1e-5
+    assert measured.times_numpy > 0
 
 
 def test_a_training_is_measured_with_its_share_of_encryption():
-    found = trainings.measure("breast-cancer")
-    assert found.iterations_measured == found.iterations_per_epoch == 29
-    assert 0.5 < found.encryption_share < 1
-    assert found.training_seconds == pytest.approx(found.epoch_seconds * 10)
+    measured = trainings.measure("breast-cancer")
+    assert measured.iterations_measured == measured.iterations_per_epoch == 29
+    assert 0.5 < measured.encryption_share < 1
+    assert measured.training_seconds == pytest.approx(measured.epoch_seconds * 10)
 
 
 def test_the_plot_is_a_picture_with_a_bar_for_each_ratio():

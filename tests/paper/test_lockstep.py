@@ -46,23 +46,23 @@ def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir
     rows = Rows.of(dataset, 5)
     cells = CELLS if epochs > 1 else CELLS[:3]
     terms = [terms_of(rows, cell, epochs=epochs) for cell in cells]
-    methods = [cast(ResidueRelease, mechanism(each.agreement)) for each in terms]
+    methods = [cast(ResidueRelease, mechanism(term.agreement)) for term in terms]
     bob = KeyedEntropy.from_seed(9)
     plan = terms[0].plan(bytes(32), len(rows.train.labels))
     train = (rows.train.features, rows.train.labels, plan)
     together = train_side_by_side(*train, terms[0], methods, bob)
-    for weights, each, method in zip(together, terms, methods, strict=True):
-        alone = train_with_noise(*train, each, method, bob)
+    for weights, term, method in zip(together, terms, methods, strict=True):
+        alone = train_with_noise(*train, term, method, bob)
         assert weights.tobytes() == alone.tobytes()
 
 
 def test_a_judged_cell_has_the_figures_of_the_same_training_by_command():
     rows = Rows.of("breast-cancer", 3)
     cells = [Cell("none"), *CELLS]
-    for cell, found in zip(cells, judge(rows, cells), strict=True):
+    for cell, score in zip(cells, judge(rows, cells), strict=True):
         run = taciturn.train(dataset="breast-cancer", seed=3, scheme="clear", **cell.options)
         test = run.to_dict()["test"]
-        assert (found.cell, found.accuracy, found.auc) == (cell, test["accuracy"], test["auc"])
+        assert (score.cell, score.accuracy, score.auc) == (cell, test["accuracy"], test["auc"])
 
 
 def test_a_penalty_is_refused():

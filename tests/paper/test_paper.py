@@ -38,8 +38,8 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def record(shelf: Path) -> dict[str, Any]:
     """Everything on one dataset, with two iterations of the quicker trainings on the clock."""
-    quicker = [each for each in table3.CONTENDERS if each.scheme != "paillier"]
-    few = tuple(replace(each, iterations=2) for each in quicker)
+    quicker = [contender for contender in table3.CONTENDERS if contender.scheme != "paillier"]
+    few = tuple(replace(contender, iterations=2) for contender in quicker)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table3, "CONTENDERS", few)
         patch.setattr(table3, "QUICK_TURNS", 2)
@@ -84,10 +84,12 @@ def test_bounds_are_chosen_on_rows_that_are_neither_trained_on_nor_judged_on():
 def test_candidates_that_the_sampler_cannot_resolve_are_left_out_and_counted(monkeypatch):
     monkeypatch.setattr("taciturn_paper.utility.QUICK_GRID", ((2.0**-6, 1.0), (1.0, 1000.0)))
     rows = Rows.of("breast-cancer", 2)
-    found = {(each.cell.variant, each.cell.epsilon): each for each in search(rows, quick=True)}
-    assert found["mean-one", 0.01].left_out == 1
-    assert found["mean-one", 0.01].candidates == 3
-    assert found["mean-one", 10.0].left_out == 0
+    choices = {
+        (choice.cell.variant, choice.cell.epsilon): choice for choice in search(rows, quick=True)
+    }
+    assert choices["mean-one", 0.01].left_out == 1
+    assert choices["mean-one", 0.01].candidates == 3
+    assert choices["mean-one", 10.0].left_out == 0
 
 
 def test_what_is_kept_is_not_made_again_and_what_is_damaged_is(tmp_path):
@@ -125,10 +127,10 @@ def test_a_folder_that_cannot_be_is_named(tmp_path):
 def test_pieces_come_back_in_order_from_several_processes(tmp_path):
     pieces = [Piece(curves.one_seed, "breast-cancer", seed, False) for seed in (7, 6)]
     seen: list[tuple[int, int]] = []
-    found = results(pieces, tmp_path, lambda done, total: seen.append((done, total)))
+    computed = results(pieces, tmp_path, lambda done, total: seen.append((done, total)))
     assert seen[-1] == (2, 2)
-    assert found == [piece.result(tmp_path) for piece in pieces]
-    assert found[0] != found[1]
+    assert computed == [piece.result(tmp_path) for piece in pieces]
+    assert computed[0] != computed[1]
 
 
 def test_one_seed_has_no_interval():
@@ -154,16 +156,16 @@ def test_a_figure_says_the_shape_of_each_curve(record):
 
 def test_flat_curves_have_no_shape():
     flat: curves.Curve = {place: {"auc": [0.5, 0.6, 0.4]} for place in (1.0, 2.0, 3.0)}
-    found = curves.shape(flat, "auc")
-    assert (found["rises"], found["falls"]) == (False, False)
+    trend = curves.shape(flat, "auc")
+    assert (trend["rises"], trend["falls"]) == (False, False)
 
 
 def test_the_leaks_are_what_the_statements_say(record):
     (row,) = record["leaks"]["rows"]
     assert row["none"]["attacks"][0]["accuracy"] == 1.0
-    assert max(each["accuracy"] for each in row["hybrid"]["attacks"]) > 0.99
+    assert max(attack["accuracy"] for attack in row["hybrid"]["attacks"]) > 0.99
     assert row["hybrid_trained"]["max_weight_difference"] < 1e-4
-    assert [each["ledger"]["label_epsilon_total"] for each in row["add"]] == [5.0, 50.0]
+    assert [run["ledger"]["label_epsilon_total"] for run in row["add"]] == [5.0, 50.0]
 
 
 def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true_one_is(
@@ -186,23 +188,23 @@ def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true
 
 
 def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
-    found = {each["name"]: each for each in record["statements"]}
-    assert len(found) == len(record["statements"]) == 18
-    assert found["hybrid protects the labels"]["verdict"] == "does not hold"
-    assert found["epsilon protects the labels"]["verdict"] == "does not hold"
-    assert found["mult: its proof of epsilon"]["verdict"] == "does not hold"
-    assert found["the attack on the baseline"]["verdict"] == "holds"
-    assert found["hybrid is lossless"]["verdict"] == "holds"
-    text = found["the losses that the text states"]
+    by_name = {statement["name"]: statement for statement in record["statements"]}
+    assert len(by_name) == len(record["statements"]) == 18
+    assert by_name["hybrid protects the labels"]["verdict"] == "does not hold"
+    assert by_name["epsilon protects the labels"]["verdict"] == "does not hold"
+    assert by_name["mult: its proof of epsilon"]["verdict"] == "does not hold"
+    assert by_name["the attack on the baseline"]["verdict"] == "holds"
+    assert by_name["hybrid is lossless"]["verdict"] == "holds"
+    text = by_name["the losses that the text states"]
     assert "give-me-some-credit auc: text 0.0003, table 0.0007" in text["evidence"]
-    for each in found.values():
-        assert each["command"].startswith("taciturn ")
-        assert "nan" not in each["evidence"]
+    for statement in by_name.values():
+        assert statement["command"].startswith("taciturn ")
+        assert "nan" not in statement["evidence"]
 
 
 def test_statements_without_their_records_are_left_out(record):
-    found = statements({"claims": record["claims"]})
-    assert [each["name"] for each in found] == ["mult: its proof of epsilon"]
+    judged = statements({"claims": record["claims"]})
+    assert [statement["name"] for statement in judged] == ["mult: its proof of epsilon"]
 
 
 def test_table_three_sets_ratios_beside_the_papers(record):
@@ -211,7 +213,9 @@ def test_table_three_sets_ratios_beside_the_papers(record):
     ours = {(name, "bfv") for name in ("none", "hybrid", "sealed")}
     assert {*ours, ("add", None), ("mult", None)} <= names
     ratio = next(
-        each for each in table["ratios"] if (each["mechanism"], each["scheme"]) == ("hybrid", "bfv")
+        entry
+        for entry in table["ratios"]
+        if (entry["mechanism"], entry["scheme"]) == ("hybrid", "bfv")
     )
     assert ratio["paper_ratio"] == 1.73
     assert ratio["ratio"] > 0.5
@@ -248,9 +252,9 @@ def test_the_page_of_the_documents_is_that_of_its_data():
 def test_the_command_writes_the_report(record, shelf, monkeypatch):
     monkeypatch.setattr("taciturn_paper.pieces.os.cpu_count", lambda: 1)
     arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
-    found = CliRunner().invoke(app, [*arguments, "--cache", str(shelf), "--json"])
-    assert found.exit_code == 0, found.output
-    assert json.loads(found.stdout)["rows"] == json.loads(json.dumps(record["table2"]["rows"]))
+    invocation = CliRunner().invoke(app, [*arguments, "--cache", str(shelf), "--json"])
+    assert invocation.exit_code == 0, invocation.output
+    assert json.loads(invocation.stdout)["rows"] == json.loads(json.dumps(record["table2"]["rows"]))
 
 
 def test_tables_fit_the_screen(record):
@@ -265,7 +269,11 @@ def test_tables_fit_the_screen(record):
 
 
 def test_both_schemes_take_part_and_everything_that_encrypts():
-    ours = {(each.mechanism, each.scheme) for each in table3.CONTENDERS if each.scheme != "clear"}
+    ours = {
+        (contender.mechanism, contender.scheme)
+        for contender in table3.CONTENDERS
+        if contender.scheme != "clear"
+    }
     assert ours == {
         (name, scheme) for name in ("none", "hybrid", "sealed") for scheme in ("bfv", "paillier")
     }
@@ -273,10 +281,10 @@ def test_both_schemes_take_part_and_everything_that_encrypts():
 
 @pytest.mark.slow
 def test_all_of_it_quickly_on_every_dataset_that_is_here(tmp_path):
-    found = CliRunner().invoke(
+    invocation = CliRunner().invoke(
         app, ["reproduce", "all", "--quick", "--cache", str(tmp_path), "--report", str(tmp_path)]
     )
-    assert found.exit_code == 0, found.output
+    assert invocation.exit_code == 0, invocation.output
     assert (tmp_path / "reproduction.html").stat().st_size < 2_000_000
     data = json.loads((tmp_path / "reproduction" / "table2.json").read_text())
     assert len(data["rows"]) == 17 * len(data["settings"])

@@ -62,18 +62,18 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
 
 @pytest.mark.slow
 def test_mult_as_printed_does_not_learn_and_its_readings_do():
-    found = {row["variant"]: row for row in learning.run()["rows"]}
-    assert not found["printed"]["learns"]
-    assert found["one-sided"]["auc_low"] > 0.9
-    assert found["mean-one"]["auc_low"] > 0.9
+    by_variant = {row["variant"]: row for row in learning.run()["rows"]}
+    assert not by_variant["printed"]["learns"]
+    assert by_variant["one-sided"]["auc_low"] > 0.9
+    assert by_variant["mean-one"]["auc_low"] > 0.9
 
 
 def test_the_quick_search_tells_the_same():
     record = learning.run(quick=True)
-    found = {row["variant"]: row for row in record["rows"]}
-    assert not found["printed"]["learns"]
-    assert found["one-sided"]["learns"]
-    assert found["mean-one"]["learns"]
+    by_variant = {row["variant"]: row for row in record["rows"]}
+    assert not by_variant["printed"]["learns"]
+    assert by_variant["one-sided"]["learns"]
+    assert by_variant["mean-one"]["learns"]
     assert record["centralised"]["auc"] > 0.95
 
 
@@ -168,15 +168,15 @@ def test_the_quick_comparison_at_the_same_total_shows_utility_and_what_is_told()
 
 def test_the_debiased_loss_runs_away_at_a_small_epsilon_and_the_corrected_one_does_not():
     rows = labels.runaway()
-    found = {(row["loss_name"], row["epsilon"], row["epochs"]): row for row in rows}
+    by_case = {(row["loss_name"], row["epsilon"], row["epochs"]): row for row in rows}
     for epsilon in labels.RUNAWAY_EPSILONS:
-        first, last = (found["debiased", epsilon, epochs] for epochs in (10, 1000))
+        first, last = (by_case["debiased", epsilon, epochs] for epochs in (10, 1000))
         # A hundred times the epochs, nearly a hundred times the weight: nothing holds it back.
         assert last["largest_weight"] > 50 * first["largest_weight"]
         assert last["loss"] < 30 * first["loss"] < 0
-        first, last = (found["corrected", epsilon, epochs] for epochs in (10, 1000))
+        first, last = (by_case["corrected", epsilon, epochs] for epochs in (10, 1000))
         assert last["largest_weight"] < 20 * first["largest_weight"]
-        assert last["largest_weight"] < found["debiased", epsilon, 1000]["largest_weight"] / 10
+        assert last["largest_weight"] < by_case["debiased", epsilon, 1000]["largest_weight"] / 10
         assert 0 < last["loss"] < first["loss"] < 0.7
 
 

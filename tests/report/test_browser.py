@@ -57,11 +57,11 @@ class Seen:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    found = {}
+    paths = {}
     for name, audit in AUDITS.items():
-        found[name] = folder / f"{name}.html"
-        found[name].write_text(html.render(audit_page(audit())), encoding="utf-8")
-    return found
+        paths[name] = folder / f"{name}.html"
+        paths[name].write_text(html.render(audit_page(audit())), encoding="utf-8")
+    return paths
 
 
 @pytest.fixture(scope="module")
@@ -217,7 +217,7 @@ def test_on_paper_it_is_light_and_everything_is_unfolded(look):
     assert not folded.is_visible()
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 40)"
-    assert all(each.is_visible() for each in page.locator("details dd").all())
+    assert all(item.is_visible() for item in page.locator("details dd").all())
     printed = page.pdf(format="A4")
     page.emulate_media(media="screen")
     assert printed.startswith(b"%PDF")

@@ -45,7 +45,7 @@ def test_identifiers_are_unique_and_references_resolve(name):
     assert len(ids) == len(set(ids))
     named = re.findall(r'aria-labelledby="([^"]+)"', page)
     links = re.findall(r'href="#([^"]+)"', page)
-    assert {each for group in named for each in group.split()} | set(links) <= set(ids)
+    assert {name for group in named for name in group.split()} | set(links) <= set(ids)
 
 
 @pytest.mark.parametrize("name", AUDITS)

@@ -84,15 +84,15 @@ def test_an_example_is_a_value_that_an_agreement_may_hold():
     [(mechanism, name) for mechanism, entry in MECHANISMS.items() for name in entry.takes],
 )
 def test_the_help_of_a_mechanisms_setting_names_the_mechanism_and_its_default(mechanism, name):
-    told = f"{SETTINGS[name].help} {SETTINGS[name].detail}"
-    assert f"`{mechanism}`" in told
+    text = f"{SETTINGS[name].help} {SETTINGS[name].detail}"
+    assert f"`{mechanism}`" in text
     default = MECHANISMS[mechanism].defaults.get(name)
     if default not in (None, False) or name == "dither":
         words = (
             f"(default: {plain_value(default)})",
             f"`{mechanism}` defaults to {plain_value(default)}",
         )
-        assert any(word in told for word in words)
+        assert any(word in text for word in words)
 
 
 def test_the_help_names_what_there_is():
@@ -264,8 +264,8 @@ def test_a_parameter_has_the_default_of_own_data(name):
 )
 def test_a_parameter_is_documented_in_the_words_of_the_declaration(name):
     text = inspect.getdoc(VerticalLogisticRegression) or ""
-    (told,) = re.findall(rf"^    {name}: (.*(?:\n        .*)*)", text, flags=re.MULTILINE)
-    words = " ".join(told.split())
+    (description,) = re.findall(rf"^    {name}: (.*(?:\n        .*)*)", text, flags=re.MULTILINE)
+    words = " ".join(description.split())
     assert words.startswith(SETTINGS[SKLEARN.get(name, name)].help)
 
 
@@ -288,8 +288,8 @@ def test_the_page_names_what_an_agreement_refuses():
 
 def test_the_defaults_of_a_partys_file():
     """Two versions of the program must mean the same by a file that leaves a key out."""
-    told = {name: file_default("agreement", name) for name in section_settings("agreement")}
-    assert {name: value for name, value in told.items() if value is not None} == {
+    defaults = {name: file_default("agreement", name) for name in section_settings("agreement")}
+    assert {name: value for name, value in defaults.items() if value is not None} == {
         "mechanism": "sealed",
         "scheme": "bfv",
         "epochs": 10,

@@ -212,7 +212,7 @@ def test_alices_columns_may_be_a_word_a_number_or_names(given_columns, kept):
 
 
 def test_the_batch_sizes_are_the_papers():
-    sizes = {name: each.batch_size for name, each in DATASET_DEFAULTS.items()}
+    sizes = {name: defaults.batch_size for name, defaults in DATASET_DEFAULTS.items()}
     assert sizes == {
         "breast-cancer": 16,
         "sklearn-digits": 32,
@@ -223,7 +223,7 @@ def test_the_batch_sizes_are_the_papers():
 
 def test_the_l_rr_are_the_papers():
     """[Tan22, Table III]."""
-    assert {name: each.l_rr for name, each in DATASET_DEFAULTS.items()} == {
+    assert {name: defaults.l_rr for name, defaults in DATASET_DEFAULTS.items()} == {
         "breast-cancer": 40,
         "sklearn-digits": 70,
         "census-income": 90,
@@ -233,31 +233,31 @@ def test_the_l_rr_are_the_papers():
 
 
 def test_nothing_about_the_protection_is_assumed():
-    found = of().resolved()
+    settings = of().resolved()
     names = ("epsilon", "noise", "variant", "b1", "b2", "subset_size", "l_rr", "bob_update")
-    assert [getattr(found, name) for name in names] == [None] * 8
-    assert (found.budget, found.delta) == (None, 1e-6)
+    assert [getattr(settings, name) for name in names] == [None] * 8
+    assert (settings.budget, settings.delta) == (None, 1e-6)
 
 
 @pytest.mark.parametrize("name", DATASET_DEFAULTS)
 def test_a_dataset_brings_its_defaults_and_no_intercept(name):
-    found = of(dataset=name).resolved()
+    settings = of(dataset=name).resolved()
     expected = DATASET_DEFAULTS[name]
-    assert (found.batch_size, found.learning_rate, found.epochs) == (
+    assert (settings.batch_size, settings.learning_rate, settings.epochs) == (
         expected.batch_size,
         expected.learning_rate,
         expected.epochs,
     )
-    assert found.intercept is False
+    assert settings.intercept is False
 
 
 def test_own_data_has_its_own_defaults_and_an_intercept():
-    found = Settings.of({"mechanism": "none", "data": "mine.csv", "label": "y"}).resolved()
-    assert (found.batch_size, found.epochs) == (
+    settings = Settings.of({"mechanism": "none", "data": "mine.csv", "label": "y"}).resolved()
+    assert (settings.batch_size, settings.epochs) == (
         OWN_DATA_DEFAULTS.batch_size,
         OWN_DATA_DEFAULTS.epochs,
     )
-    assert found.intercept is True
+    assert settings.intercept is True
 
 
 def test_what_was_asked_for_stays():
@@ -462,8 +462,8 @@ def test_a_long_value_is_shown_in_part():
 
 
 def test_class_weights_are_the_same_from_a_text_a_list_and_an_agreements_text():
-    spelled = [Settings.of({"class-weight": each}) for each in ("0.25,1", [0.25, 1], (0.25, 1.0))]
-    assert {each.class_weight for each in spelled} == {(0.25, 1.0)}
+    spelled = [Settings.of({"class-weight": value}) for value in ("0.25,1", [0.25, 1], (0.25, 1.0))]
+    assert {settings.class_weight for settings in spelled} == {(0.25, 1.0)}
     agreed = AGREED.model_copy(update={"class_weight": (0.25, 1.0)})
     assert Agreement.parse(agreed.canonical()) == agreed
 

@@ -18,13 +18,13 @@ def record(**options: Any) -> dict[str, Any]:
     return train(**{"mechanism": "sealed", "scheme": "clear", "seed": 1, **options}).to_dict()
 
 
-def require_centralised(found: dict[str, Any], weights: float, *, accuracy: float = 0.0) -> None:
-    assert found["max_weight_difference"] < weights
-    assert abs(found["test"]["accuracy"] - found["centralised"]["accuracy"]) <= accuracy
-    assert abs(found["test"]["auc"] - found["centralised"]["auc"]) < 5e-5
-    assert found["sealed"]["suspected_wraps"] == 0
-    assert found["ledger"]["label_epsilon_total"] == 0
-    assert found["ledger"]["assumption"] == "IND-CPA, honest-but-curious"
+def require_centralised(result: dict[str, Any], weights: float, *, accuracy: float = 0.0) -> None:
+    assert result["max_weight_difference"] < weights
+    assert abs(result["test"]["accuracy"] - result["centralised"]["accuracy"]) <= accuracy
+    assert abs(result["test"]["auc"] - result["centralised"]["auc"]) < 5e-5
+    assert result["sealed"]["suspected_wraps"] == 0
+    assert result["ledger"]["label_epsilon_total"] == 0
+    assert result["ledger"]["assumption"] == "IND-CPA, honest-but-curious"
 
 
 @pytest.mark.parametrize("columns", ["all", "half"])
@@ -45,14 +45,14 @@ def test_bfv_gives_the_clear_scheme_s_model():
 
 
 def test_l2_and_an_intercept_are_those_of_centralised_training():
-    found = record(dataset="breast-cancer", l2=0.01, intercept=True, alice_columns="half")
-    require_centralised(found, weights=5e-4)
+    result = record(dataset="breast-cancer", l2=0.01, intercept=True, alice_columns="half")
+    require_centralised(result, weights=5e-4)
 
 
 def test_dither_moves_weights_and_hardly_the_accuracy():
-    found = record(dataset="breast-cancer", dither=0.05)
-    assert 1e-4 < found["max_weight_difference"] < 0.05
-    assert abs(found["test"]["accuracy"] - found["centralised"]["accuracy"]) < 0.02
+    result = record(dataset="breast-cancer", dither=0.05)
+    assert 1e-4 < result["max_weight_difference"] < 0.05
+    assert abs(result["test"]["accuracy"] - result["centralised"]["accuracy"]) < 0.02
 
 
 def test_a_scheme_that_hides_nothing_is_noted():
@@ -68,28 +68,28 @@ def test_l1_is_refused_by_name():
 
 
 def test_a_revealed_share_is_priced_and_gives_alice_a_model(tmp_path):
-    found = audit(
+    result = audit(
         dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1, epochs=1, reveal=True
     ).to_dict()
-    assert found["ledger"]["label_epsilon_total"] == "inf"
-    assert {control["name"] for control in found["controls"]} == {"prior", "model-only"}
-    assert "RevealedShare" in {message["message"] for message in found["messages"]}
+    assert result["ledger"]["label_epsilon_total"] == "inf"
+    assert {control["name"] for control in result["controls"]} == {"prior", "model-only"}
+    assert "RevealedShare" in {message["message"] for message in result["messages"]}
 
 
 def test_an_audit_finds_no_signal_and_lists_every_message():
-    found = audit(dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1).to_dict()
-    assert found["attacks"] == []
-    assert found["canary"]["attacks"] == []
-    assert {skipped["name"] for skipped in found["skipped"]} >= {"exact-solve", "model-only"}
-    assert all(skipped["reason"] for skipped in found["skipped"])
-    listed = {message["message"]: message for message in found["messages"]}
+    result = audit(dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1).to_dict()
+    assert result["attacks"] == []
+    assert result["canary"]["attacks"] == []
+    assert {skipped["name"] for skipped in result["skipped"]} >= {"exact-solve", "model-only"}
+    assert all(skipped["reason"] for skipped in result["skipped"])
+    listed = {message["message"]: message for message in result["messages"]}
     vectors = listed["SealedResidues"]
     assert vectors["encrypted"]
     assert (vectors["scheme"], vectors["key_bits"]) == ("bfv", 128)
     assert vectors["count"] == 29
     assert "SealedWeights" not in listed
     assert not listed["KeyOffer"]["encrypted"]
-    assert "not a proof of safety" in found["verdict"]
+    assert "not a proof of safety" in result["verdict"]
 
 
 def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
@@ -107,14 +107,14 @@ def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
 
 
 def test_a_check_warns_alice_of_many_epochs_and_bob_of_what_it_rests_on():
-    found = check(columns=6, rows=300, mechanism="sealed", epochs=6, batch_size=32).to_dict()
-    assert found["verdict"] == "no attack of ours applies"
-    assert found["facts"]["label_epsilon_total"] == 0
-    warnings = " ".join(found["warnings"])
+    result = check(columns=6, rows=300, mechanism="sealed", epochs=6, batch_size=32).to_dict()
+    assert result["verdict"] == "no attack of ours applies"
+    assert result["facts"]["label_epsilon_total"] == 0
+    warnings = " ".join(result["warnings"])
     assert "for Alice: with 6 epochs and 6 columns" in warnings
     assert "funcCPA" in warnings
     fresh = check(columns=6, rows=300, mechanism="sealed", epochs=1, batch_size=32, fresh_keys=True)
-    assert not any("funcCPA" in each for each in fresh.warnings)
+    assert not any("funcCPA" in warning for warning in fresh.warnings)
 
 
 @pytest.mark.parametrize("scheme", ["clear", "bfv"])
@@ -122,10 +122,10 @@ def test_a_forecast_counts_the_bytes_that_cross(scheme):
     options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "sealed", "epochs": 1}
     options["scheme"] = scheme
     forecast = estimate(**options)
-    found = train(**options, seed=1).to_dict()
-    assert forecast.iterations == found["iterations"]
-    assert forecast.bytes_to_alice == pytest.approx(found["bytes_to_alice"], rel=0.05)
-    assert forecast.bytes_to_bob == pytest.approx(found["bytes_to_bob"], rel=0.05)
+    result = train(**options, seed=1).to_dict()
+    assert forecast.iterations == result["iterations"]
+    assert forecast.bytes_to_alice == pytest.approx(result["bytes_to_alice"], rel=0.05)
+    assert forecast.bytes_to_bob == pytest.approx(result["bytes_to_bob"], rel=0.05)
 
 
 @pytest.mark.slow
@@ -135,5 +135,5 @@ def test_a_forecast_counts_the_bytes_that_cross(scheme):
 )
 def test_the_large_datasets_equal_centralised_training(dataset_dir, dataset, weights, columns):
     """Rates beyond 2/L on rare levels and far values let roundings grow, as for ``none``."""
-    found = record(dataset=dataset, alice_columns=columns, data_dir=str(dataset_dir(dataset)))
-    require_centralised(found, weights, accuracy=2e-4)
+    result = record(dataset=dataset, alice_columns=columns, data_dir=str(dataset_dir(dataset)))
+    require_centralised(result, weights, accuracy=2e-4)

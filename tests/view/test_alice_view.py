@@ -44,10 +44,10 @@ from tests.view.conftest import Run
 
 
 def test_observations_are_those_of_the_live_run(run):
-    found = run.view.observations
-    assert len(found.events) == len(run.live) == run.outcome.result.iterations
-    assert all(same(now, then) for now, then in zip(found.events, run.live, strict=True))
-    assert same(found.weights, run.outcome.alice_weights)
+    observations = run.view.observations
+    assert len(observations.events) == len(run.live) == run.outcome.result.iterations
+    assert all(same(now, then) for now, then in zip(observations.events, run.live, strict=True))
+    assert same(observations.weights, run.outcome.alice_weights)
 
 
 def test_the_fast_replay_equals_the_full_verifying_one(run):
@@ -252,13 +252,13 @@ def test_recall_gives_the_same_view(scheme):
         observe=live.append,
     )
     recording = recorder.finish({})
-    found = replay(
+    replayed = replay(
         train_revealed.train(AliceInputs(tables.alice, Terms(agreed, RecallScheme(scheme)), ALICE)),
         recording,
         verify=False,
         observe=again.append,
     )
-    assert same(found, trained)
+    assert same(replayed, trained)
     again = [event for event in again if isinstance(event, Observation)]
     seen = [event for event in live if isinstance(event, GradientSeen)]
     assert len(seen) == 2

@@ -56,11 +56,11 @@ def run(name: str) -> tuple[Outcome, list[Observation], AliceView]:
 @pytest.mark.parametrize("name", RUNS)
 def test_observations_and_weights_are_those_of_the_live_run(name):
     outcome, live, view = run(name)
-    found = view.observations
+    observations = view.observations
     kinds = (HiddenBatchSeen, GradientSeen) if "hybrid" in name else (ResiduesSeen,)
-    assert [type(event) for event in found.events] == [*kinds] * outcome.result.iterations
-    assert all(same(now, then) for now, then in zip(found.events, live, strict=True))
-    assert same(found.weights, outcome.alice_weights)
+    assert [type(event) for event in observations.events] == [*kinds] * outcome.result.iterations
+    assert all(same(now, then) for now, then in zip(observations.events, live, strict=True))
+    assert same(observations.weights, outcome.alice_weights)
     assert view.signals == (OF_HIDDEN_BATCHES if "hybrid" in name else OF_RESIDUES)
 
 

@@ -68,7 +68,7 @@ def run(
     seed: int = 0,
     b1: float = B1,
     b2: float = B2,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
     """Audits every claim of ``add`` and ``mult``.
 
@@ -152,6 +152,8 @@ def _numerical(subject: ResidueRelease, b2: float) -> float:
     reach = round(min(max(b2, 2.0), _OUTPUTS_BEYOND) * unit)
     outputs = np.arange(-reach, reach + 1)
     residues = np.unique(np.linspace(-unit, unit, 33).round().astype(np.int64))
-    logs = [subject.log_probability(outputs, np.full_like(outputs, each)) for each in residues]
+    logs = [
+        subject.log_probability(outputs, np.full_like(outputs, residue)) for residue in residues
+    ]
     with np.errstate(invalid="ignore"):
         return max(float(np.nanmax(one - other)) for one, other in permutations(logs, 2))

@@ -33,18 +33,18 @@ def cells(figure: str) -> list[Cell]:
     >>> [len(cells(name)) for name in FIGURES]
     [22, 22, 33]
     """
-    found = [Cell("none")]
+    shown = [Cell("none")]
     eps, b1, b2 = paper.FIXED_EPSILON, paper.FIXED_B1, paper.FIXED_B2
     for variant in VARIANTS:
         if figure == "fig-b1":
-            found += [Cell("mult", eps, variant, each, b2) for each in paper.B1_RANGE]
+            shown += [Cell("mult", eps, variant, bound, b2) for bound in paper.B1_RANGE]
         elif figure == "fig-b2":
-            found += [Cell("mult", eps, variant, b1, each) for each in paper.B2_RANGE]
+            shown += [Cell("mult", eps, variant, b1, bound) for bound in paper.B2_RANGE]
         else:
-            found += [Cell("mult", each, variant, b1, b2) for each in paper.EPSILON_RANGE]
+            shown += [Cell("mult", epsilon, variant, b1, b2) for epsilon in paper.EPSILON_RANGE]
     if figure == "fig-eps":
-        found += [Cell("add", each) for each in paper.EPSILON_RANGE]
-    return found
+        shown += [Cell("add", epsilon) for epsilon in paper.EPSILON_RANGE]
+    return shown
 
 
 def run(
@@ -55,7 +55,7 @@ def run(
     seeds: int | None = None,
     datasets: Sequence[str] = (),
     folder: Path | None = None,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
     progress: Progress = lambda done, total: None,
 ) -> Record:
     """Makes a figure's curves for every dataset that is here.
@@ -78,7 +78,7 @@ def run(
     rows: list[Record] = []
     shapes: list[Record] = []
     for name, runs in by_name(pieces, results(pieces, folder, progress)).items():
-        curves = _curves(figure, [each[figure] for each in runs])
+        curves = _curves(figure, [record[figure] for record in runs])
         rows += [{"dataset": name, **row} for row in _rows(figure, curves)]
         shapes += [{"dataset": name, **shape} for shape in _shapes(figure, curves)]
     return {
@@ -107,7 +107,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     rows = Rows.of(dataset, seed)
     wanted = {figure: cells(figure) for figure in FIGURES}
     distinct = list(dict.fromkeys(cell for some in wanted.values() for cell in some))
-    judged = {found.cell: found.to_dict() for found in judge(rows, distinct)}
+    judged = {score.cell: score.to_dict() for score in judge(rows, distinct)}
     return {figure: [judged[cell] for cell in some] for figure, some in wanted.items()}
 
 
@@ -116,15 +116,15 @@ Curve = dict[float | None, dict[str, list[float]]]
 
 def _curves(figure: str, runs: list[list[Record]]) -> dict[str, Curve]:
     """By curve and place on the axis: the values of each metric, seed by seed."""
-    found: dict[str, Curve] = {}
+    curves: dict[str, Curve] = {}
     for judged in runs:
-        for each in judged:
-            name = each["mechanism"] + (f" {each['variant']}" if each["variant"] else "")
-            place = None if name == "none" else each[AXES[figure]]
-            values = found.setdefault(name, {}).setdefault(place, {"accuracy": [], "auc": []})
+        for record in judged:
+            name = record["mechanism"] + (f" {record['variant']}" if record["variant"] else "")
+            place = None if name == "none" else record[AXES[figure]]
+            values = curves.setdefault(name, {}).setdefault(place, {"accuracy": [], "auc": []})
             for metric in METRICS:
-                values[metric].append(each[metric])
-    return found
+                values[metric].append(record[metric])
+    return curves
 
 
 def _rows(figure: str, curves: dict[str, Curve]) -> list[Record]:

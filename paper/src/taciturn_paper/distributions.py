@@ -62,7 +62,7 @@ NONE_SEED = 0
 SEALED_SEEDS = 30
 NONE_SIZES = (4, 8, 12, 16, 20, 24, 28, 30, 31, 32, 36, 44, 52, 64, 76, 90, 110, 130, 150)
 
-RR_TOTALS = tuple(float(each) for each in np.geomspace(0.1, 10.0, 13))
+RR_TOTALS = tuple(float(total) for total in np.geomspace(0.1, 10.0, 13))
 RR_EPOCHS, RR_EPSILONS = (1, 10), (1.0, 3.0, 10.0)
 RR_SCORES = np.linspace(-12.0, 12.0, 241)
 
@@ -131,20 +131,20 @@ def _seen(
     subject: ResidueRelease, label: int, score: float, values: FloatArray, ends: tuple[float, ...]
 ) -> Seen:
     def law(at: FloatArray) -> FloatArray:
-        found: FloatArray = np.exp(subject.log_density(at, np.full_like(at, label - score)))
-        return found
+        density: FloatArray = np.exp(subject.log_density(at, np.full_like(at, label - score)))
+        return density
 
     masses = zip(ends, law(np.array(ends)).tolist(), strict=True)
     return Seen(label, values, law(values), {end: mass for end, mass in masses if mass > 0})
 
 
-def told_by_add(epsilon: float, releases: int) -> float:
+def accuracy_against_add(epsilon: float, releases: int) -> float:
     """How often the best guess of a label is right after so many releases, scores known.
 
     Both labels are taken as equally likely; without a release it is one half. The best guess is
     right with probability ``(1 + TV) / 2``, TV being the total variation between the two laws.
 
-    >>> round(told_by_add(10.0, 1), 3)
+    >>> round(accuracy_against_add(10.0, 1), 3)
     0.959
     """
     from dp_accounting.pld import privacy_loss_distribution
@@ -183,15 +183,15 @@ def hidden_batch(dataset: str) -> Drawn:
     """
     columns, rows = SHAPES[dataset]
     paper = DATASET_DEFAULTS[dataset]
-    found = design(paper.batch_size, HYBRID_EPSILON, columns, rows, l_rr=paper.l_rr)
-    beyond = np.array([acceptance(found, at) for at in range(-1, found.subset + 1)])
-    marks = np.arange(found.marked + 1)
+    chosen = design(paper.batch_size, HYBRID_EPSILON, columns, rows, l_rr=paper.l_rr)
+    beyond = np.array([acceptance(chosen, at) for at in range(-1, chosen.subset + 1)])
+    marks = np.arange(chosen.marked + 1)
     return Drawn(
-        design=found,
+        design=chosen,
         columns=columns,
         asked=beyond[:-1] - beyond[1:],
-        true=np.asarray(binom.pmf(marks, found.marked, found.keep)),
-        redrawn=1.0 - acceptance(found, columns),
+        true=np.asarray(binom.pmf(marks, chosen.marked, chosen.keep)),
+        redrawn=1.0 - acceptance(chosen, columns),
     )
 
 
@@ -220,34 +220,34 @@ def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
     data = arrange(settings, load_raw(settings), coins.data)
     features, labels = data.alice_train.values, data.labels_train.values
     order = coins.bob.permutation(len(labels))
-    found = []
+    measured = []
     for size in NONE_SIZES:
-        rows = np.stack([each for each in batches(order, size) if len(each) == size])
+        rows = np.stack([batch for batch in batches(order, size) if len(batch) == size])
         u, s, _ = np.linalg.svd(features[rows], full_matrices=False)
         kept = s > s[:, :1] * max(features[rows].shape[1:]) * np.finfo(np.float64).eps
         basis = u * kept[:, None, :]
         residues = labels[rows] - 0.5
         solved = np.einsum("kbd,kcd,kc->kb", basis, basis, residues, optimize=True)
         determined = (basis**2).sum(axis=2) >= DETERMINED
-        found.append((float(determined.mean()), float((solved * residues > 0).mean())))
-    shares = tuple(zip(*found, strict=True))
+        measured.append((float(determined.mean()), float((solved * residues > 0).mean())))
+    shares = tuple(zip(*measured, strict=True))
     ones = float(labels.mean())
     return Determined(NONE_SIZES, shares[0], shares[1], max(ones, 1 - ones))
 
 
 def draw_none() -> Figure:
     """How much the gradient of a batch says, whatever its size."""
-    found, columns = revealed_gradient(), SHAPES["breast-cancer"][0]
+    measured, columns = revealed_gradient(), SHAPES["breast-cancer"][0]
     figure, (axes,) = _panels(1, 1, 7.2, 3.6)
     figure.suptitle("none: what one gradient says about labels (breast-cancer, labels shuffled)")
-    axes.plot(found.sizes, _percent(found.determined), color=_ZERO, marker="s", ms=4)
-    axes.plot(found.sizes, _percent(found.signs), color=_ONE, marker="o", ms=4)
-    axes.axhline(100 * found.commoner, color=_GREY, ls="--", lw=1)
+    axes.plot(measured.sizes, _percent(measured.determined), color=_ZERO, marker="s", ms=4)
+    axes.plot(measured.sizes, _percent(measured.signs), color=_ONE, marker="o", ms=4)
+    axes.axhline(100 * measured.commoner, color=_GREY, ls="--", lw=1)
     axes.axvline(columns, color=_MARK, lw=1)
     axes.text(columns + 1.5, 4, f"d_A = {columns} equations", color=_MARK)
     axes.text(41, 24, "residue fixed by the equations", color=_ZERO)
     axes.text(64, 87, "sign of the least-norm solution is the label", color=_ONE)
-    axes.text(2, 100 * found.commoner - 6, "commoner label", color=_GREY)
+    axes.text(2, 100 * measured.commoner - 6, "commoner label", color=_GREY)
     axes.set(xlabel="rows in the batch", ylabel="share of rows, %", xlim=(0, 152), ylim=(-3, 104))
     return figure
 
@@ -260,10 +260,10 @@ def draw_add() -> Figure:
         for seen in seen_with_add(epsilon):
             _curve(axes, seen)
             axes.axvline(seen.label - ADD_SCORE, color=_colour(seen), lw=0.8, ls=":")
-        told = told_by_add(epsilon, 1)
+        accuracy = accuracy_against_add(epsilon, 1)
         axes.set_title(
             f"claimed ε = {epsilon:g}: label ε = {price(AdditiveNoise(epsilon)).label:g}, "
-            f"guessed right {100 * told:.1f} %"
+            f"guessed right {100 * accuracy:.1f} %"
         )
         axes.set(xlabel="released residue", ylim=(0, None))
     panels[0].set_ylabel("density")
@@ -318,16 +318,16 @@ def draw_hybrid() -> Figure:
     figure, panels = _panels(2, 2, 9.4, 6.2)
     figure.suptitle(f"hybrid: sizes of one draw at ε = {HYBRID_EPSILON:g}, before redrawing")
     for axes, dataset in zip(panels, SHAPES, strict=True):
-        found = hidden_batch(dataset)
-        short = found.columns + 1
-        _stairs(axes, found.asked, _ZERO, "L_RR: rows that Alice scores")
-        _stairs(axes, found.asked[:short], "#000000", "L_RR ≤ d_A: redrawn")
-        _stairs(axes, found.true, _ONE, "k: rows of the true batch", fill=False)
-        axes.axvline(found.columns + 0.5, color=_MARK, lw=1)
-        top = 100 * max(found.asked.max(), found.true.max())
-        axes.text(found.columns + 0.9, 1.05 * top, f"d_A = {found.columns}", color=_MARK)
-        axes.set_title(f"{dataset}: {100 * found.redrawn:.1f} % redrawn")
-        likely = np.flatnonzero(found.asked > _INVISIBLE)
+        drawn = hidden_batch(dataset)
+        short = drawn.columns + 1
+        _stairs(axes, drawn.asked, _ZERO, "L_RR: rows that Alice scores")
+        _stairs(axes, drawn.asked[:short], "#000000", "L_RR ≤ d_A: redrawn")
+        _stairs(axes, drawn.true, _ONE, "k: rows of the true batch", fill=False)
+        axes.axvline(drawn.columns + 0.5, color=_MARK, lw=1)
+        top = 100 * max(drawn.asked.max(), drawn.true.max())
+        axes.text(drawn.columns + 0.9, 1.05 * top, f"d_A = {drawn.columns}", color=_MARK)
+        axes.set_title(f"{dataset}: {100 * drawn.redrawn:.1f} % redrawn")
+        likely = np.flatnonzero(drawn.asked > _INVISIBLE)
         axes.set(xlim=(0, likely.max() + 2), ylim=(0, 1.16 * top))
     for axes in panels[2:]:
         axes.set_xlabel("rows")
@@ -389,10 +389,10 @@ def draw_sealed() -> Figure:
     return figure
 
 
-def told_by_flips(epsilon: float) -> float:
+def accuracy_against_flips(epsilon: float) -> float:
     """How often a flipped label is the true one: the best guess after any number of epochs.
 
-    >>> round(told_by_flips(1.0), 4)
+    >>> round(accuracy_against_flips(1.0), 4)
     0.7311
     """
     return FlippedLabels(LabelResponse(epsilon), Unprotected()).keep
@@ -410,19 +410,21 @@ def _epochs(number: int) -> str:
 
 def draw_label_rr() -> Figure:
     """What is told at a total epsilon, and the residues of a flipped label."""
-    figure, (told, residues) = _panels(1, 2, 9.4, 3.8)
+    figure, (guesses, residues) = _panels(1, 2, 9.4, 3.8)
     figure.suptitle("label-rr: one flip of each label, and a training that knows of it")
-    flips = tuple(told_by_flips(total) for total in RR_TOTALS)
-    told.plot(RR_TOTALS, _percent(flips), color=_ONE, lw=1.8, label="label-rr, any epochs")
+    flips = tuple(accuracy_against_flips(total) for total in RR_TOTALS)
+    guesses.plot(RR_TOTALS, _percent(flips), color=_ONE, lw=1.8, label="label-rr, any epochs")
     for epochs, dashes in zip(RR_EPOCHS, ("--", ":"), strict=True):
-        noisy = tuple(told_by_add(2 * total / epochs, epochs) for total in RR_TOTALS)
-        told.plot(RR_TOTALS, _percent(noisy), dashes, color=_ZERO, label=f"add, {_epochs(epochs)}")
-    told.set(xlabel="label ε in total", ylabel="best guess is right, %", xscale="log")
-    told.set(ylim=(48, 102))
-    told.legend(loc="upper left")
+        noisy = tuple(accuracy_against_add(2 * total / epochs, epochs) for total in RR_TOTALS)
+        guesses.plot(
+            RR_TOTALS, _percent(noisy), dashes, color=_ZERO, label=f"add, {_epochs(epochs)}"
+        )
+    guesses.set(xlabel="label ε in total", ylabel="best guess is right, %", xscale="log")
+    guesses.set(ylim=(48, 102))
+    guesses.legend(loc="upper left")
     for epsilon, colour in zip(RR_EPSILONS, (_ZERO, _MARK, _ONE), strict=True):
-        found = residues_of_a_flipped_one(epsilon)
-        residues.plot(RR_SCORES, found, color=colour, lw=1.8, label=f"ε = {epsilon:g}")
+        expected = residues_of_a_flipped_one(epsilon)
+        residues.plot(RR_SCORES, expected, color=colour, lw=1.8, label=f"ε = {epsilon:g}")
     residues.plot(RR_SCORES, 1 - expit(RR_SCORES), color=_GREY, lw=1, ls=":", label="no flips")
     residues.set(xlabel="score z", ylabel="residue of a flipped label of 1", ylim=(0, None))
     residues.legend(loc="upper right")

@@ -100,14 +100,14 @@ def contenders(against: tuple[str, ...]) -> list[Contender]:
     Raises:
         ConfigError: A rival is unknown or not installed.
     """
-    found: list[Contender] = [Ours(name, bits) for name, bits in OURS]
+    entrants: list[Contender] = [Ours(name, bits) for name, bits in OURS]
     for name in against:
         if name not in RIVALS:
             raise ConfigError(
                 f"unknown rival {name}", setting="against", hint=nearest(name, RIVALS)
             )
-        found += [make() for make in RIVALS[name]]
-    return found
+        entrants += [make() for make in RIVALS[name]]
+    return entrants
 
 
 def run(
@@ -115,7 +115,7 @@ def run(
     *,
     quick: bool = False,
     repeats: int = 5,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
 ) -> list[Row]:
     """The whole benchmark.
 
@@ -148,12 +148,12 @@ def measure(
                 continue
             announce(f"{shape.name}: {entrant.name} {entrant.bits}, turn {turn + 1}")
             laps[number].append(entrant.lap(matrix, vector))
-    found = [
+    measured = [
         _row(shape, entrant, laps[number])
         for number, entrant in enumerate(entrants)
         if laps[number]
     ]
-    return [_compared(row, found) for row in found]
+    return [_compared(row, measured) for row in measured]
 
 
 def _too_slow(entrant: Contender, shape: Shape) -> bool:
@@ -186,7 +186,7 @@ def _row(shape: Shape, entrant: Contender, laps: list[Trial]) -> Row:
 
 def _compared(row: Row, rows: list[Row]) -> Row:
     bits = 3072 if row.bits == 3072 else 2048
-    rival = next((each for each in rows if (each.scheme, each.bits) == ("phe", bits)), None)
+    rival = next((other for other in rows if (other.scheme, other.bits) == ("phe", bits)), None)
     if rival is None:
         return row
     return Row(**{**row.to_dict(), "times_phe": rival.ms / row.ms})

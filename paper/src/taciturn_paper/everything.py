@@ -26,7 +26,7 @@ def run(
     seeds: int | None = None,
     datasets: Sequence[str] = (),
     folder: Path | None = None,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
     progress: Progress = lambda done, total: None,
 ) -> Record:
     """Reproduces everything.
@@ -76,5 +76,5 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         lines = []
-    found = next((line.partition(":")[2] for line in lines if line.startswith("model name")), name)
-    return f"{found.strip() or 'unknown'}, {os.cpu_count()} cores"
+    model = next((line.partition(":")[2] for line in lines if line.startswith("model name")), name)
+    return f"{model.strip() or 'unknown'}, {os.cpu_count()} cores"

@@ -88,7 +88,7 @@ def run(
     *,
     quick: bool = False,
     seed: int = 0,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Record:
     """Compares the two mechanisms on every dataset that is here.
@@ -129,11 +129,13 @@ def run(
 
 def _row(data: _Data, name: str, total: float, free: bool) -> Record:
     (epochs, rate), validation = _best(data, name, total, free)
-    found = [
+    metrics = [
         _outcome(data, name, total, epochs, rate, data.rows.train, data.rows.test, 1000 + number)
         for number in range(data.seeds)
     ]
-    told = [_told(data, name, total, epochs, 1000 + number) for number in range(data.seeds)]
+    accuracies = [
+        _guess_accuracy(data, name, total, epochs, 1000 + number) for number in range(data.seeds)
+    ]
     return {
         "mechanism": name,
         "epochs_chosen": free,
@@ -143,9 +145,9 @@ def _row(data: _Data, name: str, total: float, free: bool) -> Record:
         "learning_rate": rate,
         "validation_auc": validation,
         "seeds": data.seeds,
-        **_mean("accuracy", [each.accuracy for each in found]),
-        **_mean("auc", [each.auc for each in found]),
-        **_mean("told", told),
+        **_mean("accuracy", [score.accuracy for score in metrics]),
+        **_mean("auc", [score.auc for score in metrics]),
+        **_mean("told", accuracies),
         "ceiling": float(expit(total)),
     }
 
@@ -163,7 +165,7 @@ def _best(data: _Data, name: str, total: float, free: bool) -> tuple[tuple[int, 
     if not free:
         epochs = (data.rows.settings.epochs or 10,)
     factors = QUICK_RATES if data.quick else RATES
-    candidates = [(each, usual * factor) for each, factor in product(epochs, factors)]
+    candidates = [(count, usual * factor) for count, factor in product(epochs, factors)]
 
     def validation(epochs: int, rate: float) -> float:
         return fmean(
@@ -171,7 +173,9 @@ def _best(data: _Data, name: str, total: float, free: bool) -> tuple[tuple[int, 
             for number in range(data.choices)
         )
 
-    return max(((each, validation(*each)) for each in candidates), key=lambda pair: pair[1])
+    return max(
+        ((candidate, validation(*candidate)) for candidate in candidates), key=lambda pair: pair[1]
+    )
 
 
 def _epsilon(name: str, total: float, epochs: int) -> float:
@@ -214,7 +218,7 @@ def _outcome(
     return evaluate(on.features @ weights, on.labels)
 
 
-def _told(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
+def _guess_accuracy(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
     """The share of coin labels that the best guess gets right."""
     rows = min(TOLD_ROWS, len(data.rows.train.labels))
     coins = KeyedEntropy.from_seed(number).fork("told")
@@ -223,12 +227,13 @@ def _told(data: _Data, name: str, total: float, epochs: int, number: int) -> flo
     if isinstance(method, FlippedLabels):
         released = method.respond(labels, coins.fork("label response"))
         return float((released.values == labels.values).mean())
-    return _told_by_noise(cast(Additive, method), labels, epochs, coins)
+    return _guess_accuracy_under_noise(cast(Additive, method), labels, epochs, coins)
 
 
-def _told_by_noise(
+def _guess_accuracy_under_noise(
     method: ResidueRelease, labels: LabelTable, epochs: int, coins: KeyedEntropy
 ) -> float:
+    """The same for noisy residues: the likelier label over all epochs, half right at a tie."""
     unit = 1 << 20
     secret = labels.values.astype(np.int64) * unit - unit // 2
     ratio = np.zeros(labels.rows)
@@ -242,8 +247,8 @@ def _told_by_noise(
 
 def _noiseless(data: _Data) -> Record:
     ones = float(data.rows.test.labels.mean())
-    found = noiseless(data.rows)
-    return {"accuracy": found.accuracy, "auc": found.auc, "commoner_label": max(ones, 1 - ones)}
+    metrics = noiseless(data.rows)
+    return {"accuracy": metrics.accuracy, "auc": metrics.auc, "commoner_label": max(ones, 1 - ones)}
 
 
 LOSSES = {
@@ -267,7 +272,7 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
         for name in LOSSES:
             for epochs, weights in _followed(data, flipped, name, epsilon, coins, quick):
                 scores = data.rows.train.features @ weights
-                found = evaluate(data.rows.test.features @ weights, data.rows.test.labels)
+                metrics = evaluate(data.rows.test.features @ weights, data.rows.test.labels)
                 rows.append(
                     {
                         "loss_name": name,
@@ -275,8 +280,8 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
                         "epochs": epochs,
                         "largest_weight": float(np.abs(weights).max()),
                         "loss": LOSSES[name][1](scores, flipped, epsilon),
-                        "accuracy": found.accuracy,
-                        "auc": found.auc,
+                        "accuracy": metrics.accuracy,
+                        "auc": metrics.auc,
                     }
                 )
     return rows

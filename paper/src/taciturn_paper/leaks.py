@@ -42,7 +42,7 @@ def run(
     seed: int = 0,
     datasets: Sequence[str] = (),
     folder: Path | None = None,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
     progress: Progress = lambda done, total: None,
 ) -> Record:
     """Attacks every dataset that is here.
@@ -80,8 +80,8 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
         "hybrid": _attacked(hybrid, raw, (sparse, known)),
         "hybrid_trained": _trained(hybrid, raw),
         "add": [
-            _attacked({**base, "mechanism": "add", "epsilon": each}, raw, (LikelihoodAttack(),))
-            for each in EPSILONS
+            _attacked({**base, "mechanism": "add", "epsilon": epsilon}, raw, (LikelihoodAttack(),))
+            for epsilon in EPSILONS
         ],
     }
 

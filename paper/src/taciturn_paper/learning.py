@@ -65,7 +65,7 @@ def run(
     *,
     quick: bool = False,
     seed: int = 0,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
 ) -> dict[str, Any]:
     """Searches each variant's best and judges it.
 
@@ -81,10 +81,10 @@ def run(
     """
     rows = Rows.of(dataset, seed)
     search = _Search(rows, epsilon, quick)
-    found = []
+    judged = []
     for variant in VARIANTS:
         announce(f"mult {variant} on {dataset}")
-        found.append(search.best(variant).to_dict())
+        judged.append(search.best(variant).to_dict())
     ones = float(rows.test.labels.mean())
     return {
         "dataset": dataset,
@@ -93,7 +93,7 @@ def run(
         "judging_seeds": search.judging,
         "commoner_label": max(ones, 1 - ones),
         "centralised": record_of(noiseless(rows)),
-        "rows": found,
+        "rows": judged,
     }
 
 
@@ -116,14 +116,14 @@ class _Search:
             (b1, b2, usual * factor) for b1, b2, factor in product(*grid.values(), factors)
         ]
         chosen, validation = max(
-            ((each, self._validation(variant, *each)) for each in candidates),
+            ((candidate, self._validation(variant, *candidate)) for candidate in candidates),
             key=lambda pair: pair[1],
         )
-        found = [
+        metrics = [
             self._outcome(variant, *chosen, self.rows.train, self.rows.test, 1000 + number)
             for number in range(self.judging)
         ]
-        accuracies, areas = [each.accuracy for each in found], [each.auc for each in found]
+        accuracies, areas = [score.accuracy for score in metrics], [score.auc for score in metrics]
         (acc_low, acc_high), (low, high) = t_interval(accuracies), t_interval(areas)
         return Learnt(
             variant,

@@ -80,8 +80,8 @@ def train_side_by_side(
 def _groups(mechanisms: Sequence[ResidueRelease]) -> list[tuple[IntArray, Sampler]]:
     """The mechanisms by their formula: which trainings, and what is done to their residues."""
     kinds: dict[type, list[int]] = {}
-    for number, each in enumerate(mechanisms):
-        kinds.setdefault(type(each), []).append(number)
+    for number, mechanism in enumerate(mechanisms):
+        kinds.setdefault(type(mechanism), []).append(number)
     return [
         (np.array(numbers), _sampler([mechanisms[number] for number in numbers]))
         for numbers in kinds.values()
@@ -91,8 +91,8 @@ def _groups(mechanisms: Sequence[ResidueRelease]) -> list[tuple[IntArray, Sample
 def _sampler(alike: list[ResidueRelease]) -> Sampler:
     if isinstance(alike[0], Additive):
         added = cast(list[Additive], alike)
-        divisors = np.array([[each.divisor] for each in added], dtype=np.uint64)
+        divisors = np.array([[mechanism.divisor] for mechanism in added], dtype=np.uint64)
         return lambda residues, draws: residues + draws.noise(divisors)
     several = cast(list[Multiplicative], alike)
-    bounds = Bounds.stacked([each.bounds for each in several])
+    bounds = Bounds.stacked([mechanism.bounds for mechanism in several])
     return lambda residues, draws: several[0].sample(bounds, residues, draws)

@@ -41,27 +41,27 @@ class Cell:
     @property
     def epsilon(self) -> float | None:
         """What the paper calls epsilon, where there is one."""
-        found: float | None = self.settings.get("epsilon")
-        return found
+        epsilon: float | None = self.settings.get("epsilon")
+        return epsilon
 
 
 def cells(quick: bool) -> list[Cell]:
     """Every mechanism, over epsilon where it has one."""
     epsilons = QUICK_EPSILONS if quick else EPSILONS
-    found = [Cell("none", {"mechanism": "none"})]
-    found += [Cell("add", {"mechanism": "add", "epsilon": eps}) for eps in epsilons]
+    listed = [Cell("none", {"mechanism": "none"})]
+    listed += [Cell("add", {"mechanism": "add", "epsilon": eps}) for eps in epsilons]
     for variant in ("printed", "one-sided", "mean-one"):
-        found += [
+        listed += [
             Cell(
                 f"mult {variant}",
                 {"mechanism": "mult", "variant": variant, "epsilon": eps, "b1": B1, "b2": B2},
             )
             for eps in epsilons
         ]
-    found += [Cell("label-rr", {"mechanism": "label-rr", "epsilon": eps}) for eps in epsilons]
-    found.append(Cell("hybrid", {"mechanism": "hybrid", "epsilon": 1.0}))
-    found.append(Cell("sealed", {"mechanism": "sealed"}))
-    return found
+    listed += [Cell("label-rr", {"mechanism": "label-rr", "epsilon": eps}) for eps in epsilons]
+    listed.append(Cell("hybrid", {"mechanism": "hybrid", "epsilon": 1.0}))
+    listed.append(Cell("sealed", {"mechanism": "sealed"}))
+    return listed
 
 
 def run(
@@ -69,7 +69,7 @@ def run(
     quick: bool = False,
     seed: int = 0,
     only: Sequence[str] = (),
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Record:
     """Trains and attacks every cell of every dataset that is here.

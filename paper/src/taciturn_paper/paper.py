@@ -78,8 +78,8 @@ class Times:
 
 def _times(columns: int, batch: int, l_rr: int, seconds: str, ratio: float) -> Times:
     names = ("add", "mult", "none", "hybrid")
-    found = zip(names, map(float, seconds.split()), strict=True)
-    return Times(columns, batch, l_rr, dict(found), ratio)
+    measured = zip(names, map(float, seconds.split()), strict=True)
+    return Times(columns, batch, l_rr, dict(measured), ratio)
 
 
 TABLE_3 = {

@@ -74,7 +74,7 @@ def results(
         progress: Called with how much is done, and of how much.
     """
     total, done = sum(piece.weight for piece in pieces), 0
-    found: dict[int, Any] = {}
+    by_number: dict[int, Any] = {}
     progress(0, total)
     cores = min(len(pieces), os.cpu_count() or 1)
     if cores == 1:
@@ -88,13 +88,13 @@ def results(
         try:
             for future in as_completed(running):
                 number = running[future]
-                found[number] = future.result()
+                by_number[number] = future.result()
                 done += pieces[number].weight
                 progress(done, total)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [found[number] for number in range(len(pieces))]
+    return [by_number[number] for number in range(len(pieces))]
 
 
 def seed_plan(
@@ -119,10 +119,10 @@ def seed_plan(
     }
 
 
-def by_name(pieces: Sequence[Piece], found: Sequence[Any]) -> dict[str, list[Any]]:
+def by_name(pieces: Sequence[Piece], results: Sequence[Any]) -> dict[str, list[Any]]:
     """The results of each dataset, in the order of its seeds."""
     grouped: dict[str, list[Any]] = {}
-    for piece, result in zip(pieces, found, strict=True):
+    for piece, result in zip(pieces, results, strict=True):
         grouped.setdefault(piece.dataset, []).append(result)
     return grouped
 

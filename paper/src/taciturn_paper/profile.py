@@ -56,9 +56,9 @@ def profile(rows: int = ROWS, columns: int = COLUMNS, laps: int = LAPS) -> list[
         if SEAL in name:
             short = name.split(SEAL)[1].rstrip(">")
             seal[short] = seal.get(short, 0.0) + own
-    found = [Share(name, 1e3 * seconds / laps) for name, seconds in seal.items()]
-    found.sort(key=lambda share: -share.ms)
-    return [*found, Share("ours", 1e3 * (total - sum(seal.values())) / laps)]
+    shares = [Share(name, 1e3 * seconds / laps) for name, seconds in seal.items()]
+    shares.sort(key=lambda share: -share.ms)
+    return [*shares, Share("ours", 1e3 * (total - sum(seal.values())) / laps)]
 
 
 def _whole(coins: KeyedEntropy, shape: tuple[int, ...]) -> IntArray:

@@ -33,7 +33,7 @@ def run(
     *,
     quick: bool = False,
     seed: int = 0,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
 ) -> Record:
     """Trains and attacks ``hybrid`` at each length.
 

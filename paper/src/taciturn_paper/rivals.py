@@ -70,13 +70,13 @@ class PythonPaillier:
             self._product(row, encrypted) + mask for row, mask in zip(rows, masks, strict=True)
         ]
         answered = [number.ciphertext() for number in products]
-        found = [
-            self._secret.decrypt(self._phe.EncryptedNumber(self._public, each, 0))
-            for each in answered
+        decrypted = [
+            self._secret.decrypt(self._phe.EncryptedNumber(self._public, ciphertext, 0))
+            for ciphertext in answered
         ]
         seconds = time.perf_counter() - start
         width = self.bits // 4
-        error = _error([f - m for f, m in zip(found, masks, strict=True)], matrix, vector)
+        error = _error([f - m for f, m in zip(decrypted, masks, strict=True)], matrix, vector)
         return Trial(seconds, 0.0, width * len(sent), width * len(answered), error)
 
     @staticmethod
@@ -106,15 +106,15 @@ class Heu:
         product = kit.evaluator().add(kit.evaluator().matmul(plain, received), hidden)
         answered = product.serialize()
         loaded = self._numpy.CiphertextArray.load_from(answered)
-        found = kit.decryptor().decrypt(loaded).to_numpy().tolist()
+        decrypted = kit.decryptor().decrypt(loaded).to_numpy().tolist()
         seconds = time.perf_counter() - start
-        error = _error([int(f) - m for f, m in zip(found, masks, strict=True)], matrix, vector)
+        error = _error([int(f) - m for f, m in zip(decrypted, masks, strict=True)], matrix, vector)
         return Trial(seconds, 0.0, len(sent), len(answered), error)
 
 
-def _error(found: list[int], matrix: IntArray, vector: IntArray) -> int:
+def _error(products: list[int], matrix: IntArray, vector: IntArray) -> int:
     true: list[int] = (matrix @ vector).tolist()
-    return max(abs(f - t) for f, t in zip(found, true, strict=True))
+    return max(abs(f - t) for f, t in zip(products, true, strict=True))
 
 
 RIVALS: dict[str, tuple[Callable[[], Contender], ...]] = {

@@ -64,8 +64,8 @@ class Rows:
             DatasetUnavailable: Its file is not here.
         """
         settings = Settings.of({"dataset": dataset, "mechanism": "none", "seed": seed}).resolved()
-        found = load_raw(settings) if raw is None else raw
-        data = arrange(settings, found, Coins.for_seed(seed).data)
+        source = load_raw(settings) if raw is None else raw
+        data = arrange(settings, source, Coins.for_seed(seed).data)
         train = Part(data.alice_train.values, data.labels_train.values)
         order = KeyedEntropy.from_seed(seed).fork("validation").permutation(len(train.labels))
         cut = round(VALIDATION_SHARE * len(order))
@@ -92,7 +92,7 @@ def noiseless(rows: Rows) -> Metrics:
     weights = train_centralised(
         rows.train.features,
         rows.train.labels,
-        (each.rows for each in plan),
+        (batch.rows for batch in plan),
         terms.rate,
         terms.penalty,
     )

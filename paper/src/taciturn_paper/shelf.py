@@ -54,18 +54,18 @@ class Shelf:
         kept = _read(path)
         if kept is not None and kept.get("asked") == json.loads(text) and "result" in kept:
             return kept["result"]
-        found = make()
-        _write(path, json.dumps({"asked": wanted, "result": found}))
-        return found
+        result = make()
+        _write(path, json.dumps({"asked": wanted, "result": result}))
+        return result
 
 
 def _read(path: Path) -> Record | None:
     """What a file holds; nothing where it is absent or damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return record if isinstance(record, dict) else None
 
 
 def _write(path: Path, text: str) -> None:

@@ -43,11 +43,11 @@ def statements(records: Record) -> list[Record]:
         records: By the name of what was reproduced: ``table2``, ``table3``, ``fig-b1``,
             ``fig-b2``, ``fig-eps``, ``claims`` and ``leaks``.
     """
-    found = []
+    judged = []
     for judge, needs in _JUDGES:
         if all(records.get(name) and records[name].get("rows") for name in needs):
-            found.append(judge(*(records[name] for name in needs)).to_dict())
-    return found
+            judged.append(judge(*(records[name] for name in needs)).to_dict())
+    return judged
 
 
 def _baselines(table: Record) -> Statement:
@@ -105,9 +105,9 @@ def _add_small_loss(table: Record) -> Statement:
         )
         for dataset in _datasets(table)
     }
-    small = {name: all(mean < 0.03 for mean, _, _ in each) for name, each in losses.items()}
+    small = {name: all(mean < 0.03 for mean, _, _ in pair) for name, pair in losses.items()}
     figures = "; ".join(
-        f"{name} {_points(each[0])} and {_points(each[1])}" for name, each in losses.items()
+        f"{name} {_points(pair[0])} and {_points(pair[1])}" for name, pair in losses.items()
     )
     return Statement(
         "add: hardly a loss at epsilon 10",
@@ -201,13 +201,13 @@ def _per_release(leaks: Record) -> Statement:
     figures = []
     worst = 0.0
     for row in leaks["rows"]:
-        for each in row["add"]:
-            if each["attacks"]:
-                score = each["attacks"][0]
-                total = each["ledger"]["label_epsilon_total"]
+        for run in row["add"]:
+            if run["attacks"]:
+                score = run["attacks"][0]
+                total = run["ledger"]["label_epsilon_total"]
                 figures.append(
-                    f"{row['dataset']} at {each['epsilon']:g} (label epsilon {total:g} in all): "
-                    f"{_pc(score['accuracy'])} %, prior {_pc(each['commoner_label'])} %"
+                    f"{row['dataset']} at {run['epsilon']:g} (label epsilon {total:g} in all): "
+                    f"{_pc(score['accuracy'])} %, prior {_pc(run['commoner_label'])} %"
                 )
                 worst = max(worst, score["accuracy"])
     return Statement(
@@ -244,13 +244,13 @@ def _lossless(leaks: Record) -> Statement:
     """Holds if accuracy and AUC equal those of centralised training on the same batches."""
     rows = [(row["dataset"], row["hybrid_trained"]) for row in leaks["rows"]]
     same = [
-        all(abs(each["test"][m] - each["centralised"][m]) < 5e-4 for m in ("accuracy", "auc"))
-        for _, each in rows
+        all(abs(trained["test"][m] - trained["centralised"][m]) < 5e-4 for m in ("accuracy", "auc"))
+        for _, trained in rows
     ]
     figures = "; ".join(
-        f"{name} {each['max_weight_difference']:.1e} ({_pc(each['test']['accuracy'])} / "
-        f"{_pc(each['centralised']['accuracy'])} %)"
-        for name, each in rows
+        f"{name} {trained['max_weight_difference']:.1e} ({_pc(trained['test']['accuracy'])} / "
+        f"{_pc(trained['centralised']['accuracy'])} %)"
+        for name, trained in rows
     )
     return Statement(
         "hybrid is lossless",
@@ -270,8 +270,8 @@ def _hybrid_security(leaks: Record) -> Statement:
         for score in seen["attacks"]:
             worst = max(worst, score["accuracy"])
         scores = ", ".join(
-            f"{each['name']} {_pc(each['accuracy'])} % in {each['seconds']:.0f} s"
-            for each in seen["attacks"]
+            f"{attack['name']} {_pc(attack['accuracy'])} % in {attack['seconds']:.0f} s"
+            for attack in seen["attacks"]
         )
         steps = math.log2(paper.enumeration(paper.TABLE_3[row["dataset"]].l_rr))
         figures.append(
@@ -317,9 +317,9 @@ def _noise_improves(table: Record, figure: Record) -> Statement:
         gains.append(("digits, add at 10", (-loss[0], -loss[2], -loss[1])))
     for dataset in ("census-income", "give-me-some-credit"):
         for variant in VARIANTS:
-            found = _curve_gain(figure, dataset, f"mult {variant}", 1.0)
-            if found is not None:
-                gains.append((f"{dataset}, mult {variant} at b2 = 1", found))
+            gain = _curve_gain(figure, dataset, f"mult {variant}", 1.0)
+            if gain is not None:
+                gains.append((f"{dataset}, mult {variant} at b2 = 1", gain))
     better = [low > 0 for _, (_, low, _) in gains]
     figures = "; ".join(f"{name} {_points(gain)}" for name, gain in gains)
     return Statement(
@@ -382,24 +382,26 @@ def _own_drops(table: Record) -> Statement:
 def _rises_and_falls(name: str) -> Callable[[Record], Statement]:
     def judge(figure: Record) -> Statement:
         """Holds if some learning variant rises and falls in both metrics on every dataset."""
-        found = {
+        shapes = {
             (shape["dataset"], shape["curve"]): [
-                each["rises"] and each["falls"]
-                for each in figure["shapes"]
-                if (each["dataset"], each["curve"]) == (shape["dataset"], shape["curve"])
+                other["rises"] and other["falls"]
+                for other in figure["shapes"]
+                if (other["dataset"], other["curve"]) == (shape["dataset"], shape["curve"])
             ]
             for shape in figure["shapes"]
         }
         words, verdicts = [], []
         for variant in VARIANTS:
-            both = [d for (d, curve), ok in found.items() if curve == f"mult {variant}" and all(ok)]
+            both = [
+                d for (d, curve), ok in shapes.items() if curve == f"mult {variant}" and all(ok)
+            ]
             words.append(f"{variant}: {', '.join(both) or 'on none'}")
-            verdicts.append(len(both) == len({d for d, _ in found}))
-        some = any(all(ok) for ok in found.values())
+            verdicts.append(len(both) == len({d for d, _ in shapes}))
+        some = any(all(ok) for ok in shapes.values())
         peaks = "; ".join(
-            f"{each['dataset']} {each['curve'].removeprefix('mult ')} {each['peak']:g}"
-            for each in figure["shapes"]
-            if each["metric"] == "auc" and each["curve"] != "mult printed"
+            f"{shape['dataset']} {shape['curve'].removeprefix('mult ')} {shape['peak']:g}"
+            for shape in figure["shapes"]
+            if shape["metric"] == "auc" and shape["curve"] != "mult printed"
         )
         return Statement(
             f"mult rises and then falls with {name}",

@@ -36,7 +36,7 @@ def run(
     seeds: int | None = None,
     datasets: Sequence[str] = (),
     folder: Path | None = None,
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
     progress: Progress = lambda done, total: None,
 ) -> Record:
     """Makes the table for every dataset that is here.
@@ -76,7 +76,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
         "train_rows": len(rows.train.labels),
         "test_rows": len(rows.test.labels),
         "commoner_label": max(ones, 1 - ones),
-        "judged": [found.to_dict() for found in judge(rows, cells)],
+        "judged": [score.to_dict() for score in judge(rows, cells)],
         "choices": [choice.to_dict() for choice in choices],
     }
 
@@ -97,11 +97,11 @@ def _settings(dataset: str, runs: list[Record]) -> Record:
 
 
 def _rows(dataset: str, runs: list[Record]) -> list[Record]:
-    found = [{_key(each): each for each in run["judged"]} for run in runs]
+    by_key = [{_key(record): record for record in run["judged"]} for run in runs]
     keys: list[Key] = [("none", None, None)]
     keys += [("add", None, epsilon) for epsilon in paper.EPSILONS]
     keys += [("mult", variant, epsilon) for variant in VARIANTS for epsilon in paper.EPSILONS]
-    return [_row(dataset, key, [each[key] for each in found], runs) for key in keys]
+    return [_row(dataset, key, [scores[key] for scores in by_key], runs) for key in keys]
 
 
 def _row(
@@ -119,11 +119,11 @@ def _row(
         "epsilon": epsilon,
     }
     for metric in METRICS:
-        values = [each[metric] for each in same]
+        values = [record[metric] for record in same]
         row |= _figures(metric, values, getattr(printed, metric))
     row["runs"] = [
-        {"seed": run["seed"], **{name: each[name] for name in ("b1", "b2", *METRICS)}}
-        for run, each in zip(runs, same, strict=True)
+        {"seed": run["seed"], **{name: record[name] for name in ("b1", "b2", *METRICS)}}
+        for run, record in zip(runs, same, strict=True)
     ]
     chosen = [c for run in runs for c in run["choices"] if _key(c) == key]
     row["candidates"] = chosen[0]["candidates"] if chosen else None
@@ -159,5 +159,5 @@ def _place(printed: float, mean: float, of_mean: float, of_run: float) -> str:
     return "in the interval of a run" if gap <= of_run else "outside"
 
 
-def _key(each: Record) -> Key:
-    return each["mechanism"], each["variant"], each["epsilon"]
+def _key(record: Record) -> Key:
+    return record["mechanism"], record["variant"], record["epsilon"]

@@ -71,7 +71,7 @@ def run(
     quick: bool = False,
     seed: int = 0,
     datasets: Sequence[str] = (),
-    announce: Callable[[str], None] = lambda what: None,
+    announce: Callable[[str], None] = lambda message: None,
     progress: Report = lambda done, total: None,
 ) -> Record:
     """Measures every dataset that is here.
@@ -97,15 +97,15 @@ def run(
             for turn in range(turns):
                 progress(place * (turns + 1) + turn, total)
                 laps.append([bench.lap(contender) for contender in CONTENDERS])
-            found = [
+            measured = [
                 _row(dataset, contender, [turn[number] for turn in laps])
                 for number, contender in enumerate(CONTENDERS)
             ]
             if rival is not None:
                 announce(f"Table III: {dataset}, python-paillier")
-                found += _rival_rows(dataset, rival, found[0])
-            rows += found
-            ratios += _ratios(dataset, found)
+                measured += _rival_rows(dataset, rival, measured[0])
+            rows += measured
+            ratios += _ratios(dataset, measured)
     return {
         "quick": quick,
         "turns": turns,
@@ -163,10 +163,10 @@ class _Bench:
         watch = _Watch(contender.iterations)
         self._drive(terms, watch)
         iterations = len(watch.ends) - 1
-        each = (watch.ends[-1] - watch.ends[0]) / iterations
+        per_iteration = (watch.ends[-1] - watch.ends[0]) / iterations
         return Lap(
-            max(0.0, watch.ends[0] - watch.start - each),
-            each,
+            max(0.0, watch.ends[0] - watch.start - per_iteration),
+            per_iteration,
             iterations,
             watch.total,
             terms.agreement.key_bits,
@@ -186,7 +186,7 @@ class _Bench:
 
 
 def _row(dataset: str, contender: Contender, laps: list[Lap]) -> Record:
-    each = [1e3 * lap.iteration_seconds for lap in laps]
+    milliseconds = [1e3 * lap.iteration_seconds for lap in laps]
     setup = median(lap.setup_seconds for lap in laps)
     clear = contender.scheme == "clear"
     return {
@@ -194,12 +194,12 @@ def _row(dataset: str, contender: Contender, laps: list[Lap]) -> Record:
         "mechanism": contender.mechanism,
         "scheme": None if clear else contender.scheme,
         "key_bits": None if clear else laps[0].key_bits,
-        "ms_per_iteration": median(each),
-        "turns_ms": each,
+        "ms_per_iteration": median(milliseconds),
+        "turns_ms": milliseconds,
         "iterations_measured": sum(lap.iterations for lap in laps),
         "iterations": laps[0].whole,
         "setup_seconds": setup,
-        "training_seconds": setup + median(each) / 1e3 * laps[0].whole,
+        "training_seconds": setup + median(milliseconds) / 1e3 * laps[0].whole,
         "extrapolated": True,
         "paper_seconds": paper.TABLE_3[dataset].seconds.get(contender.mechanism),
     }
@@ -228,16 +228,16 @@ def _rival_rows(dataset: str, rival: PythonPaillier, like: Record) -> list[Recor
             "mechanism": name,
             "scheme": "phe",
             "key_bits": rival.bits,
-            "ms_per_iteration": median(each),
-            "turns_ms": each,
-            "iterations_measured": len(each),
+            "ms_per_iteration": median(milliseconds),
+            "turns_ms": milliseconds,
+            "iterations_measured": len(milliseconds),
             "iterations": like["iterations"],
             "setup_seconds": 0.0,
-            "training_seconds": median(each) / 1e3 * like["iterations"],
+            "training_seconds": median(milliseconds) / 1e3 * like["iterations"],
             "extrapolated": True,
             "paper_seconds": sizes.seconds[name],
         }
-        for name, each in times.items()
+        for name, milliseconds in times.items()
     ]
 
 
@@ -247,19 +247,19 @@ def _whole(coins: KeyedEntropy, shape: tuple[int, ...], bits: int) -> Any:  # no
 
 def _ratios(dataset: str, rows: list[Record]) -> list[Record]:
     """``hybrid`` and ``sealed`` over the baseline of the same scheme, turn by turn."""
-    found = []
+    records = []
     for row in rows:
         if row["mechanism"] not in ("hybrid", "sealed"):
             continue
         base = next(r for r in rows if (r["mechanism"], r["scheme"]) == ("none", row["scheme"]))
-        each = [a / b for a, b in zip(row["turns_ms"], base["turns_ms"], strict=True)]
-        low, high = t_interval(each)
-        found.append(
+        quotients = [a / b for a, b in zip(row["turns_ms"], base["turns_ms"], strict=True)]
+        low, high = t_interval(quotients)
+        records.append(
             {
                 "dataset": dataset,
                 "mechanism": row["mechanism"],
                 "scheme": row["scheme"],
-                "ratio": fmean(each),
+                "ratio": fmean(quotients),
                 "ratio_low": low,
                 "ratio_high": high,
                 "paper_ratio": (
@@ -267,4 +267,4 @@ def _ratios(dataset: str, rows: list[Record]) -> list[Record]:
                 ),
             }
         )
-    return found
+    return records

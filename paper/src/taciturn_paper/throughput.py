@@ -104,7 +104,7 @@ def measure(
     for _ in range(repeats):
         ours.append(_timed(jointly))
         plain.append(_timed(centrally))
-    seconds, reference = (statistics.median(each) for each in (ours, plain))
+    seconds, reference = (statistics.median(times) for times in (ours, plain))
     return Throughput(
         batch_size=batch_size,
         rows=rows,
@@ -128,13 +128,13 @@ def main() -> None:
     for heading in ("batch", "taciturn rows/s", "NumPy rows/s", "times NumPy", "weights differ by"):
         table.add_column(heading, justify="right")
     for batch_size in BATCH_SIZES:
-        found = asdict(measure(batch_size=batch_size))
+        measured = asdict(measure(batch_size=batch_size))
         table.add_row(
             f"{batch_size}",
-            f"{found['taciturn_rows_per_second']:,.0f}",
-            f"{found['numpy_rows_per_second']:,.0f}",
-            f"{found['times_numpy']:.2f}",
-            f"{found['max_weight_difference']:.1e}",
+            f"{measured['taciturn_rows_per_second']:,.0f}",
+            f"{measured['numpy_rows_per_second']:,.0f}",
+            f"{measured['times_numpy']:.2f}",
+            f"{measured['max_weight_difference']:.1e}",
         )
     screen = Console(highlight=False)
     screen.print(table)

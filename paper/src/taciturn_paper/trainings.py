@@ -87,8 +87,8 @@ class _TimedKey:
         self._key, self._clock = key, clock
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        found = getattr(self._key, name)
-        return self._clock.timed(found) if callable(found) else found
+        attribute = getattr(self._key, name)
+        return self._clock.timed(attribute) if callable(attribute) else attribute
 
 
 class _TimedScheme:
@@ -168,11 +168,11 @@ def measure(dataset: str, scheme_name: str = "bfv") -> Training:
 
 def measure_all(announce: Callable[[str], None]) -> list[Training]:
     """Every dataset of the paper that is here."""
-    found = []
+    measured = []
     for dataset in PAPER_SECONDS:
         announce(f"training {dataset}")
         try:
-            found.append(measure(dataset))
+            measured.append(measure(dataset))
         except DatasetUnavailable:
             continue
-    return found
+    return measured

@@ -81,9 +81,9 @@ def judge(rows: Rows, cells: Sequence[Cell]) -> list[Judged]:
     coins = Coins.for_seed(rows.seed)
     seed = seed_of(coins.alice, coins.bob)
     return [
-        found
+        score
         for some in _bundles(cells)
-        for found in _judge(rows, some, rows.train, rows.test, seed, coins.bob)
+        for score in _judge(rows, some, rows.train, rows.test, seed, coins.bob)
     ]
 
 
@@ -119,12 +119,12 @@ def search(rows: Rows, *, quick: bool = False) -> list[Choice]:
     }
     possible = {key: [c for c in cells if _possible(rows, c)] for key, cells in groups.items()}
     areas = _validation(rows, [cell for cells in possible.values() for cell in cells], quick)
-    found = []
+    choices = []
     for key in wanted:
         best = max(possible[key], key=lambda cell: areas[cell])
         left_out = len(groups[key]) - len(possible[key])
-        found.append(Choice(best, areas[best], len(possible[key]), left_out))
-    return found
+        choices.append(Choice(best, areas[best], len(possible[key]), left_out))
+    return choices
 
 
 def _validation(rows: Rows, cells: Sequence[Cell], quick: bool) -> dict[Cell, float]:
@@ -136,19 +136,19 @@ def _validation(rows: Rows, cells: Sequence[Cell], quick: bool) -> dict[Cell, fl
         coins = Coins.for_seed(rows.seed).bob.fork(f"search {number}")
         seed = coins.fork("batches").token(32)
         for some in _bundles(cells):
-            for found in _judge(rows, some, rows.fit, rows.choose, seed, coins):
-                areas[found.cell].append(found.auc)
+            for score in _judge(rows, some, rows.fit, rows.choose, seed, coins):
+                areas[score.cell].append(score.auc)
     return {cell: fmean(values) for cell, values in areas.items()}
 
 
 def _judge(
     rows: Rows, cells: Sequence[Cell], fit: Part, on: Part, seed: bytes, bob: Entropy
 ) -> list[Judged]:
-    found = []
+    scores = []
     for cell, weights in zip(cells, _weights(rows, cells, fit, seed, bob), strict=True):
         metrics = evaluate(on.features @ weights, on.labels)
-        found.append(Judged(cell, metrics.accuracy, metrics.auc))
-    return found
+        scores.append(Judged(cell, metrics.accuracy, metrics.auc))
+    return scores
 
 
 def _weights(
@@ -158,7 +158,7 @@ def _weights(
     plan = terms[0].plan(seed, len(fit.labels))
     if cells[0].mechanism == "none":
         return [train_with_gradients(fit.features, fit.labels, plan, terms[0], Unprotected())]
-    methods = [cast(ResidueRelease, mechanism(each.agreement)) for each in terms]
+    methods = [cast(ResidueRelease, mechanism(term.agreement)) for term in terms]
     return list(train_side_by_side(fit.features, fit.labels, plan, terms[0], methods, bob))
 
 

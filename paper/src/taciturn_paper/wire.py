@@ -156,8 +156,8 @@ def _relay(listener: socket.socket, port: int, delay: float, megabits: float) ->
         except OSError:
             near.close()
             continue
-        for each in (near, far):
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for end in (near, far):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for source, target in ((near, far), (far, near)):
             _pump(source, target, delay, megabits)
 
@@ -210,7 +210,7 @@ def _free_port() -> int:
 
 def measure(mechanism: str, *, slow: bool = True) -> list[Crossing]:
     """One mechanism by every way, in one run."""
-    found = []
+    crossings = []
     ways = ["loopback", "slow link"] if slow else ["loopback"]
     for way in ways:
         with tempfile.TemporaryDirectory() as place, ExitStack() as opened:
@@ -221,13 +221,13 @@ def measure(mechanism: str, *, slow: bool = True) -> list[Crossing]:
             furnish(folder, mechanism, port, called)
             if way == "loopback":
                 seconds, iterations = in_process(folder)
-                found.append(
+                crossings.append(
                     Crossing(
                         mechanism, "one process", iterations, 1e3 * seconds / iterations, *_NONE
                     )
                 )
-            found.append(_crossing(mechanism, way, two_processes(folder)))
-    return found
+            crossings.append(_crossing(mechanism, way, two_processes(folder)))
+    return crossings
 
 
 _NONE = (0.0, 0.0, 0, 0)

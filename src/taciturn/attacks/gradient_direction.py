@@ -35,10 +35,12 @@ class GradientDirectionAttack(Attack):
         seen = gradients(view)
         total = np.zeros(len(values))
         every = max(1, len(seen) // 100)
-        for at, each in enumerate(seen):
+        for at, observation in enumerate(seen):
             if at % every == 0:
                 progress(at, len(seen))
-            total[each.rows] += values.take(each.rows, axis=0) @ (each.gradient * scale)
+            total[observation.rows] += values.take(observation.rows, axis=0) @ (
+                observation.gradient * scale
+            )
         progress(len(seen), len(seen))
         norms = np.linalg.norm(values, axis=1)
         scores = np.divide(total, norms, out=np.zeros(len(values)), where=norms > 0)

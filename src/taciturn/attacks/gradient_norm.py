@@ -55,14 +55,14 @@ def _mean_sizes(view: AliceView, progress: ReportProgress) -> tuple[FloatArray, 
         batches = view.observations.of(GradientSeen)
     total, times = np.zeros(rows), np.zeros(rows)
     every = max(1, len(batches) // 100)
-    for at, each in enumerate(batches):
+    for at, batch in enumerate(batches):
         if at % every == 0:
             progress(at, len(batches))
-        times[each.rows] += 1
-        if isinstance(each, ResiduesSeen):
-            total[each.rows] += np.abs(each.residues)
+        times[batch.rows] += 1
+        if isinstance(batch, ResiduesSeen):
+            total[batch.rows] += np.abs(batch.residues)
         else:
-            total[each.rows] += float(np.linalg.norm(each.gradient)) / len(each.rows)
+            total[batch.rows] += float(np.linalg.norm(batch.gradient)) / len(batch.rows)
     progress(len(batches), len(batches))
     met = times > 0
     return np.divide(total, times, out=total, where=met), met

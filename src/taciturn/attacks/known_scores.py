@@ -68,20 +68,20 @@ class KnownScoresAttack(Attack):
 
         def recover(seen: GradientSeen) -> Recovered | None:
             late = time.perf_counter() - start > self.budget or searched - last > _PATIENCE
-            if late or not notes.open(seen):
+            if late or not notes.may_prove(seen):
                 return None
             return recover_states(view, seen, odds, notes.certain, self.seconds)
 
-        for found in on_cores(recover, exact):
+        for recovered in on_cores(recover, exact):
             done += 1
             progress(heard + done, total)
-            if found is None:
+            if recovered is None:
                 continue
             searched += 1
-            if found.certified:
+            if recovered.certified:
                 certified, last = certified + 1, searched
-                notes.settle(found)
-                rows = found.seen.rows[found.certain]
+                notes.settle(recovered)
+                rows = recovered.seen.rows[recovered.certain]
                 odds[rows] = notes.signs[rows] * np.maximum(np.abs(odds[rows]), _SURE)
         heard_of = f"heard {len(batches)} of {len(every)} batches"
         proof = f"searched {searched}, of which {certified} are certified to the last bit"

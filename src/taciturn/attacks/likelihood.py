@@ -64,9 +64,9 @@ class LikelihoodAttack(Attack):
             block = seen[start : start + _BLOCK]
             progress(start, len(seen))
             # Batch by batch, as Bob's scores were made: one product for all may round otherwise.
-            scores = np.concatenate([_probabilities(view, each) for each in block])
-            released = np.concatenate([each.residues for each in block])
-            rows = np.concatenate([each.rows for each in block])
+            scores = np.concatenate([_probabilities(view, observation) for observation in block])
+            released = np.concatenate([observation.residues for observation in block])
+            rows = np.concatenate([observation.rows for observation in block])
             ratios = log_ratios(view, released, scores)
             total += np.bincount(rows, np.clip(ratios, -most, most), minlength=len(total))
         progress(len(seen), len(seen))
@@ -103,12 +103,12 @@ def log_ratios(view: AliceView, released: FloatArray, probabilities: FloatArray)
 
 
 def _probabilities(view: AliceView, seen: ResiduesSeen) -> FloatArray:
-    found = view.probabilities(seen.rows, seen.weights)
+    probabilities = view.probabilities(seen.rows, seen.weights)
     if view.scores_known:
-        return found
+        return probabilities
     # A residue of exactly zero loses its sign; an estimate cannot know that there was one.
     step = 2.0**-view.agreement.residue_bits
-    return np.clip(found, step, 1.0 - step)
+    return np.clip(probabilities, step, 1.0 - step)
 
 
 def _remark(view: AliceView) -> str:

@@ -115,8 +115,8 @@ def _solve_stack(view: AliceView, stack: list[GradientSeen]) -> Iterator[Solved]
 def _nonzero(s: FloatArray, shape: tuple[int, ...]) -> BoolArray:
     """The singular values that rounding cannot explain (NumPy's convention for a rank)."""
     tolerance = s.max(axis=1, keepdims=True) * max(shape[1:]) * np.finfo(np.float64).eps
-    found: BoolArray = s > tolerance
-    return found
+    significant: BoolArray = s > tolerance
+    return significant
 
 
 def _satisfied(

@@ -86,20 +86,20 @@ def _guesses(
         return recover_states(view, seen, odds, unproven, seconds)
 
     guesses: list[MembershipGuess] = []
-    for found in on_cores(recover, chosen):
-        guesses.append(_guess(found, lambda seen: hear(view, seen, odds[seen.rows]).member))
+    for recovered in on_cores(recover, chosen):
+        guesses.append(_guess(recovered, lambda seen: hear(view, seen, odds[seen.rows]).member))
         progress(SWEEPS * len(heard) + len(guesses), total)
     return tuple(guesses)
 
 
-def _guess(found: Recovered, likely: Callable[[GradientSeen], FloatArray]) -> MembershipGuess:
+def _guess(recovered: Recovered, likely: Callable[[GradientSeen], FloatArray]) -> MembershipGuess:
     """What was recovered; where that is no more than an estimate, the likelier answers."""
-    seen = found.seen
-    if found.certified:
-        members, size = found.members, found.size
+    seen = recovered.seen
+    if recovered.certified:
+        members, size = recovered.members, recovered.size
     else:
         chances = likely(seen)
         members = chances > 0
         # The expected number, which is nearer than the number of rows above one half.
         size = round(float(np.sum(1.0 / (1.0 + np.exp(-np.clip(chances, -30.0, 30.0))))))
-    return MembershipGuess(seen.iteration, seen.rows, seen.rows[members], size, found.certified)
+    return MembershipGuess(seen.iteration, seen.rows, seen.rows[members], size, recovered.certified)

@@ -111,13 +111,14 @@ def gather(
         progress: Told after each batch.
     """
     evidence, heard = np.zeros(view.features.rows), np.zeros(view.features.rows, dtype=bool)
-    told: list[FloatArray] = [np.zeros(len(seen.rows)) for seen in batches]
+    messages: list[FloatArray] = [np.zeros(len(seen.rows)) for seen in batches]
     base = 0.0
     for sweep in range(sweeps):
         for number, seen in enumerate(batches):
-            others = evidence[seen.rows] - told[number]
-            told[number] = hear(view, seen, others + base).evidence
-            evidence[seen.rows] = others + told[number]
+            # A batch must not hear again what it said itself in the sweep before.
+            others = evidence[seen.rows] - messages[number]
+            messages[number] = hear(view, seen, others + base).evidence
+            evidence[seen.rows] = others + messages[number]
             heard[seen.rows] = True
             progress(sweep * len(batches) + number + 1, sweeps * len(batches))
         # What is likely of all rows together is likely of each: how common label 1 is.
@@ -128,7 +129,7 @@ def gather(
 
 
 def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
-    """What one batch says.
+    """The belief about its rows' labels and membership that one batch adds to what is known.
 
     Args:
         view: What Alice knows.
@@ -137,7 +138,7 @@ def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
     """
     system, law = System.of(view, seen), Law.of(view)
     share, scale = law.share(len(seen.rows)), law.scale
-    one, zero = (scale * each for each in view.residues(seen.rows, seen.weights))
+    one, zero = (scale * residues for residues in view.residues(seen.rows, seen.weights))
     # What a wrong probability does to a residue is in proportion to what a label does to it.
     error = (one - zero) * (0.0 if scores_exact(view, seen) else _SCORE_ERROR)
     odds = np.clip(odds, -_MOST_ODDS, _MOST_ODDS)

@@ -78,11 +78,15 @@ class System:
         """The step of the residues' grid."""
         return 2.0**-self.residue_bits
 
-    def missing(self, steps: IntArray) -> IntArray | None:
-        """What is left of the gradient, in integers; None where the residues cannot be.
+    def remainder(self, steps: IntArray) -> IntArray | None:
+        """The gradient less what these residues make of it: zero where they satisfy the equations.
 
-        No residue exceeds ``largest``; within that the protocol's capacity keeps every sum below
-        2^63, so that int64 products are the true ones and not their remainders.
+        Args:
+            steps: A residue for each row of the batch, in steps of their grid.
+
+        Returns:
+            An integer for each column; None where a residue exceeds ``largest``. Within that the
+            protocol's capacity keeps every sum below 2^63, so that int64 products do not wrap.
         """
         if np.abs(steps).max(initial=0) > self.seen.largest * 2.0**self.residue_bits:
             return None
@@ -91,7 +95,7 @@ class System:
 
     def holds(self, steps: IntArray) -> bool:
         """Whether residues, in steps of their grid, satisfy the equations to the last bit."""
-        left = self.missing(steps)
+        left = self.remainder(steps)
         return left is not None and not left.any()
 
     def fitted(self, rows: IndexArray, target: FloatArray) -> IntArray | None:
@@ -151,9 +155,9 @@ class Recovered:
             size: The number of members, those included whose residue rounds to zero.
             certain: Where nothing else than a twin or a zero stands in the way.
         """
-        told = certain & lone(system.features) & (np.abs(steps) >= _LEAST_STEPS)
+        identified = certain & lone(system.features) & (np.abs(steps) >= _LEAST_STEPS)
         residues = np.multiply(steps, system.step, dtype=np.float64)
-        return cls(system.seen, residues, steps != 0, size, bool(told.any()), told)
+        return cls(system.seen, residues, steps != 0, size, bool(identified.any()), identified)
 
 
 def lone(features: IntArray) -> BoolArray:
@@ -223,15 +227,15 @@ class Notebook:
         self.certain: BoolArray = np.zeros(rows, dtype=bool)
         self.signs: FloatArray = np.zeros(rows)
 
-    def open(self, seen: GradientSeen) -> bool:
-        """Whether a batch may still prove something."""
+    def may_prove(self, seen: GradientSeen) -> bool:
+        """Whether a batch has a row whose label is not proven yet."""
         return not bool(self.certain[seen.rows].all())
 
-    def settle(self, found: Recovered) -> None:
+    def settle(self, recovered: Recovered) -> None:
         """Notes what a batch proves; what was proven first stands."""
-        new = found.certain & ~self.certain[found.seen.rows]
-        rows = found.seen.rows[new]
-        self.signs[rows] = np.sign(found.residues[new])
+        new = recovered.certain & ~self.certain[recovered.seen.rows]
+        rows = recovered.seen.rows[new]
+        self.signs[rows] = np.sign(recovered.residues[new])
         self.certain[rows] = True
 
     def guess(self, soft: FloatArray, remark: str) -> LabelGuess:

@@ -36,26 +36,30 @@ class SignAttack(Attack):
         total = np.zeros(rows)
         zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
         every = max(1, len(seen) // 100)
-        for at, each in enumerate(seen):
+        for at, observation in enumerate(seen):
             if at % every == 0:
                 progress(at, len(seen))
-            total[each.rows] += each.residues
+            total[observation.rows] += observation.residues
             if keeps_signs:
-                zeros[each.rows] |= each.residues < 0
-                ones[each.rows] |= (each.residues > 0) & _nonzero_if_zero(view, each)
+                zeros[observation.rows] |= observation.residues < 0
+                ones[observation.rows] |= (observation.residues > 0) & _negative_if_label_zero(
+                    view, observation
+                )
         progress(len(seen), len(seen))
         return LabelGuess(_ranked(total, zeros, ones), total != 0, zeros ^ ones)
 
 
-def _nonzero_if_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
-    """Where the residue of a label of 0 would surely have been below zero."""
+def _negative_if_label_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
+    """Where the residue of a label of 0, ``-sigma(z)``, would surely have been below zero."""
+    # A probability that is only estimated proves nothing.
     if not view.scores_known:
         return np.zeros(len(seen.rows), dtype=bool)
-    residues = view.probabilities(seen.rows, seen.weights)
+    sizes = view.probabilities(seen.rows, seen.weights)
+    # On a grid a small residue rounds to zero, and then has no sign to keep.
     if view.agreement.noise != "continuous":
-        residues = np.rint(residues * 2.0**view.agreement.residue_bits)
-    found: BoolArray = residues > 0
-    return found
+        sizes = np.rint(sizes * 2.0**view.agreement.residue_bits)
+    negative: BoolArray = sizes > 0
+    return negative
 
 
 def _ranked(total: FloatArray, zeros: BoolArray, ones: BoolArray) -> FloatArray:

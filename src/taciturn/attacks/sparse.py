@@ -81,19 +81,19 @@ class SparseAttack(Attack):
 
         def recover(seen: GradientSeen) -> Recovered | None:
             late = time.perf_counter() - start > self.budget
-            useful = notes.open(seen) and not late
+            useful = notes.may_prove(seen) and not late
             return recover_sparse(view, seen, self.seconds) if useful else None
 
-        for found in on_cores(recover, batches):
+        for recovered in on_cores(recover, batches):
             done += 1
             progress(done, len(batches))
-            if found is None:
+            if recovered is None:
                 continue
             tried += 1
-            certified += found.certified
-            failed += found.failed
-            notes.settle(found)
-            total[found.seen.rows] += found.residues
+            certified += recovered.certified
+            failed += recovered.failed
+            notes.settle(recovered)
+            total[recovered.seen.rows] += recovered.residues
         half_step = 2.0 ** -(view.agreement.residue_bits + 1)
         soft = np.where(np.abs(total) > half_step, total, 0.0)
         return notes.guess(soft, _remark(tried, len(every), certified, failed))
@@ -116,11 +116,11 @@ def recover_sparse(view: AliceView, seen: GradientSeen, seconds: float = 1.0) ->
             return Recovered.proven(system, steps, size, np.ones(len(steps), dtype=bool))
     matrix = system.matrix
     columns = independent_columns(matrix)
-    found = _pursue(matrix[:, columns], system.target[columns], seen.largest, seconds)
-    if found.status != 0:
+    solution = _pursue(matrix[:, columns], system.target[columns], seen.largest, seconds)
+    if solution.status != 0:
         return Recovered.nothing(seen)
     half = len(matrix)
-    residues: FloatArray = found.x[:half] - found.x[half:]
+    residues: FloatArray = solution.x[:half] - solution.x[half:]
     proven = _certified(system, residues, len(columns))
     if proven is not None:
         return proven
@@ -173,9 +173,9 @@ def hiding_places(matrix: FloatArray, members: BoolArray) -> BoolArray:
     >>> hiding_places(matrix, np.array([True, True, True, False])).tolist()
     [True, True, False, False]
     """
-    found, others = matrix[members], matrix[~members]
-    shares = np.linalg.lstsq(found.T, others.T, rcond=None)[0]
-    apart = np.linalg.norm(others - shares.T @ found, axis=1)
+    inside, others = matrix[members], matrix[~members]
+    shares = np.linalg.lstsq(inside.T, others.T, rcond=None)[0]
+    apart = np.linalg.norm(others - shares.T @ inside, axis=1)
     made = apart <= _SAME * np.linalg.norm(others, axis=1)
     places = np.zeros(len(matrix), dtype=bool)
     places[members] = (np.abs(shares[:, made]) > _SAME).any(axis=1)

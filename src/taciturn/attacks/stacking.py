@@ -83,21 +83,21 @@ class StackingAttack(Attack):
         batches, of_epochs = _affordable(view)
         system = System.of(view, batches, progress)
         progress(len(batches), _STAGES * len(batches))
-        found = system.solve()
+        estimate = system.solve()
         progress(2 * len(batches), _STAGES * len(batches))
-        fits = _fits(view, batches, found > 0)
+        fits = _fits(view, batches, estimate > 0)
         if not (view.scores_known and fits.all()):
-            found = system.solve_inside(np.clip(found, -0.5, 0.5))
-            fits = _fits(view, batches, found > 0)
+            estimate = system.solve_inside(np.clip(estimate, -0.5, 0.5))
+            fits = _fits(view, batches, estimate > 0)
         progress(3 * len(batches), _STAGES * len(batches))
-        certain = np.zeros(len(found), dtype=bool)
+        certain = np.zeros(len(estimate), dtype=bool)
         step = residue_step(view) / largest_gap(view)
         if view.scores_known:
-            undecided = (np.abs(found) < _DECIDED) & (not fits.all())
-            certain = system.proven(found > 0, undecided, step)
+            undecided = (np.abs(estimate) < _DECIDED) & (not fits.all())
+            certain = system.proven(estimate > 0, undecided, step)
         progress(_STAGES * len(batches), _STAGES * len(batches))
         remark = _remark(view, fits, 1 + batches[-1].epoch, of_epochs)
-        return LabelGuess(found, np.abs(found) > step, certain, remark)
+        return LabelGuess(estimate, np.abs(estimate) > step, certain, remark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,10 @@ class System:
         """The solution of least norm, that is nearest to one half; of least squares if none."""
         shape = (len(self.targets), self.rows)
         operator = LinearOperator(shape, self.forward, self.backward, dtype=np.float64)
-        found = lsmr(operator, self.targets, atol=1e-9, btol=1e-9, conlim=0.0, maxiter=self._steps)
-        return np.asarray(found[0], dtype=np.float64)
+        solution = lsmr(
+            operator, self.targets, atol=1e-9, btol=1e-9, conlim=0.0, maxiter=self._steps
+        )
+        return np.asarray(solution[0], dtype=np.float64)
 
     def solve_inside(self, start: FloatArray) -> FloatArray:
         """A solution with every label between 0 and 1, or what comes nearest to one."""
@@ -235,11 +237,11 @@ def _accelerated(
 def _affordable(view: AliceView) -> tuple[list[GradientSeen], int]:
     """The batches of as many epochs as fit in memory, and how many epochs there are."""
     seen = gradients(view)
-    epochs = 1 + max(each.epoch for each in seen)
-    size = max(len(each.rows) for each in seen)
+    epochs = 1 + max(batch.epoch for batch in seen)
+    size = max(len(batch.rows) for batch in seen)
     entries = view.features.rows * min(size, len(seen[0].gradient))
     taken = min(epochs, max(1, _MOST_ENTRIES // entries))
-    return [each for each in seen if each.epoch < taken], epochs
+    return [batch for batch in seen if batch.epoch < taken], epochs
 
 
 def _stacks(batches: list[GradientSeen]) -> Iterator[list[GradientSeen]]:
@@ -254,7 +256,7 @@ def _stacks(batches: list[GradientSeen]) -> Iterator[list[GradientSeen]]:
 def _orthonormal(view: AliceView, stack: list[GradientSeen]) -> tuple[Block, FloatArray]:
     rows = np.stack([seen.rows for seen in stack])
     pairs = [view.residues(seen.rows, seen.weights) for seen in stack]
-    one, zero = (np.stack(each) for each in zip(*pairs, strict=True))
+    one, zero = (np.stack(candidates) for candidates in zip(*pairs, strict=True))
     totals = np.stack([seen.gradient for seen in stack]).astype(np.float64)
     features = view.encoded(rows.ravel()).reshape(*rows.shape, -1).astype(np.float64)
     u, s, vt = np.linalg.svd(features, full_matrices=False)
@@ -279,15 +281,15 @@ def largest_gap(view: AliceView) -> float:
 
 def _fits(view: AliceView, batches: list[GradientSeen], labels: BoolArray) -> BoolArray:
     """For each batch, whether these labels satisfy its integer equations."""
-    found = np.zeros(len(batches), dtype=bool)
+    satisfied = np.zeros(len(batches), dtype=bool)
     for at, seen in enumerate(batches):
         one, zero = view.residues(seen.rows, seen.weights)
         residues = np.where(labels[seen.rows], one, zero)
         steps = np.rint(residues / residue_step(view)).astype(np.int64)
         features = view.encoded(seen.rows)
         apart = np.abs(steps @ features - seen.gradient)
-        found[at] = (apart <= np.abs(features).sum(axis=0)).all()
-    return found
+        satisfied[at] = (apart <= np.abs(features).sum(axis=0)).all()
+    return satisfied
 
 
 def _remark(view: AliceView, fits: BoolArray, epochs: int, of_epochs: int) -> str:

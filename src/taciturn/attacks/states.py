@@ -86,7 +86,7 @@ class Search:
     def proven(self, states: IntArray) -> IntArray | None:
         """The integers that Bob encoded, if they are these rows' and hold to the last bit."""
         steps = self._encoded(states)
-        left = self.system.missing(steps)
+        left = self.system.remainder(steps)
         if left is None:
             return None
         return self._refitted(steps) if left.any() else steps
@@ -100,10 +100,10 @@ class Search:
                 return firm
         apart = replace(self, fixed=np.zeros(len(states), dtype=bool))
         for _ in range(_ROUNDS):
-            found = apart._other(states, members)
-            if found.status == _INFEASIBLE:
+            alternative = apart._other(states, members)
+            if alternative.status == _INFEASIBLE:
                 return members
-            other = apart._states(found)
+            other = apart._states(alternative)
             if other is None:
                 break
             members &= other == states
@@ -123,7 +123,7 @@ class Search:
         faint = np.minimum(self.one, -self.zero) < _FAINT_STEPS * self.system.step
         faint &= np.abs(steps) <= largest
         kept = np.where(faint, 0, steps)
-        left = self.system.missing(kept)
+        left = self.system.remainder(kept)
         if left is None:
             return None
         fitted = self.system.fitted(np.flatnonzero(faint), left.astype(np.float64))
@@ -152,7 +152,7 @@ class Search:
             goal = goal - sides @ self.zero
             # At one scale whatever a label moves: the solver's tolerances are absolute.
             gaps = self.one - self.zero
-            moved, goal, room = (each / gaps.max() for each in (sides * gaps, goal, room))
+            moved, goal, room = (term / gaps.max() for term in (sides * gaps, goal, room))
             limits = [LinearConstraint(moved, goal - room, goal + room)]
             bounds = Bounds((self.fixed & one) * 1.0, 1.0 - (self.fixed & ~one))
         else:
@@ -174,10 +174,10 @@ class Search:
             options={"time_limit": self.seconds, "mip_rel_gap": np.inf},
         )
 
-    def _states(self, found: OptimizeResult) -> IntArray | None:
-        if found.x is None:
+    def _states(self, solution: OptimizeResult) -> IntArray | None:
+        if solution.x is None:
             return None
-        whole: IntArray = np.rint(found.x).astype(np.int64)
+        whole: IntArray = np.rint(solution.x).astype(np.int64)
         if self.law.design is None:
             return 2 * whole - 1
         half = len(whole) // 2
@@ -201,9 +201,9 @@ def exchangeable(matrix: FloatArray, states: IntArray) -> BoolArray:
     (rows,) = np.nonzero(states)
     signed = matrix[rows] * states[rows, None]
     columns = independent_columns(signed)
-    found = np.zeros(len(states), dtype=bool)
+    movable = np.zeros(len(states), dtype=bool)
     if len(columns) == len(rows):
-        return found
+        return movable
     # Flips w may be scaled, so that t = min(w, 1) is 1 for every row that can take part.
     nothing, unit = np.zeros((len(columns), len(rows))), np.eye(len(rows))
     solved = linprog(
@@ -215,5 +215,5 @@ def exchangeable(matrix: FloatArray, states: IntArray) -> BoolArray:
         bounds=[(0, None)] * len(rows) + [(0, 1)] * len(rows),
         method="highs-ds",
     )
-    found[rows] = True if solved.x is None else solved.x[len(rows) :] > _MOVED
-    return found
+    movable[rows] = True if solved.x is None else solved.x[len(rows) :] > _MOVED
+    return movable

@@ -235,10 +235,10 @@ def _verified(source: _Published, frame: pl.DataFrame, where: str) -> pl.DataFra
         raise DatasetUnavailable(
             f"this is not {source.name}: {problem.message}", where=where, hint=source.origin
         ) from problem
-    found = digest(table)
-    if found != source.digest:
+    actual = digest(table)
+    if actual != source.digest:
         raise DatasetUnavailable(
-            f"this is not {source.name}, or it was altered: the digest of its content is {found}, "
+            f"this is not {source.name}, or it was altered: the digest of its content is {actual}, "
             f"expected {source.digest} ({table.height} rows read)",
             where=where,
             hint=f"remove or replace it. {source.origin}",

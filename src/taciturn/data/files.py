@@ -112,7 +112,7 @@ def _read_csv(
 ) -> pl.DataFrame:
     separator = "\t" if suffix.startswith(".tsv") else ","
     source = _decompressed(path) if suffix.endswith(".gz") else path
-    trailing = _look_over(source, separator, path)
+    trailing = _check_layout(source, separator, path)
     try:
         frame = pl.read_csv(
             source,
@@ -154,7 +154,7 @@ def _opened(source: Path | bytes) -> BinaryIO:
     return source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
 
 
-def _look_over(source: Path | bytes, separator: str, path: Path) -> int:
+def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
     """Check the header and every row's fields; returns how many blank lines end the file."""
     with _opened(source) as stream:
         header = _header(stream, separator, path)
@@ -219,9 +219,9 @@ def _quoted_widths(stream: BinaryIO, separator: str) -> Iterator[Widths]:
 def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
     """Insist on equal widths; blank lines are tolerated at the end, and counted."""
     line, blanks = 0, 0
-    for found in blocks:
+    for counts in blocks:
         # In a file of one column a blank line is a missing value.
-        widths = np.maximum(found, 1) if expected == 1 else found
+        widths = np.maximum(counts, 1) if expected == 1 else counts
         filled = np.flatnonzero(widths)
         if filled.size:
             if blanks:
@@ -237,9 +237,9 @@ def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
     return blanks
 
 
-def _ragged(path: Path, line: int, found: int, expected: int) -> FileError:
+def _ragged(path: Path, line: int, width: int, expected: int) -> FileError:
     return FileError(
-        f"row {line} has {found} fields and the header has {expected}",
+        f"row {line} has {width} fields and the header has {expected}",
         where=f"{path} (rows counted from 1 below the header)",
         hint="give every row as many fields as the header",
     )

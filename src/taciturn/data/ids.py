@@ -198,11 +198,11 @@ def _check(series: pl.Series) -> None:
         )
 
 
-def _refusal(what: str, count: int, mask: pl.Series, *, hint: str) -> RowIdError:
+def _refusal(defect: str, count: int, mask: pl.Series, *, hint: str) -> RowIdError:
     place = int(mask.arg_max() or 0)
     verb = "is" if count == 1 else "are"
     return RowIdError(
-        f"{count} of {len(mask)} row ids {verb} {what}", where=f"row {place + 1}", hint=hint
+        f"{count} of {len(mask)} row ids {verb} {defect}", where=f"row {place + 1}", hint=hint
     )
 
 

@@ -96,19 +96,19 @@ class Normalisation:
         if self == Normalisation():
             return ids
         blocks = [pl.Series(block, dtype=pl.String) for block in self._blocks(ids)]
-        found = pl.concat(blocks) if blocks else ids.series
-        self._refuse_meeting(ids, found)
-        return RowIds(found)
+        normalised = pl.concat(blocks) if blocks else ids.series
+        self._refuse_collisions(ids, normalised)
+        return RowIds(normalised)
 
     def _blocks(self, ids: RowIds) -> Iterator[list[str]]:
         for start in range(0, len(ids), _BLOCK):
-            yield [self.one(each) for each in ids.series.slice(start, _BLOCK).to_list()]
+            yield [self.one(identifier) for identifier in ids.series.slice(start, _BLOCK).to_list()]
 
-    def _refuse_meeting(self, ids: RowIds, found: pl.Series) -> None:
-        if found.n_unique() == len(found):
+    def _refuse_collisions(self, ids: RowIds, normalised: pl.Series) -> None:
+        if normalised.n_unique() == len(normalised):
             return
-        again = int((~found.is_first_distinct()).arg_max() or 0)
-        first = int((found == found[again]).arg_max() or 0)
+        again = int((~normalised.is_first_distinct()).arg_max() or 0)
+        first = int((normalised == normalised[again]).arg_max() or 0)
         raise RowIdError(
             f"the ids {ids[first]!r} and {ids[again]!r} are the same once normalised ({self})",
             where=f"rows {first + 1} and {again + 1}",

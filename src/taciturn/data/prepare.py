@@ -234,9 +234,9 @@ def fit(
     rules: list[Rule] = []
     notes: list[str] = []
     for name in frame.columns:
-        rule, found = _fit_column(frame[name], settings, fixed.get(name), ids)
+        rule, remarks = _fit_column(frame[name], settings, fixed.get(name), ids)
         rules.append(rule)
-        notes.extend(found)
+        notes.extend(remarks)
     return Preparation(tuple(rules), tuple(notes))
 
 

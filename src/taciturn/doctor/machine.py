@@ -54,14 +54,14 @@ def look_at_platform(system: str, machine: str) -> Finding:
 def look_at_processor(cpuinfo: str, cores: int) -> Finding:
     """Cores, and instructions that make work quicker.
 
-    >>> look_at_processor("flags : sse aes avx2", 4).what
+    >>> look_at_processor("flags : sse aes avx2", 4).summary
     '4 cores, with avx2, aes'
     """
     several = f"{cores} {'core' if cores == 1 else 'cores'}"
-    found = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo, re.MULTILINE)
+    if match is None:
         return Finding.ok("processor", f"{several}; its instructions are not known here")
-    has = found[1].split()
+    has = match[1].split()
     lacks = [f"{name} ({use})" for name, use in _INSTRUCTIONS.items() if name not in has]
     if lacks:
         return Finding.warning(
@@ -75,13 +75,13 @@ def look_at_processor(cpuinfo: str, cores: int) -> Finding:
 def look_at_memory(meminfo: str) -> Finding:
     r"""How much there is, and is free.
 
-    >>> look_at_memory("MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n").what
+    >>> look_at_memory("MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n").summary
     '4.0 of 8.0 GiB free'
     """
-    found = dict(re.findall(r"^(MemTotal|MemAvailable):\s+(\d+) kB", meminfo, re.MULTILINE))
-    if len(found) < 2:
+    sizes = dict(re.findall(r"^(MemTotal|MemAvailable):\s+(\d+) kB", meminfo, re.MULTILINE))
+    if len(sizes) < 2:
         return Finding.ok("memory", "not known here")
-    total, free = (int(found[name]) << 10 for name in ("MemTotal", "MemAvailable"))
+    total, free = (int(sizes[name]) << 10 for name in ("MemTotal", "MemAvailable"))
     said = f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
     if free < _LITTLE_MEMORY:
         return Finding.warning("memory", said, "end other programs; small tables need less")

@@ -50,8 +50,8 @@ def look_at_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
 
 def look_at_packages(needed: Mapping[str, str] = NEEDED) -> list[Finding]:
     """One line for all that are fit, and one for each that is not."""
-    wrong = [found for name, least in needed.items() if (found := _look_at(name, least))]
-    bad = {finding.what.split()[0] for finding in wrong}
+    wrong = [finding for name, least in needed.items() if (finding := _look_at(name, least))]
+    bad = {finding.summary.split()[0] for finding in wrong}
     fit = [name for name in needed if name not in bad]
     shown = ", ".join(f"{name} {metadata.version(name)}" for name in _SHOWN if name in fit)
     return [Finding.ok(_AREA, f"{len(fit)} of {len(needed)} load, such as {shown}"), *wrong]
@@ -66,7 +66,7 @@ def _look_at_extra(extra: str, needed: Mapping[str, str]) -> Finding:
     wrong = [finding for name, least in needed.items() if (finding := _look_at(name, least))]
     if not wrong:
         return Finding.ok(_AREA, f"extra {extra}: {', '.join(needed)}")
-    reasons = "; ".join(finding.what for finding in wrong)
+    reasons = "; ".join(finding.summary for finding in wrong)
     # A party needs no extra, so that the absence of one is no fault.
     return Finding.warning(_AREA, f"extra {extra}: {reasons}", install_hint(extra))
 
@@ -96,5 +96,5 @@ def numbers(version: str) -> tuple[int, ...]:
     >>> numbers("2.10.1rc2") > numbers("2.9"), numbers("44.0.0") >= numbers("44")
     (True, True)
     """
-    found = re.match(r"\d+(\.\d+)*", version)
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
+    match = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()

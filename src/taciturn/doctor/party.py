@@ -45,30 +45,33 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     """The certificate, its key and the authority: there, fitting, in time, and private."""
     area, link, at = "certificate", config.link, now or datetime.now(UTC)
     key = config.path(link.key)
-    private = _private(area, key, "the private key")
+    exposure = _exposure(area, key, "the private key")
     try:
-        found = load_credentials(config.path(link.certificate), key, config.path(link.ca), now=at)
+        credentials = load_credentials(
+            config.path(link.certificate), key, config.path(link.ca), now=at
+        )
     except CertificateError as problem:
-        return [Finding.of_error(area, problem), *private]
+        return [Finding.of_error(area, problem), *exposure]
     findings = [
         Finding.ok(
             area,
-            f"{link.certificate} names {found.name}, is signed by {link.ca}, fits its key and ends "
-            f"in {(found.expires - at).days} days",
+            f"{link.certificate} names {credentials.name}, is signed by {link.ca}, fits its key "
+            f"and ends in {(credentials.expires - at).days} days",
         )
     ]
-    if found.name == link.peer:
+    if credentials.name == link.peer:
         findings = [
             Finding.problem(
                 area,
-                f"{link.certificate} names {found.name}, whom [link] peer names as the other side",
+                f"{link.certificate} names {credentials.name}, whom [link] peer names as the "
+                "other side",
                 "give each side its own certificate, and the other's name as peer",
             )
         ]
     # The mode of the key is told below, in its own words.
-    late = [each for each in found.warnings if "expires" in each]
-    soon = [Finding.warning(area, each, "have a new one issued in time") for each in late]
-    return [*findings, *soon, *private]
+    late = [notice for notice in credentials.warnings if "expires" in notice]
+    soon = [Finding.warning(area, notice, "have a new one issued in time") for notice in late]
+    return [*findings, *soon, *exposure]
 
 
 def look_at_table(config: PartyConfig) -> list[Finding]:
@@ -176,16 +179,22 @@ def _state_key(area: str, config: PartyConfig) -> list[Finding]:
                 "restore the one that was used; without it an unfinished session is lost",
             )
         ]
-    return _private(area, path, "the state key")
+    return _exposure(area, path, "the state key")
 
 
-def _private(area: str, path: Path, what: str) -> list[Finding]:
-    """Who may read a secret file; nothing where it is not there or is private."""
+def _exposure(area: str, path: Path, role: str) -> list[Finding]:
+    """A finding where others than its owner may read a secret file; none where it is private.
+
+    Args:
+        area: What the finding belongs to.
+        path: The file; where it is absent there is no finding either.
+        role: What the file is called, such as "the private key".
+    """
     try:
         mode = path.stat().st_mode
     except OSError:
         return []
-    said, way_out = f"{what} {path} can be read or written by", f"chmod 600 {path}"
+    said, way_out = f"{role} {path} can be read or written by", f"chmod 600 {path}"
     if mode & _OTHERS:
         return [Finding.problem(area, f"{said} everybody on this machine", way_out)]
     if mode & _GROUP:

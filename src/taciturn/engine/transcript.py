@@ -100,8 +100,8 @@ class TranscriptFile:
     Args:
         path: The wanted name.
         header: What the writer says of the run.
-        at: A position of the unfinished file, to go on from there; None to begin.
-        keep: Keep the unfinished file where the conversation fails, to go on later.
+        at: A position of the unfinished file, to resume from there; None to begin.
+        keep: Keep the unfinished file where the conversation fails, to resume it later.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class TranscriptFile:
         if at is None:
             self._begin(header)
         else:
-            self._go_on(at)
+            self._resume(at)
 
     def _begin(self, header: Header) -> None:
         text = _json_bytes(header)
@@ -130,7 +130,8 @@ class TranscriptFile:
             raise self._unwritable(problem) from None
         self._link = hashlib.sha256(text).digest()
 
-    def _go_on(self, at: Header) -> None:
+    def _resume(self, at: Header) -> None:
+        """Opens the partial file to write on from ``at``, a ``position`` of an earlier writer."""
         self._records, self._link = int(at["records"]), bytes.fromhex(at["link"])
         try:
             self._stream = self._partial.open("r+b")
@@ -139,6 +140,7 @@ class TranscriptFile:
                 raise TranscriptError(
                     "the unfinished transcript is shorter than it was", where=str(self._partial)
                 )
+            # The run resumes from the same checkpoint, and records later frames once more.
             self._stream.truncate(int(at["offset"]))
             self._stream.seek(0, os.SEEK_END)
         except OSError as problem:
@@ -151,7 +153,7 @@ class TranscriptFile:
             ) from None
 
     def position(self) -> Header:
-        """From where the file can be gone on with, as JSON."""
+        """How far the file has come, as JSON: from here a later writer can resume it."""
         self._stream.flush()
         return {"records": self._records, "link": self._link.hex(), "offset": self._stream.tell()}
 

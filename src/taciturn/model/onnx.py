@@ -49,15 +49,15 @@ def whole_to_onnx(model: WholeModel) -> bytes:
         ConfigError: onnx is not installed, or the model has no column that contributes.
     """
     graph, parts = _Graph(), (model.alice, model.bob)
-    found = [
+    scores = [
         _part(graph, part, names)
         for part, names in zip(parts, input_names(parts), strict=True)
-        if _speaks(part)
+        if _contributes(part)
     ]
     constant = sum(float(part.weights[-1]) for part in parts if _only_intercept(part))
-    score = found[0] if len(found) == 1 else graph.node("Add", found) if found else ""
+    score = scores[0] if len(scores) == 1 else graph.node("Add", scores) if scores else ""
     if not score:
-        raise _nothing()
+        raise _no_contribution()
     if constant:
         score = graph.node("Add", [score, graph.constant(np.float64(constant))])
     graph.output(score, "score")
@@ -72,12 +72,12 @@ def _part(graph: _Graph, part: Part, names: dict[str, str]) -> str:
     columns, weights, at = [], [], 0
     for rule in part.model.preparation.rules:
         count = len(rule.outputs)
-        if _rule_speaks(rule):
+        if _rule_contributes(rule):
             columns.append(graph.rule(rule, names[rule.column]))
             weights.append(part.weights[at : at + count])
         at += count
     if not columns:
-        raise _nothing()
+        raise _no_contribution()
     matrix = columns[0] if len(columns) == 1 else graph.node("Concat", columns, axis=1)
     # No MatMul: onnxruntime fuses a division before it into one, with a factor of single precision.
     products = graph.node("Mul", [matrix, graph.constant(np.concatenate(weights).reshape(1, -1))])
@@ -87,21 +87,23 @@ def _part(graph: _Graph, part: Part, names: dict[str, str]) -> str:
     return score
 
 
-def _rule_speaks(rule: Rule) -> bool:
+def _rule_contributes(rule: Rule) -> bool:
+    """Whether a column can move the score: with a scale of 0 it is zero whatever its values."""
     if isinstance(rule, NumericRule):
         return rule.scale != 0
     return bool(rule.outputs) and (not rule.scales or any(rule.scales))
 
 
-def _speaks(part: Part) -> bool:
-    return any(_rule_speaks(rule) for rule in part.model.preparation.rules)
+def _contributes(part: Part) -> bool:
+    """Whether any column of a part can move the score."""
+    return any(_rule_contributes(rule) for rule in part.model.preparation.rules)
 
 
 def _only_intercept(part: Part) -> bool:
-    return part.model.intercept and not _speaks(part)
+    return part.model.intercept and not _contributes(part)
 
 
-def _nothing() -> ConfigError:
+def _no_contribution() -> ConfigError:
     return ConfigError(
         "no column contributes to the score, which would be a constant",
         hint="export the other side's part, or both files together",
@@ -157,8 +159,8 @@ class _Graph:
         model.ir_version = IR_VERSION
         helper.set_model_props(model, _metadata(parts))
         self.onnx.checker.check_model(model)
-        found: bytes = model.SerializeToString()
-        return found
+        octets: bytes = model.SerializeToString()
+        return octets
 
     def _input(self, name: str, kind: str) -> str:
         data = getattr(self.onnx.TensorProto, kind)

@@ -115,15 +115,15 @@ class ModelShare:
         Raises:
             FileError: It is absent, cut, altered, of another kind or of a newer version.
         """
-        found = _parsed(path)
+        record = _parsed(path)
         try:
             share = cls(
-                weights=np.array(found.pop("weights"), dtype=np.float64),
-                columns=tuple(found.pop("columns")),
-                preparation=Preparation.from_json(found.pop("preparation")),
-                notes=tuple(found.pop("notes")),
-                share=tuple(found.pop("share")),
-                **found,
+                weights=np.array(record.pop("weights"), dtype=np.float64),
+                columns=tuple(record.pop("columns")),
+                preparation=Preparation.from_json(record.pop("preparation")),
+                notes=tuple(record.pop("notes")),
+                share=tuple(record.pop("share")),
+                **record,
             )
         except (KeyError, TypeError, ValueError, OverflowError, ConfigError, ColumnError):
             raise FileError(
@@ -136,7 +136,7 @@ class ModelShare:
 def _parsed(path: Path) -> dict[str, Any]:
     """The file's object without its format, version and digest, all of which fit."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise FileError(
             f"the model cannot be read: {problem.strerror}",
@@ -149,35 +149,35 @@ def _parsed(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="take a whole copy of it, or train again",
         ) from None
-    if isinstance(found, dict) and found.get("format") == _FORMER_FORMAT:
+    if isinstance(record, dict) and record.get("format") == _FORMER_FORMAT:
         raise FileError(
             f"this model was written under the product's former name, {FORMER_NAME}",
             where=str(path),
             hint="train again, or use it with the version that wrote it",
         )
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise FileError(
             "this is not a model of taciturn",
             where=str(path),
             hint="name the file that taciturn party wrote ([output] model)",
         )
-    version = found.get("version")
+    version = record.get("version")
     if type(version) is not int or version != VERSION:
         raise FileError(
             f"the model is of version {str(version)[:20]}; this program reads {VERSION}",
             where=str(path),
             hint="read it with the version of taciturn that wrote it",
         )
-    _require_digest(found, path)
-    del found["format"], found["version"]
-    return found
+    _require_digest(record, path)
+    del record["format"], record["version"]
+    return record
 
 
-def _require_digest(found: dict[str, Any], path: Path) -> None:
+def _require_digest(record: dict[str, Any], path: Path) -> None:
     """Takes the digest out of the object and compares it with the rest."""
-    said = found.pop("digest", None)
+    said = record.pop("digest", None)
     try:
-        fits = hashlib.sha256(canonical_json(found).encode()).hexdigest() == said
+        fits = hashlib.sha256(canonical_json(record).encode()).hexdigest() == said
     except (ValueError, RecursionError):
         fits = False
     if not fits:
@@ -194,10 +194,12 @@ def _require_sound(share: ModelShare, path: Path) -> None:
     texts = (*(getattr(share, name) for name in _TEXTS), *share.columns, *share.notes)
     wrong = (
         share.role not in ("alice", "bob")
-        or not all(isinstance(each, str) for each in texts)
+        or not all(isinstance(text, str) for text in texts)
         or not all(isinstance(getattr(share, name), dict) for name in _RECORDS)
-        or not all(type(each) is int for each in (share.rows, share.magnitude_bits, *share.share))
-        or not all(abs(each) < _MOST_SHARE for each in share.share)
+        or not all(
+            type(number) is int for number in (share.rows, share.magnitude_bits, *share.share)
+        )
+        or not all(abs(number) < _MOST_SHARE for number in share.share)
         or not _scales_sound(share.scales)
     )
     if wrong:
@@ -220,5 +222,5 @@ def _scales_sound(scales: dict[str, Any]) -> bool:
     if set(scales) != set(_SCALES):
         return False
     *bits, decay = (scales[name] for name in _SCALES)
-    whole = all(type(each) is int and 0 <= each < 64 for each in bits)
+    whole = all(type(exponent) is int and 0 <= exponent < 64 for exponent in bits)
     return whole and isinstance(decay, float | int) and math.isfinite(decay)

@@ -34,10 +34,10 @@ class Part:
         """This side's part of the score of each row, from raw columns."""
         plan = self.model.preparation
         if plan.columns:
-            found: FloatArray = plan.apply(frame) @ self.weights[: len(plan.columns)]
+            partial: FloatArray = plan.apply(frame) @ self.weights[: len(plan.columns)]
         else:
-            found = np.zeros(frame.height)
-        return found + self.weights[-1] if self.model.intercept else found
+            partial = np.zeros(frame.height)
+        return partial + self.weights[-1] if self.model.intercept else partial
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
     ``bob/name``.
     """
     names = [[rule.column for rule in part.model.preparation.rules] for part in parts]
-    seen = [name for each in names for name in each]
+    seen = [name for columns in names for name in columns]
     return tuple(
-        {name: name if seen.count(name) == 1 else f"{part.model.role}/{name}" for name in each}
-        for part, each in zip(parts, names, strict=True)
+        {name: name if seen.count(name) == 1 else f"{part.model.role}/{name}" for name in columns}
+        for part, columns in zip(parts, names, strict=True)
     )
 
 
@@ -106,5 +106,5 @@ def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
         return alice.weights
     if len(alice.share) != len(bob.share) or alice.scales != bob.scales:
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
-    hers, his = (np.array(each.share, dtype=np.int64) for each in (alice, bob))
+    hers, his = (np.array(side.share, dtype=np.int64) for side in (alice, bob))
     return Scales.of_json(alice.scales).weights(hers, his)

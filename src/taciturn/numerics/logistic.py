@@ -94,10 +94,10 @@ def weighted_residue(
     >>> weighted_residue(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5)).tolist()
     [0.25, -0.5]
     """
-    found = residue(scores, labels)
+    residues = residue(scores, labels)
     if weights is not None:
-        found *= np.where(labels, weights[1], weights[0])
-    return found
+        residues *= np.where(labels, weights[1], weights[0])
+    return residues
 
 
 def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
@@ -159,8 +159,8 @@ class Penalty:
         >>> Penalty(l1=1.0, l2=2.0).value(np.array([3.0, -4.0, 9.0]), free=1)
         32.0
         """
-        paid = weights[: _paid(weights, free)]
-        return float(self.l1 * np.abs(paid).sum() + 0.5 * self.l2 * (paid @ paid))
+        penalised = weights[: _penalised(weights, free)]
+        return float(self.l1 * np.abs(penalised).sum() + 0.5 * self.l2 * (penalised @ penalised))
 
     def gradient(self, weights: FloatArray, free: int = 0) -> FloatArray:
         """The gradient of ``value``; at a weight of 0 the subgradient 0 is taken.
@@ -178,11 +178,12 @@ class Penalty:
         slope = self.l2 * weights
         if self.l1:
             slope += self.l1 * np.sign(weights)
-        slope[_paid(weights, free) :] = 0.0
+        slope[_penalised(weights, free) :] = 0.0
         return slope
 
 
-def _paid(weights: FloatArray, free: int) -> int:
+def _penalised(weights: FloatArray, free: int) -> int:
+    """How many of the first weights a penalty applies to."""
     if weights.ndim != 1 or not 0 <= free <= len(weights):
         raise ShapeError(f"weights of shape {weights.shape}, of which {free} are free")
     return len(weights) - free

@@ -23,4 +23,4 @@ def doctor_blocks(result: DoctorResult) -> list[Block]:
 def _look(finding: Finding) -> tuple[Words, ...]:
     way_out = (Span(f" (try: {finding.way_out})", "muted"),) if finding.way_out else ()
     level = Span(finding.level.value, _TONES[finding.level])
-    return level, finding.area, (finding.what, *way_out)
+    return level, finding.area, (finding.summary, *way_out)

@@ -27,7 +27,7 @@ MOST_LINES = 500
 def audit_page(audit: AuditResult) -> b.Page:
     """The page of ``taciturn audit --html`` and ``--markdown``."""
     conclusion = conclude(audit)
-    ledger, scope = _dearest(audit)
+    ledger, scope = _costliest_ledger(audit)
     refuted = () if conclusion.refuted_by is None else shared.evidence_words(audit, conclusion)
     verdict = shared.verdict_section(
         audit,
@@ -63,7 +63,7 @@ def _subject(training: TrainingRun) -> str:
     )
 
 
-def _dearest(audit: AuditResult) -> tuple[Statement, str]:
+def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
     """The ledger, or where runs differ that of the run that paid most."""
     ledgers = [training.ledger for training in audit.trainings]
     number = max(range(len(ledgers)), key=lambda one: ledgers[one].label_epsilon_total)

@@ -9,12 +9,12 @@ that is wrong; never a key, a label or a value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from taciturn.errors import TaciturnError
 from taciturn.faces import COMMAND_LINE
-from taciturn.results.serialise import Result
+from taciturn.results.serialise import Result, key
 
 
 class Level(StrEnum):
@@ -31,30 +31,30 @@ class Finding:
 
     area: str
     level: Level
-    what: str
+    summary: str = field(metadata=key("what"))
     way_out: str = ""
 
     @classmethod
-    def ok(cls, area: str, what: str) -> Finding:
+    def ok(cls, area: str, summary: str) -> Finding:
         """All is well."""
-        return cls(area, Level.OK, what)
+        return cls(area, Level.OK, summary)
 
     @classmethod
-    def warning(cls, area: str, what: str, way_out: str) -> Finding:
+    def warning(cls, area: str, summary: str, way_out: str) -> Finding:
         """It works, and should be known."""
-        return cls(area, Level.WARNING, what, way_out)
+        return cls(area, Level.WARNING, summary, way_out)
 
     @classmethod
-    def problem(cls, area: str, what: str, way_out: str) -> Finding:
+    def problem(cls, area: str, summary: str, way_out: str) -> Finding:
         """It does not work."""
-        return cls(area, Level.PROBLEM, what, way_out)
+        return cls(area, Level.PROBLEM, summary, way_out)
 
     @classmethod
     def of_error(cls, area: str, error: TaciturnError) -> Finding:
         """A problem in an error's own words.
 
         >>> from taciturn.errors import ConfigError
-        >>> Finding.of_error("data", ConfigError("no id", where="x.csv", hint="add one")).what
+        >>> Finding.of_error("data", ConfigError("no id", where="x.csv", hint="add one")).summary
         'no id (x.csv)'
         """
         error.face = error.face or COMMAND_LINE

@@ -173,7 +173,7 @@ def _number(value: Any, place: str) -> float:  # noqa: ANN401 - whatever the rec
 
 
 def refusal(place: str, problem: str) -> DataError:
-    """What is raised of a record that is none."""
+    """The error for a record that is no result: which part of it, and what is wrong there."""
     return DataError(
         f"this is not a result of taciturn: {place or 'it'} {problem}",
         hint="taciturn's commands print results as JSON",

@@ -99,8 +99,8 @@ def align_tables(
     frames = [_frame(alice, alice_id), _frame(bob, bob_id)]
     names = (alice_id, bob_id)
     ids = [ids_alone(frame, id_column=name) for frame, name in zip(frames, names, strict=True)]
-    found = align_ids(ids[0], ids[1], normalisation=Normalisation.of(normalise))
-    return frames[0][found.alice.rows], frames[1][found.bob.rows]
+    matched = align_ids(ids[0], ids[1], normalisation=Normalisation.of(normalise))
+    return frames[0][matched.alice.rows], frames[1][matched.bob.rows]
 
 
 def _frame(source: object, id_column: str) -> pl.DataFrame:

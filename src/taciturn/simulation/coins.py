@@ -32,8 +32,8 @@ class DataCoins:
             TranscriptError: The header does not hold them.
         """
         try:
-            found = header["coins"]
-            return cls(*(KeyedEntropy(bytes.fromhex(found[name])) for name in ("split", "permute")))
+            keys = header["coins"]
+            return cls(*(KeyedEntropy(bytes.fromhex(keys[name])) for name in ("split", "permute")))
         except (KeyError, TypeError, ValueError, ConfigError):
             raise TranscriptError("the transcript's header is not that of a recorded run") from None
 

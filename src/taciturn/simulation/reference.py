@@ -92,7 +92,7 @@ def steepest(features: FloatArray, batches: Iterable[IndexArray], l2: float) -> 
     >>> steepest(np.array([[2.0], [4.0]]), [np.array([0, 1])], l2=0.5)
     3.0
     """
-    return max((float(each) for each in _curvatures(features, batches)), default=0.0) + l2
+    return max((float(curvature) for curvature in _curvatures(features, batches)), default=0.0) + l2
 
 
 def _curvatures(features: FloatArray, batches: Iterable[IndexArray]) -> Iterator[float]:
