@@ -10,6 +10,7 @@ from typing import Any
 
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.keep import state_key
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
@@ -65,9 +66,10 @@ class BobSide:
         ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
         respond = None
         if isinstance(method, FlippedLabels):
-            from taciturn.deploy.flip_book import FlipBook
+            from taciturn.deploy.flip_book import FlipBook, LabelBinding
 
-            respond = FlipBook(config.path(limits.flips), method).release
+            binding = LabelBinding(config.data.label or "", state_key(config)[0])
+            respond = FlipBook(config.path(limits.flips), method, binding).release
         labels = released_labels(truth, method, ledger, coins, respond)
         if spent is not None:
             ledger.restore(spent)
