@@ -244,7 +244,7 @@ CASES = (
     Case("a subset larger than the rows", f"{PROTECTED} hybrid --l-rr 300"),
     Case("a response that is no coin", f"{PROTECTED} hybrid --epsilon 40"),
     Case("an L1 penalty on shared weights", f"{PROTECTED} sealed --l1 0.1"),
-    Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9"),
+    Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),
     Case("a class weight beyond 1", f"{NAMED} --class-weight 1,5"),
     Case("one class weight", f"{NAMED} --class-weight 0.5"),
     Case("class weights that are none", f"{NAMED} --class-weight 0,0"),
@@ -413,7 +413,8 @@ def render() -> str:
         "compares it with what the program says.\n",
         "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in taciturn |\n"
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
-        "| 11 | the training diverged |\n| 20 | data |\n"
+        "| 11 | the training diverged |\n"
+        "| 12 | a package that adds a mechanism or an attack is broken |\n| 20 | data |\n"
         "| 21 | a dataset that is not available |\n"
         "| 30 | this side's program broke the protocol: a bug |\n"
         "| 31 | the peer broke the protocol |\n| 32 | the settings of the two sides differ |\n"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from taciturn.doctor.packages import look_at_extras
 from taciturn.extras import EXTRAS, MODULES
+from taciturn.model.share import ModelShare
+from taciturn.privacy.events import AdditiveNoise
+from taciturn.privacy.ledger import Ledger
+from tests.deploy.sides import MECHANISMS
+from tests.deploy.test_loads import furnish
 
 ROOT = Path(__file__).resolve().parents[1]
 # A process in which no package of an extra can be imported, as after an install of the core alone.
@@ -27,15 +34,21 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-def core_alone(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def without_extras(program: str) -> list[str]:
+    """The command of such a process."""
     names = {MODULES.get(package, package) for extra in EXTRAS.values() for package in extra}
-    code = BLOCKED.format(names=names) + program
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+    return [sys.executable, "-c", BLOCKED.format(names=names) + program]
+
+
+def core_alone(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [*without_extras(program), *arguments]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def start_core_alone(program: str, *arguments: str, folder: Path) -> subprocess.Popen[str]:
+    line = [*without_extras(program), *arguments]
+    return subprocess.Popen(
+        line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
 
 
@@ -80,6 +93,40 @@ def test_python_is_told_the_same(use):
     done = core_alone(f"import taciturn\ntaciturn.{use}")
     assert "ConfigError: the package" in done.stderr
     assert "pip install '.[audit]'" in done.stderr
+
+
+PARTY = """
+import sys
+sys.argv[1:] = ["party", f"{sys.argv[1]}.toml"]
+from taciturn.__main__ import main
+main()
+"""
+
+
+def test_bob_is_told_that_his_total_is_the_plain_sum_where_the_composition_is_missing(tmp_path):
+    furnish(tmp_path, MECHANISMS["add"])
+    parties = [start_core_alone(PARTY, role, folder=tmp_path) for role in ("alice", "bob")]
+    said = [party.communicate(timeout=120)[0] for party in parties]
+    assert [party.returncode for party in parties] == [0, 0], said
+    words = "dp-accounting is not installed, so the total at delta 1e-06 is the plain sum"
+    assert [words in text for text in said] == [False, True]
+    share = ModelShare.load(tmp_path / "bob.model.json")
+    assert any(words in note for note in share.notes)
+    assert share.ledger["label_epsilon_total_delta"] == share.ledger["label_epsilon_total"]
+
+
+def test_a_simulation_notes_it_too_and_whoever_has_it_is_told_nothing():
+    line = (
+        "train --data examples/loans.csv --id customer --label default --mechanism {} --seed 1 "
+        "--epochs 1 --json --epsilon 1"
+    )
+    (note,) = json.loads(command(line.format("add")).stdout)["notes"][-1:]
+    assert "is the plain sum" in note
+    # What costs nothing, or everything, is not composed.
+    assert "plain sum" not in command(line.format("none")).stdout
+    ledger = Ledger(3, "")
+    ledger.charge(AdditiveNoise(1.0), np.arange(3))
+    assert ledger.notes() == ()
 
 
 def test_the_doctor_names_what_an_extra_lacks():

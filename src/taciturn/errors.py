@@ -4,7 +4,8 @@
 
     TaciturnError                      exit  1   (never raised bare)
     ├── ConfigError                       10  a setting is unknown, missing or out of range
-    │   └── DivergenceError               11  the training diverged at these settings
+    │   ├── DivergenceError               11  the training diverged at these settings
+    │   └── ExtensionError                12  a package that adds a mechanism or an attack is broken
     ├── DataError                         20  a table, file or dataset is not fit for use
     │   ├── FileError                     20  a file is absent, unreadable, cut short or unknown
     │   ├── ColumnError                   20  a column is missing, repeated, empty or not numeric
@@ -158,6 +159,12 @@ class DivergenceError(ConfigError):
     """The training diverged at these settings."""
 
     exit_code = 11
+
+
+class ExtensionError(ConfigError):
+    """A package that adds a mechanism or an attack does not load, or breaks a rule."""
+
+    exit_code = 12
 
 
 class DataError(TaciturnError):

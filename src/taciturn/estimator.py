@@ -37,7 +37,7 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, DataError
 from taciturn.numerics.logistic import sigmoid
-from taciturn.privacy.registry import entry, require_weighable
+from taciturn.privacy.registry import mechanism_class, require_weighable
 from taciturn.results.runs import AuditResult
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
@@ -50,8 +50,6 @@ from taciturn.version import __version__
 # What scikit-learn calls otherwise than the commands do.
 _OWN_NAMES = ("fit_intercept", "class_weight", "random_state")
 _SEED_RANGE = 1 << 128
-# Mechanisms whose ledger claims nothing: only there may weights be computed from labels.
-_NO_CLAIM = ("none", "hybrid")
 # How near the loss of a second run must come to that of the first to be the same run.
 _SAME_RUN = 1e-9
 
@@ -352,14 +350,12 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             )
         if weights[0] == weights[1]:
             return None
-        # An unknown name is called that, and not one without weights.
-        entry(self.mechanism)
         require_weighable(self.mechanism)
         first, second = (weights / weights.max()).tolist()
         return first, second
 
     def _require_no_claim(self) -> None:
-        if self.mechanism not in _NO_CLAIM:
+        if mechanism_class(self.mechanism).claims_protection:
             raise ConfigError(
                 f'class_weight="balanced" tells the ratio of the classes, and the ledger of '
                 f"{self.mechanism} has no price for that",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from taciturn.errors import ConfigError
 
@@ -36,6 +37,18 @@ def install_hint(extra: str) -> str:
     "in a checkout of taciturn: pip install '.[onnx]'"
     """
     return f"in a checkout of taciturn: pip install '.[{extra}]'"
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package of an extra is there; nothing of it is imported.
+
+    >>> is_installed("no-such-package")
+    False
+    """
+    try:
+        return find_spec(MODULES.get(package, package)) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:

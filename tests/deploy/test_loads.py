@@ -92,6 +92,7 @@ def test_a_party_loads_its_own_side_and_nothing_of_an_audit(tmp_path, mechanism)
         assert within(ours, *NEVER) == set()
         assert within(ours, f"taciturn.protocol.{other}") == set()
         assert within(ours, "taciturn.crypto.paillier", "gmpy2") == set()
+        assert within(ours, "taciturn.privacy.multiplicative") == set()
         assert within(ours, "taciturn.engine.transcript", "taciturn.deploy.flip_book") == set()
         assert within(ours, "taciturn_paper") <= {"taciturn_paper", "taciturn_paper.cli"}
     assert within(modules["alice"], *PAYING) == set()

@@ -21,7 +21,7 @@ import pytest
 from taciturn.data.prepare import NumericRule
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.new_rows import new_rows
-from taciturn.deploy.predict import Answer, Predictor, Question, meaning_of, predict
+from taciturn.deploy.predict import Answer, Predictor, Question, predict
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
@@ -37,6 +37,7 @@ from taciturn.errors import (
 )
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
+from taciturn.privacy import registry
 from taciturn.protocol.handshake import told
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.steps import Send
@@ -421,27 +422,12 @@ def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
         Question.read(config, folder / "alice.model.json", folder / "new-bob.csv")
 
 
-def test_what_a_probability_means_is_said_for_every_mechanism(tmp_path):
-    from taciturn.settings.agreement import Agreement
-
-    agreed = Agreement.of(
-        {
-            "mechanism": "mult",
-            "scheme": "clear",
-            "key_bits": 0,
-            "epochs": 1,
-            "batch_size": 8,
-            "learning_rate": 0.1,
-            "schedule": "constant",
-            "decay": 0.0,
-            "l1": 0.0,
-            "l2": 0.0,
-            "feature_bits": 16,
-            "residue_bits": 20,
-        }
-    )
-    for name in ("none", "add", "mult", "hybrid", "sealed", "label-rr"):
-        assert "label 1" in meaning_of(agreed.model_copy(update={"mechanism": name}))
+def test_what_a_probability_means_is_said_for_every_mechanism():
+    meanings = {name: mechanism.meaning for name, mechanism in registry.MECHANISMS.items()}
+    assert all("label 1" in meaning for meaning in meanings.values())
+    assert "TRUE label 1" in meanings["label-rr"]
+    assert "noisy" in meanings["add"]
+    assert "noisy" not in meanings["none"]
 
 
 # --- real processes, gRPC and mutual TLS ---------------------------------------------------------

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
@@ -46,7 +46,7 @@ def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir
     rows = Rows.of(dataset, 5)
     cells = CELLS if epochs > 1 else CELLS[:3]
     terms = [terms_of(rows, cell, epochs=epochs) for cell in cells]
-    methods = [cast(ResidueRelease, mechanism(term.agreement)) for term in terms]
+    methods = [cast(ResidueMechanism[Any], mechanism(term.agreement)) for term in terms]
     bob = KeyedEntropy.from_seed(9)
     plan = terms[0].plan(bytes(32), len(rows.train.labels))
     train = (rows.train.features, rows.train.labels, plan)
@@ -69,7 +69,7 @@ def test_a_penalty_is_refused():
     rows = Rows.of("breast-cancer", 1)
     terms = terms_of(rows, CELLS[0], l2=0.1)
     plan = terms.plan(bytes(32), len(rows.train.labels))
-    method = cast(ResidueRelease, mechanism(terms.agreement))
+    method = cast(ResidueMechanism[Any], mechanism(terms.agreement))
     with pytest.raises(ConfigError, match="no penalty"):
         train_side_by_side(
             rows.train.features, rows.train.labels, plan, terms, [method], KeyedEntropy.from_seed(1)

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import taciturn
-from taciturn.privacy.base import GradientRelease, ResidueRelease
+from taciturn.privacy.base import GradientMechanism, ResidueMechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
@@ -53,7 +53,7 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
         data.labels_train.values,
         terms.plan(seed_of(coins.alice, coins.bob), data.labels_train.rows),
         terms,
-        cast(ResidueRelease, mechanism(terms.agreement)),
+        cast(ResidueMechanism[Any], mechanism(terms.agreement)),
         coins.bob,
     )
     joint = taciturn.train(**options, seed=4, l2=0.01).weights["alice"]
@@ -136,7 +136,7 @@ def test_the_fast_trainer_on_flipped_labels_gives_the_protocols_weights_to_the_l
         data = arrange(settings, load_raw(settings), coins.data)
         rows = data.labels_train.rows
         terms = agree(settings, len(data.alice_train.columns), rows)
-        method = cast(GradientRelease, mechanism(terms.agreement))
+        method = cast(GradientMechanism, mechanism(terms.agreement))
         weights = train_with_gradients(
             data.alice_train.values,
             released_labels(data.labels_train, method, Ledger(rows, ""), coins.bob).values,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,16 @@ import taciturn
 from taciturn.data.tables import LabelTable
 from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.privacy import registry
+from taciturn.privacy.base import Mechanism
 from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import response_flips
 from taciturn.privacy.prices import Price, price
-from taciturn.privacy.registry import Entry
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Protection
 from tests.privacy.odds import fits, happens
 from tests.protocol.parties import BOB, CLEAR, Tables, agreement, alice_program, bob_program, talk
 
@@ -133,7 +135,7 @@ def test_every_row_is_charged_before_anything_is_drawn_or_sent():
 
 def test_a_program_that_was_handed_labels_without_a_flip_sends_no_gradient():
     tables = Tables.make()
-    with pytest.raises(PrivacyError, match="no flip was charged"):
+    with pytest.raises(PrivacyError, match="label-response that it rests on was not charged"):
         talk(tables, AGREED)
 
 
@@ -208,23 +210,30 @@ def test_the_same_seed_flips_the_same_labels_and_another_does_not():
 # --- over another conversation -------------------------------------------------------------------
 
 
-class Beneath:
+class Beneath(Mechanism):
     """A mechanism with a conversation and a setting of its own."""
 
     name = "sealed"
+    takes = ("b1",)
+    defaults = MappingProxyType({"b1": 0.5})
     conversation = "of its own"
-    encrypts = True
     assumption = "nothing is sent in clear"
     event = LabelResponse(1.0)
 
+    @classmethod
+    def of(cls, agreed):
+        return cls()
+
 
 def test_it_takes_the_conversation_and_the_settings_of_what_it_runs_over(monkeypatch):
-    known = {**registry.MECHANISMS, "sealed": Entry(lambda _: Beneath(), ("b1",), {"b1": 0.5})}
+    known = {**registry.MECHANISMS, "sealed": Beneath}
     monkeypatch.setattr(registry, "MECHANISMS", known)
     made = registry.mechanism(AGREED.model_copy(update={"over": "sealed"}))
     assert (made.name, made.conversation, made.encrypts) == ("label-rr", "of its own", True)
     assert made.assumption.endswith("; besides, nothing is sent in clear")
-    assert registry.entry("label-rr", "sealed").takes == ("epsilon", "over", "b1")
-    assert registry.entry("label-rr", "sealed").defaults == {"over": "none", "b1": 0.5}
+    both = registry.taken(Protection(mechanism="label-rr", over="sealed"))
+    assert both.names == ("epsilon", "over", "b1")
+    assert both.defaults == {"over": "none", "b1": 0.5}
     # What does not run over another is not concerned.
-    assert registry.entry("add", "sealed") == registry.MECHANISMS["add"]
+    alone = registry.taken(Protection(mechanism="add", over="sealed"))
+    assert alone.names == registry.MECHANISMS["add"].takes

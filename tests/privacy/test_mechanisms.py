@@ -11,15 +11,16 @@ import pytest
 
 from taciturn.errors import ConfigError
 from taciturn.privacy.base import MaskedProduct, Mechanism, Released
-from taciturn.privacy.events import EVENTS, NonPrivate
+from taciturn.privacy.events import NonPrivate
 from taciturn.privacy.noise import draw
-from taciturn.privacy.prices import price
-from taciturn.privacy.registry import MECHANISMS, entry, mechanism
+from taciturn.privacy.prices import EVENTS, price
+from taciturn.privacy.registry import MECHANISMS, mechanism, mechanism_class
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 from tests.protocol.parties import agreement
 
 _NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
@@ -34,6 +35,7 @@ MADE: dict[str, dict[str, Any]] = {
     "mult mean-one": {**_MULT, "variant": "mean-one"},
     "hybrid": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8},
     "label-rr": {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"},
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
     "sealed": {"mechanism": "sealed"},
     "sealed revealed": {"mechanism": "sealed", "reveal": True},
 }
@@ -95,7 +97,7 @@ def test_a_mechanism_is_made_from_the_agreement_that_names_it(name, each):
 )
 def test_an_unknown_name_is_refused_with_the_nearest_known(wrong, meant):
     for refuse in (
-        lambda: entry(wrong),
+        lambda: mechanism_class(wrong),
         lambda: mechanism(agreement().model_copy(update={"mechanism": wrong})),
     ):
         with pytest.raises(ConfigError, match=f"unknown mechanism {wrong}") as raised:
@@ -112,11 +114,11 @@ def test_the_registry_cannot_be_written():
 
 @pytest.mark.parametrize("known", sorted(MECHANISMS))
 def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them(known):
-    found = entry(known)
-    assert set(found.takes) <= set(Agreement.model_fields)
-    assert set(found.defaults) <= set(found.takes)
+    chosen = mechanism_class(known)
+    assert set(chosen.takes) <= set(Settings.model_fields)
+    assert set(chosen.defaults) <= set(chosen.takes)
     # A default is a value that the agreement accepts.
-    Agreement.of({**agreement(mechanism=known).model_dump(), **found.defaults})
+    Agreement.of({**agreement(mechanism=known).model_dump(), **chosen.defaults})
 
 
 @pytest.mark.parametrize(
@@ -145,9 +147,9 @@ def test_a_missing_setting_is_named_with_its_option(made, missing):
 
 @pytest.mark.parametrize("made", ["add", "mult printed", "label-rr"])
 def test_epsilon_has_no_default_where_it_is_the_protection(made):
-    found = entry(MADE[made]["mechanism"])
-    assert "epsilon" in found.takes
-    assert "epsilon" not in found.defaults
+    chosen = mechanism_class(MADE[made]["mechanism"])
+    assert "epsilon" in chosen.takes
+    assert "epsilon" not in chosen.defaults
 
 
 @pytest.mark.parametrize(
@@ -251,6 +253,29 @@ def test_a_label_moves_the_residue_up_wherever_gradients_are_released(each):
     scores = np.linspace(-8, 8, 33)
     one, zero = (each.residue(scores, np.full(33, label, np.int8)) for label in (1, 0))
     assert ((0 < one) & (one < 1) & (-1 < zero) & (zero < 0)).all()
+
+
+# What else is known of each, and asked of it elsewhere: the rows are what the papers and pages say.
+LOSSLESS = {"none", "hybrid", "sealed", "sealed revealed"}
+SHARING = {"sealed", "sealed revealed", "label-rr over sealed"}
+FLIPPING = {"label-rr", "label-rr over sealed"}
+WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed"}
+
+
+def test_it_says_what_others_ask_of_it(name, each):
+    assert each.lossless == (name in LOSSLESS)
+    assert each.shares_weights == (name in SHARING)
+    assert (each.label_flips is not None) == (name in FLIPPING)
+    assert (each.hidden_batch is not None) == (name == "hybrid")
+    assert each.weighable == (name in WEIGHABLE)
+    assert each.sized_by_columns == (name == "hybrid")
+    assert each.claims_protection == (name not in ("none", "hybrid"))
+    assert getattr(each, "keeps_signs", False) == (name == "mult one-sided")
+    assert each.releases(7) == (1 if name in FLIPPING else 7)
+    assert each.summary
+    # Whoever must give a setting is shown it in a file to begin with.
+    needed = {*type(each).takes} - {*type(each).defaults} - {"subset_size", "l_rr"}
+    assert needed <= {*each.to_begin_with()}
 
 
 # --- none --------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from scipy.stats import dlaplace, kstest
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.errors import ConfigError
 from taciturn.privacy.events import MeanOneFactor, OneSidedFactor, PrintedFactor
-from taciturn.privacy.multiplicative import VARIANTS, Multiplicative, Variant
+from taciturn.privacy.multiplicative import VARIANTS, Multiplicative
 from taciturn.privacy.noise import divisor, draw
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Variant
 from tests.privacy.odds import draws_of, fits, happens, pushed_forward
 
 BITS = 8

@@ -17,7 +17,7 @@ from taciturn.privacy.noise import (
     SMALLEST_DIVISOR,
     UNIT_BITS,
     LaplaceDraws,
-    LaplaceStock,
+    Stock,
     continuous_laplace,
     decaying_coins,
     divisor,
@@ -222,7 +222,7 @@ def test_draws_are_determined_by_the_coins_and_hidden_in_their_repr():
     assert repr(first) == "LaplaceDraws()"
 
 
-def taken(stock: LaplaceStock, iteration: int, count: int) -> tuple[list[int], list[int]]:
+def taken(stock: Stock[LaplaceDraws], iteration: int, count: int) -> tuple[list[int], list[int]]:
     part = stock.take(iteration, count)
     return part.left.tolist(), part.right.tolist()
 
@@ -231,24 +231,24 @@ def taken(stock: LaplaceStock, iteration: int, count: int) -> tuple[list[int], l
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.sampled_from([500, 1000, 5000]))
 def test_an_iteration_gets_the_same_draws_whichever_were_asked_for_before(order, batch_size):
     """A resumed run starts anywhere; a fresh stock asked for that one iteration agrees."""
-    stock = LaplaceStock(coins("stock"), batch_size)
+    stock = Stock(draw, coins("stock"), batch_size)
     for iteration in order:
-        fresh = LaplaceStock(coins("stock"), batch_size)
+        fresh = Stock(draw, coins("stock"), batch_size)
         assert taken(stock, iteration, 7) == taken(fresh, iteration, 7)
 
 
 def test_iterations_share_no_draw():
-    stock = LaplaceStock(coins("stock"), 64)
+    stock = Stock(draw, coins("stock"), 64)
     # 64 iterations fill a block: the 65th starts the next.
     found = [value for number in range(70) for value in taken(stock, number, 64)[0]]
     assert len(set(found)) == len(found) == 70 * 64
 
 
 def test_a_short_batch_gets_the_head_of_its_draws():
-    stock = LaplaceStock(coins("stock"), 64)
+    stock = Stock(draw, coins("stock"), 64)
     whole, short = taken(stock, 3, 64), taken(stock, 3, 10)
     assert short == (whole[0][:10], whole[1][:10])
-    assert len(taken(LaplaceStock(coins("stock"), 9000), 2, 9000)[0]) == 9000
+    assert len(taken(Stock(draw, coins("stock"), 9000), 2, 9000)[0]) == 9000
 
 
 # --- continuous --------------------------------------------------------------------------------

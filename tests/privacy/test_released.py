@@ -9,7 +9,6 @@ import pytest
 
 from taciturn.privacy.base import Released
 from taciturn.privacy.events import (
-    EVENTS,
     AdditiveNoise,
     BatchResponse,
     CiphertextsOnly,
@@ -22,6 +21,7 @@ from taciturn.privacy.events import (
     PrintedFactor,
     PrivacyEvent,
 )
+from taciturn.privacy.prices import EVENTS
 
 
 @pytest.mark.parametrize("value", [(314159, 271828), "314159", np.array([314159.0])])

@@ -20,7 +20,6 @@ from taciturn.engine.driver import Driver
 from taciturn.errors import LocalProtocolError, MalformedFrame
 from taciturn.privacy.base import MaskedProduct, Released
 from taciturn.privacy.events import (
-    EVENTS,
     AdditiveNoise,
     BatchResponse,
     MeanOneFactor,
@@ -28,6 +27,7 @@ from taciturn.privacy.events import (
     NonPrivate,
     PrivacyEvent,
 )
+from taciturn.privacy.prices import EVENTS
 from taciturn.protocol.codec import (
     MAX_FRAME,
     MAX_RELEASED,

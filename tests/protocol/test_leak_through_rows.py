@@ -19,8 +19,8 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import LabelTable
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import Released, ResidueRelease
-from taciturn.privacy.noise import LaplaceDraws, LaplaceStock, divisor
+from taciturn.privacy.base import Released, ResidueMechanism
+from taciturn.privacy.noise import LaplaceDraws, Stock, divisor
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob import train_residues
@@ -68,7 +68,7 @@ def first_use(tables: Tables, terms: Agreement) -> int:
 # --- by the noise itself: add --------------------------------------------------------------------
 
 
-def shifted_noise(tables: Tables, terms: Agreement) -> type[LaplaceStock]:
+def shifted_noise(tables: Tables, terms: Agreement) -> type[Stock[LaplaceDraws]]:
     """A stock whose noise for the one row makes up for its other label.
 
     ``floor((g + k s) / s)`` is ``floor(g / s) + k``: adding ``2^bits`` divisors to one of the two
@@ -83,7 +83,7 @@ def shifted_noise(tables: Tables, terms: Agreement) -> type[LaplaceStock]:
     }
     grew = bool(tables.labels.values[ROW] == 0)
 
-    class Shifted(LaplaceStock):
+    class Shifted(Stock[LaplaceDraws]):
         def take(self, iteration: int, count: int) -> LaplaceDraws:
             draws = super().take(iteration, count)
             if iteration not in places:
@@ -100,7 +100,7 @@ def coupled(monkeypatch: pytest.MonkeyPatch, tables: Tables, terms: Agreement) -
     """The run, and the one with the other label and the noise that makes up for it."""
     one = talk(tables, terms)
     with monkeypatch.context() as patch:
-        patch.setattr(train_residues, "LaplaceStock", shifted_noise(tables, terms))
+        patch.setattr(train_residues, "Stock", shifted_noise(tables, terms))
         return one, talk(other_label(tables), terms)
 
 
@@ -155,7 +155,7 @@ def test_where_bob_has_no_weights_it_does_not_matter_how_he_would_update_them(mo
 # --- by the released values: every mechanism -----------------------------------------------------
 
 
-class Pinned:
+class Pinned(ResidueMechanism[LaplaceDraws]):
     """A mechanism whose releases of one row are given: its noise is the one that yields them.
 
     Args:
@@ -165,12 +165,24 @@ class Pinned:
     """
 
     def __init__(
-        self, inner: ResidueRelease, places: dict[int, int], values: dict[int, float]
+        self,
+        inner: ResidueMechanism[LaplaceDraws],
+        places: dict[int, int],
+        values: dict[int, float],
     ) -> None:
-        self.name, self.conversation, self.encrypts = inner.name, inner.conversation, inner.encrypts
-        self.event, self.assumption = inner.event, inner.assumption
+        self.event = inner.event
         self._inner, self._places, self._values = inner, places, values
         self._iteration = -1
+
+    @classmethod
+    def of(cls, agreed: Agreement) -> Pinned:
+        raise AssertionError("it is made by hand")
+
+    def draw(self, count: int, entropy: Entropy) -> LaplaceDraws:
+        return self._inner.draw(count, entropy)
+
+    def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
+        return self._inner.log_probability(released, residues)
 
     def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
         return self._pinned(self._inner.release(residues, draws))
@@ -232,9 +244,10 @@ def test_the_same_holds_for_every_mechanism_with_noise(name, update):
         assert math.isinf(two.ledger.statement().label_epsilon_total)
 
 
-def _release(terms: Agreement) -> ResidueRelease:
-    found: Any = mechanism_of(terms)
-    return found  # type: ignore[no-any-return]  # the mechanisms of this conversation are
+def _release(terms: Agreement) -> ResidueMechanism[LaplaceDraws]:
+    method = mechanism_of(terms)
+    assert isinstance(method, ResidueMechanism)
+    return method
 
 
 # --- a distinguisher -----------------------------------------------------------------------------

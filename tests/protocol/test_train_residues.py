@@ -13,7 +13,8 @@ from taciturn.arrays import FloatArray
 from taciturn.crypto.base import EncryptedVector
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
-from taciturn.errors import RemoteProtocolError, RowOrderError
+from taciturn.errors import PrivacyError, RemoteProtocolError, RowOrderError
+from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Released
 from taciturn.privacy.events import AdditiveNoise
 from taciturn.privacy.ledger import Ledger
@@ -158,7 +159,7 @@ def test_what_is_released_is_not_the_true_residue(name, noise):
 class NoNoise:
     """A stock whose draws are all zero."""
 
-    def __init__(self, entropy: object, batch_size: int) -> None:
+    def __init__(self, draw: object, entropy: object, batch_size: int) -> None:
         pass
 
     def take(self, iteration: int, count: int) -> LaplaceDraws:
@@ -183,7 +184,7 @@ def grid_tolerance(tables: Tables, terms: Agreement) -> float:
 @pytest.mark.parametrize("split", SPLITS)
 def test_add_without_noise_is_centralised_sgd_up_to_the_grid(monkeypatch, split, penalty, bits):
     """With L1 it also needs that no weight changes its sign in one run only: true for these."""
-    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    monkeypatch.setattr(train_residues, "Stock", NoNoise)
     tables = SPLITS[split]
     agreed = noisy(**PENALTIES[penalty], residue_bits=bits)
     expected, tolerance = centralised(tables, agreed), grid_tolerance(tables, agreed)
@@ -203,7 +204,7 @@ def test_add_with_next_to_no_noise_is_centralised_sgd(split, noise):
 
 
 def test_mean_one_without_noise_and_with_wide_clips_is_centralised_sgd(monkeypatch):
-    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    monkeypatch.setattr(train_residues, "Stock", NoNoise)
     tables = SPLITS["halves-and-intercept"]
     agreed = noisy(mechanism="mult", variant="mean-one", b1=2.0**-20, b2=1.0)
     expected = centralised(tables, agreed)
@@ -220,7 +221,7 @@ def flipped(tables: Tables, rows: Any = slice(None)) -> Tables:
 @pytest.mark.parametrize("bits", [8, 20, 40])
 def test_a_label_moves_its_integer_by_exactly_one_unit_at_every_score(monkeypatch, bits):
     """Rounding ``y - f`` whole could move it by one step more, which the noise does not cover."""
-    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    monkeypatch.setattr(train_residues, "Stock", NoNoise)
     agreed = noisy(batch_size=18, epochs=1, residue_bits=bits)
     tables = SPLITS["all-at-alice"]
     scores = 8.0 * KEYED.uniform((18,)) - 4.0
@@ -516,7 +517,7 @@ def test_bob_refuses_what_is_his_own_to_say(message):
 
 @pytest.mark.parametrize("scale", [1e300, -1e300])
 def test_bob_survives_the_largest_scores(monkeypatch, scale):
-    monkeypatch.setattr(train_residues, "LaplaceStock", NoNoise)
+    monkeypatch.setattr(train_residues, "Stock", NoNoise)
     side = bob_after(PartialScores(0, np.full(4, scale)))
     reply = side.said[-1]
     assert isinstance(reply, NoisyResidues)
@@ -527,3 +528,17 @@ def test_bob_refuses_labels_of_other_rows():
     turned = replace(TABLES, labels=TABLES.labels.take(np.arange(ROWS)[::-1]))
     with pytest.raises(RowOrderError):
         ByHand("bob", bob_program(turned, AGREED))
+
+
+class Understated(Additive):
+    """Releases with another event than the one that is charged."""
+
+    def release(self, residues, draws):
+        return replace(super().release(residues, draws), event=AdditiveNoise(0.1))
+
+
+def test_what_is_not_what_was_charged_is_not_sent():
+    tables, agreed = Tables.make(rows=12, alice=2), noisy()
+    method = Understated(AdditiveNoise(1.0), agreed.residue_bits)
+    with pytest.raises(PrivacyError, match="add releases additive-noise"):
+        talk(tables, agreed, mechanism=method)

@@ -19,10 +19,10 @@ import numpy as np
 
 from taciturn.audit.epsilon_bound import EpsilonBound, Sampler, epsilon_lower_bound_over
 from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.events import AdditiveNoise
 from taciturn.privacy.multiplicative import VARIANTS
-from taciturn.privacy.noise import draw
+from taciturn.privacy.noise import LaplaceDraws, draw
 from taciturn.privacy.prices import price
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Variant
@@ -89,7 +89,7 @@ def run(
     return {"samples": samples, "seed": seed, "failure": FAILURE, "rows": rows}
 
 
-def _make(variant: Variant | None, epsilon: float, b1: float, b2: float, bits: int) -> Any:  # noqa: ANN401 - a ResidueRelease with its event
+def _make(variant: Variant | None, epsilon: float, b1: float, b2: float, bits: int) -> Any:  # noqa: ANN401 - a ResidueMechanism with its event
     if variant is None:
         return Additive(AdditiveNoise(epsilon), bits)
     return VARIANTS[variant](epsilon, b1, b2, bits)
@@ -128,7 +128,10 @@ def _label_pairs() -> dict[str, tuple[float, float]]:
 
 
 def _bound(
-    subject: ResidueRelease, pairs: dict[str, tuple[float, float]], samples: int, coins: Entropy
+    subject: ResidueMechanism[LaplaceDraws],
+    pairs: dict[str, tuple[float, float]],
+    samples: int,
+    coins: Entropy,
 ) -> EpsilonBound:
     return epsilon_lower_bound_over(
         {name: (_sampler(subject, a), _sampler(subject, b)) for name, (a, b) in pairs.items()},
@@ -138,7 +141,7 @@ def _bound(
     )
 
 
-def _sampler(subject: ResidueRelease, residue: float) -> Sampler:
+def _sampler(subject: ResidueMechanism[LaplaceDraws], residue: float) -> Sampler:
     def sample(count: int, entropy: Entropy) -> Any:  # noqa: ANN401 - reals
         secret = np.full(count, round(residue * 2**RESIDUE_BITS), dtype=np.int64)
         return subject.release(secret, draw(count, entropy)).value * 2.0**-RESIDUE_BITS
@@ -146,7 +149,7 @@ def _sampler(subject: ResidueRelease, residue: float) -> Sampler:
     return sample
 
 
-def _numerical(subject: ResidueRelease, b2: float) -> float:
+def _numerical(subject: ResidueMechanism[LaplaceDraws], b2: float) -> float:
     """The largest log-ratio over all outputs of a coarse grid and many pairs of residues."""
     unit = 1 << COARSE_BITS
     reach = round(min(max(b2, 2.0), _OUTPUTS_BEYOND) * unit)

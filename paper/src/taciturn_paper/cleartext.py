@@ -11,8 +11,8 @@ import numpy as np
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.numerics.logistic import gradient, sigmoid
-from taciturn.privacy.base import GradientRelease, ResidueRelease
-from taciturn.privacy.noise import LaplaceStock
+from taciturn.privacy.base import GradientMechanism, ResidueMechanism
+from taciturn.privacy.noise import LaplaceDraws, Stock
 from taciturn.protocol.batches import BatchPlan
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -23,7 +23,7 @@ def train_with_noise(
     labels: ByteLabels,
     plan: BatchPlan,
     terms: Terms,
-    mechanism: ResidueRelease,
+    mechanism: ResidueMechanism[LaplaceDraws],
     bob: Entropy,
 ) -> FloatArray:
     """Trains as the conversation ``residues`` does with discrete noise.
@@ -40,7 +40,7 @@ def train_with_noise(
         Alice's weights.
     """
     grid, rate, penalty = terms.residue_grid, terms.rate, terms.penalty
-    stock = LaplaceStock(bob.fork("noise"), terms.longest_batch)
+    stock = Stock(mechanism.draw, bob.fork("noise"), terms.longest_batch)
     weights = np.zeros(features.shape[1])
     integers = labels.astype(np.int64) << grid.bits
     for batch in plan:
@@ -57,7 +57,7 @@ def train_with_gradients(
     labels: ByteLabels,
     plan: BatchPlan,
     terms: Terms,
-    mechanism: GradientRelease,
+    mechanism: GradientMechanism,
 ) -> FloatArray:
     """Trains as the conversation ``revealed`` does.
 

@@ -33,12 +33,13 @@ from taciturn.engine.pair import run_pair
 from taciturn.errors import LocalProtocolError, OutputError
 from taciturn.numerics.batches import batches
 from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign, acceptance, design
 from taciturn.privacy.events import AdditiveNoise, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.multiplicative import VARIANTS
+from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.prices import price
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
@@ -122,13 +123,20 @@ def seen_with_mult(variant: Variant) -> tuple[Seen, Seen]:
 
 
 def _both(
-    subject: ResidueRelease, score: float, values: FloatArray, ends: tuple[float, ...]
+    subject: ResidueMechanism[LaplaceDraws],
+    score: float,
+    values: FloatArray,
+    ends: tuple[float, ...],
 ) -> tuple[Seen, Seen]:
     return _seen(subject, 1, score, values, ends), _seen(subject, 0, score, values, ends)
 
 
 def _seen(
-    subject: ResidueRelease, label: int, score: float, values: FloatArray, ends: tuple[float, ...]
+    subject: ResidueMechanism[LaplaceDraws],
+    label: int,
+    score: float,
+    values: FloatArray,
+    ends: tuple[float, ...],
 ) -> Seen:
     def law(at: FloatArray) -> FloatArray:
         density: FloatArray = np.exp(subject.log_density(at, np.full_like(at, label - score)))

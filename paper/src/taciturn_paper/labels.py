@@ -40,9 +40,9 @@ from taciturn.numerics.intervals import t_interval
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.noise import draw
+from taciturn.privacy.noise import LaplaceDraws, draw
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
@@ -213,7 +213,7 @@ def _outcome(
         released = method.respond(LabelTable.of(fit.labels), coins).values
         weights = train_with_gradients(fit.features, released, plan, terms, method)
     else:
-        noisy = cast(ResidueRelease, method)
+        noisy = cast(ResidueMechanism[LaplaceDraws], method)
         weights = train_with_noise(fit.features, fit.labels, plan, terms, noisy, bob)
     return evaluate(on.features @ weights, on.labels)
 
@@ -231,7 +231,7 @@ def _guess_accuracy(data: _Data, name: str, total: float, epochs: int, number: i
 
 
 def _guess_accuracy_under_noise(
-    method: ResidueRelease, labels: LabelTable, epochs: int, coins: KeyedEntropy
+    method: ResidueMechanism[LaplaceDraws], labels: LabelTable, epochs: int, coins: KeyedEntropy
 ) -> float:
     """The same for noisy residues: the likelier label over all epochs, half right at a tie."""
     unit = 1 << 20

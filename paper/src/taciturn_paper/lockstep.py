@@ -20,9 +20,9 @@ from taciturn.arrays import ByteLabels, FloatArray, IntArray
 from taciturn.errors import ConfigError
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.multiplicative import Bounds, Multiplicative
-from taciturn.privacy.noise import LaplaceDraws, LaplaceStock
+from taciturn.privacy.noise import LaplaceDraws, Stock, draw
 from taciturn.protocol.batches import BatchPlan
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -36,7 +36,7 @@ def train_side_by_side(
     labels: ByteLabels,
     plan: BatchPlan,
     terms: Terms,
-    mechanisms: Sequence[ResidueRelease],
+    mechanisms: Sequence[ResidueMechanism[LaplaceDraws]],
     bob: Entropy,
 ) -> FloatArray:
     """Trains once with each mechanism.
@@ -58,7 +58,7 @@ def train_side_by_side(
     if terms.penalty.l1 or terms.penalty.l2:
         raise ConfigError("trainings side by side have no penalty", setting="l2")
     grid, rate = terms.residue_grid, terms.rate
-    stock = LaplaceStock(bob.fork("noise"), terms.longest_batch)
+    stock = Stock(draw, bob.fork("noise"), terms.longest_batch)
     integers = labels.astype(np.int64) << grid.bits
     groups = _groups(mechanisms)
     weights = np.zeros((len(mechanisms), features.shape[1]))
@@ -77,7 +77,7 @@ def train_side_by_side(
     return weights
 
 
-def _groups(mechanisms: Sequence[ResidueRelease]) -> list[tuple[IntArray, Sampler]]:
+def _groups(mechanisms: Sequence[ResidueMechanism[LaplaceDraws]]) -> list[tuple[IntArray, Sampler]]:
     """The mechanisms by their formula: which trainings, and what is done to their residues."""
     kinds: dict[type, list[int]] = {}
     for number, mechanism in enumerate(mechanisms):
@@ -88,7 +88,7 @@ def _groups(mechanisms: Sequence[ResidueRelease]) -> list[tuple[IntArray, Sample
     ]
 
 
-def _sampler(alike: list[ResidueRelease]) -> Sampler:
+def _sampler(alike: list[ResidueMechanism[LaplaceDraws]]) -> Sampler:
     if isinstance(alike[0], Additive):
         added = cast(list[Additive], alike)
         divisors = np.array([[mechanism.divisor] for mechanism in added], dtype=np.uint64)

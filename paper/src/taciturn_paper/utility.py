@@ -17,7 +17,8 @@ from typing import cast
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.registry import mechanism
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
@@ -158,7 +159,7 @@ def _weights(
     plan = terms[0].plan(seed, len(fit.labels))
     if cells[0].mechanism == "none":
         return [train_with_gradients(fit.features, fit.labels, plan, terms[0], Unprotected())]
-    methods = [cast(ResidueRelease, mechanism(term.agreement)) for term in terms]
+    methods = [cast(ResidueMechanism[LaplaceDraws], mechanism(term.agreement)) for term in terms]
     return list(train_side_by_side(fit.features, fit.labels, plan, terms[0], methods, bob))
 
 

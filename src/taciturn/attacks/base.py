@@ -31,6 +31,14 @@ class LabelGuess:
     certain: BoolArray = field(repr=False)
     remark: str = ""
 
+    def covers(self, rows: int) -> bool:
+        """Whether each of so many rows has a finite score, and is or is not certain."""
+        return (
+            self.scores.shape == self.signal.shape == self.certain.shape == (rows,)
+            and self.signal.dtype == self.certain.dtype == np.bool_
+            and bool(np.isfinite(self.scores).all())
+        )
+
     def completed(self, fallback: LabelGuess) -> LabelGuess:
         """This guess, with ``fallback``'s where it has no signal."""
         scores = np.where(self.signal, self.scores, fallback.scores)
@@ -65,7 +73,17 @@ class LabelAttack(Protocol):
 
 
 class Attack(ABC):
-    """What attacks have in common: one way in, and most often nothing that stands in it."""
+    """What attacks have in common: one way in, and most often nothing that stands in it.
+
+    Attributes:
+        name: In tables and JSON.
+        reference: Where it comes from.
+        needs: What the view must hold for it to apply.
+    """
+
+    name: str
+    reference: str
+    needs: frozenset[Signal]
 
     def obstacle(self, view: AliceView) -> str:
         """Nothing."""

@@ -1,9 +1,9 @@
 """What a guess at *flipped* labels is worth as a guess at the true ones.
 
-Under ``label-rr`` the equations speak of labels that were flipped at random before anything else
-was done with them. An attack may recover each of them, with a proof; the true label is the same
-with probability ``e^eps / (1 + e^eps)``, and no computation improves on that. The guess stays as it
-is, but it is no longer certain.
+Under ``label-rr`` and its like the equations speak of labels that were flipped at random before
+anything else was done with them. An attack may recover each of them, with a proof; the true label
+is the same with probability ``e^eps / (1 + e^eps)``, and no computation improves on that. The guess
+stays as it is, but it is no longer certain.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.attacks.base import LabelGuess
-from taciturn.privacy.label_response import FlippedLabels
 from taciturn.view.alice_view import AliceView
 
 
@@ -24,11 +23,11 @@ def about_labels(guess: LabelGuess, view: AliceView) -> LabelGuess:
         guess: What an attack made of the view.
         view: Whose mechanism says whether labels were flipped.
     """
-    method = view.mechanism
-    if not isinstance(method, FlippedLabels):
+    flips = view.mechanism.label_flips
+    if flips is None:
         return guess
     sure = int(np.count_nonzero(guess.certain))
     proven = f"{sure} flipped labels proven" if sure else "flipped labels guessed"
-    worth = f"{proven}: such a label is the true one with probability {method.keep:.4f}"
+    worth = f"{proven}: such a label is the true one with probability {flips.keep:.4f}"
     remark = f"{guess.remark}; {worth}" if guess.remark else worth
     return replace(guess, certain=np.zeros(len(guess.certain), dtype=bool), remark=remark)

@@ -21,14 +21,14 @@ more than ``ln(10^6)``, so that one wrong score cannot outvote the other epochs.
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
 
@@ -48,12 +48,6 @@ class LikelihoodAttack(Attack):
     name = "likelihood"
     reference = "likelihood ratio of [Tan22] Eqs. 5 and 7-9; [NeymanPearson33]"
     needs = frozenset({Signal.FEATURES, Signal.RESIDUES})
-
-    def obstacle(self, view: AliceView) -> str:
-        """The mechanism's law must be known."""
-        if hasattr(view.mechanism, "log_probability"):
-            return ""
-        return f"the law of {view.mechanism.name} has no formula here"
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Adds up the ratios; exact where the scores are known."""
@@ -86,7 +80,7 @@ def log_ratios(view: AliceView, released: FloatArray, probabilities: FloatArray)
         The ratios; infinite where one label is impossible, and zero where both are, which only a
         wrong score brings about.
     """
-    law = cast(ResidueRelease, view.mechanism)
+    law = cast(ResidueMechanism[Any], view.mechanism)
     if view.agreement.noise == "continuous":
         one = law.log_density(released, 1.0 - probabilities)
         zero = law.log_density(released, 0.0 - probabilities)

@@ -30,7 +30,7 @@ from scipy.special import expit, logit
 from taciturn.arrays import FloatArray
 from taciturn.attacks.recovery import System
 from taciturn.engine.callbacks import ReportProgress, quietly
-from taciturn.privacy.batch_response import BatchDesign, Hybrid
+from taciturn.privacy.batch_response import BatchDesign
 from taciturn.protocol.observations import GradientSeen
 from taciturn.view.alice_view import AliceView
 
@@ -62,9 +62,7 @@ class Law:
     @classmethod
     def of(cls, view: AliceView) -> Law:
         """The law that the agreement names."""
-        method = view.mechanism
-        design = method.design if isinstance(method, Hybrid) else None
-        return cls(view.agreement.batch_size, design)
+        return cls(view.agreement.batch_size, view.mechanism.hidden_batch)
 
     @property
     def scale(self) -> float:

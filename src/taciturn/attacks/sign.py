@@ -3,10 +3,10 @@
 A residue is positive exactly where the label is 1, and noise about it averages out: this is the
 likelihood attack of someone who knows neither the scores nor the mechanism's law.
 
-**Certain.** Only in ``mult one-sided``, which keeps the sign of every residue. A negative release
-then proves a label of 0. A positive one proves a label of 1, unless the row's score was so low that
-the residue of a 0 rounds to zero, which counts as positive; so that is claimed only where Alice
-knows the score.
+**Certain.** Only where a mechanism such as ``mult one-sided`` keeps the sign of every residue. A
+negative release then proves a label of 0. A positive one proves a label of 1, unless the row's
+score was so low that the residue of a 0 rounds to zero, which counts as positive; so that is
+claimed only where Alice knows the score.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.privacy.events import OneSidedFactor
+from taciturn.privacy.base import ResidueMechanism
 from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn.view.alice_view import AliceView
 
@@ -31,7 +31,8 @@ class SignAttack(Attack):
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Sums each row's releases; certain where a kept sign proves the label."""
         seen = view.observations.of(ResiduesSeen)
-        keeps_signs = isinstance(view.mechanism.event, OneSidedFactor)
+        method = view.mechanism
+        keeps_signs = isinstance(method, ResidueMechanism) and method.keeps_signs
         rows = view.features.rows
         total = np.zeros(rows)
         zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)

@@ -9,15 +9,16 @@ and brought what it tells below ``TOLERATED``; the words say what else remains.
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import numpy as np
 
 from taciturn.audit.rehearsal import Rehearsal
 from taciturn.audit.transition import first_hidden
-from taciturn.privacy.base import ResidueRelease
-from taciturn.privacy.batch_response import Hybrid
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.noise import draw
+from taciturn.errors import ConfigError
+from taciturn.faces import COMMAND_LINE
+from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism
 from taciturn.results.check import Recommendation
 from taciturn.rng import KeyedEntropy
@@ -25,6 +26,7 @@ from taciturn.settings.agreement import Agreement
 
 TOLERATED = 0.6
 WANTED_EPSILON = 1.0
+_LESS = "a smaller --epsilon, or fewer --epochs"
 _ROWS = 2000
 _STEPS = 12
 
@@ -55,13 +57,18 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
 
 def change(attack: str, rehearsal: Rehearsal) -> str:
     """What to change, in words that begin with an option where one helps."""
-    agreed = rehearsal.terms.agreement
-    if isinstance(rehearsal.method, FlippedLabels):
+    method = rehearsal.method
+    own = method.advice(attack)
+    if own is not None:
+        return own.text(COMMAND_LINE)
+    if method.label_flips is not None:
         return _lower_ceiling()
-    if agreed.noise is not None:
-        return _less_epsilon(agreed)
-    if isinstance(rehearsal.method, Hybrid):
-        return _longer_response(attack, rehearsal, rehearsal.method)
+    if isinstance(method, ResidueMechanism):
+        return _more_noise(rehearsal.terms.agreement)
+    if method.hidden_batch is not None:
+        return _longer_response(attack, rehearsal, method.hidden_batch)
+    if method.claims_protection:
+        return _LESS
     if attack == "exact-solve":
         return _larger_batch(rehearsal)
     if attack == "stacking":
@@ -96,11 +103,9 @@ def _fewer_epochs(rehearsal: Rehearsal) -> str:
     return f"--epochs {most}: more give as many equations as there are rows"
 
 
-def _longer_response(attack: str, rehearsal: Rehearsal, method: Hybrid) -> str:
-    least = first_hidden(rehearsal.columns, method.design.true_rows)
-    subset = method.design.marked + math.ceil(
-        (least - method.design.true_rows) / (1 - method.design.keep)
-    )
+def _longer_response(attack: str, rehearsal: Rehearsal, design: BatchDesign) -> str:
+    least = first_hidden(rehearsal.columns, design.true_rows)
+    subset = design.marked + math.ceil((least - design.true_rows) / (1 - design.keep))
     if subset > rehearsal.rows:
         return (
             f"sparse recovery stops at about --l-rr {least}, for which there are too few rows "
@@ -110,11 +115,18 @@ def _longer_response(attack: str, rehearsal: Rehearsal, method: Hybrid) -> str:
     return f"--l-rr {least} or more: sparse recovery fades there{rest}"
 
 
-def _less_epsilon(agreed: Agreement) -> str:
-    """The largest epsilon at which summed likelihoods tell no more than tolerated."""
-    if agreed.variant == "one-sided":
-        return "--variant mean-one: one-sided noise keeps the sign, which is the label"
-    low, high = 1e-4, agreed.epsilon or 1.0
+def _more_noise(agreed: Agreement) -> str:
+    if agreed.epsilon is None:
+        return "fewer --epochs, or another mechanism"
+    try:
+        return _less_epsilon(agreed, agreed.epsilon)
+    except ConfigError:  # a mechanism need not take every epsilon that is tried
+        return _LESS
+
+
+def _less_epsilon(agreed: Agreement, high: float) -> str:
+    """The largest epsilon, below ``high``, at which summed likelihoods tell what is tolerated."""
+    low = 1e-4
     if likelihood_success(agreed.model_copy(update={"epsilon": low})) > TOLERATED:
         return "no epsilon helps here: use another mechanism" + (
             ", or a larger --b1" if agreed.b1 else ""
@@ -134,7 +146,7 @@ def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
     Scores are spread evenly where none is given: a model that says little of some rows and much of
     others.
     """
-    method: ResidueRelease = mechanism(agreed)  # type: ignore[assignment]  # a noisy one
+    method = cast(ResidueMechanism[Any], mechanism(agreed))
     coins = KeyedEntropy.from_seed(7)
     scores = (
         np.linspace(0.02, 0.98, _ROWS) if score is None else np.full(_ROWS, score, dtype=np.float64)
@@ -144,7 +156,7 @@ def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
     fitted = np.rint(scores * unit).astype(np.int64)
     total = np.zeros(_ROWS)
     for epoch in range(agreed.epochs):
-        draws = draw(_ROWS, coins.fork(f"epoch {epoch}"))
+        draws = method.draw(_ROWS, coins.fork(f"epoch {epoch}"))
         seen = method.release(labels * unit - fitted, draws).value
         one = method.log_probability(seen, unit - fitted)
         other = method.log_probability(seen, -fitted)

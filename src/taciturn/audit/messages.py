@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from taciturn.crypto.registry import scheme
-from taciturn.privacy.label_response import FlippedLabels
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -79,7 +78,7 @@ def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], Message
                 if hidden
                 else f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
             )
-        if kind is RevealedGradient and isinstance(view.mechanism, FlippedLabels):
+        if kind is RevealedGradient and view.mechanism.label_flips is not None:
             allows += "; its labels are flipped ones"
         protected = sealed and hidden
         return MessageSeen(

@@ -12,6 +12,7 @@ Alice hears which rows are asked, when and how many. No score and no label reach
 
 from __future__ import annotations
 
+from taciturn.privacy.registry import mechanism
 from taciturn.results.check import PredictionNotes
 from taciturn.settings.agreement import Agreement
 
@@ -27,7 +28,7 @@ def prediction_notes(agreed: Agreement, columns: int) -> PredictionNotes:
 
 
 def _shared(agreed: Agreement) -> bool:
-    return agreed.mechanism == "sealed" or agreed.over == "sealed"
+    return mechanism(agreed).shares_weights
 
 
 def _bobs(agreed: Agreement) -> str:

@@ -33,9 +33,7 @@ from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.parallel import one_thread
-from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.composition import label_epsilon
-from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
@@ -97,9 +95,7 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
     cost = price(method.event)
     with one_thread():
         full_rank_share, median_condition = _ranks(rehearsal)
-    # Flipped labels are one release, however often they are used.
-    releases = 1 if isinstance(method, FlippedLabels) else agreed.epochs
-    total = label_epsilon({method.event: releases}, 0.0)
+    total = label_epsilon({method.event: method.releases(agreed.epochs)}, 0.0)
     if agreed.bob_update == "true" and rehearsal.bob_columns:
         # As the ledger has it: labels reach other rows' releases through his weights.
         total = math.inf
@@ -118,9 +114,9 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
         median_condition=median_condition,
         stacked_equations_per_row=agreed.epochs * rehearsal.columns / rehearsal.batch,
     )
-    if not isinstance(method, Hybrid):
+    design = method.hidden_batch
+    if design is None:
         return facts
-    design = method.design
     return replace(
         facts,
         l_rr=design.asked_rows,
@@ -148,24 +144,24 @@ def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
 def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     """What the *other* side should know, and what the verdicts leave out."""
     agreed = rehearsal.terms.agreement
-    found = []
+    warnings = []
     if agreed.epochs >= rehearsal.columns:
-        found.append(
+        warnings.append(
             f"for Alice: with {agreed.epochs} epochs and {rehearsal.columns} columns the scores "
             "that Bob sees determine her columns up to a rotation"
         )
     if agreed.epochs > MOST_EPOCHS:
-        found.append(f"only {MOST_EPOCHS} of {agreed.epochs} epochs were rehearsed")
-    if rehearsal.method.conversation == "sealed":
-        found += _sealed_warnings(rehearsal)
-    elif rehearsal.method.encrypts and not isinstance(rehearsal.method, FlippedLabels):
-        found.append(
+        warnings.append(f"only {MOST_EPOCHS} of {agreed.epochs} epochs were rehearsed")
+    if rehearsal.method.shares_weights:
+        warnings += _sealed_warnings(rehearsal)
+    elif rehearsal.method.encrypts and rehearsal.method.label_flips is None:
+        warnings.append(
             "for Bob: an Alice who does not keep to the protocol can have any value decrypted that "
             "she likes; the verdicts assume that she does"
         )
     if agreed.noise == "continuous":
-        found.append("floating-point noise can give labels away by its last bits: use discrete")
-    return tuple(found)
+        warnings.append("floating-point noise can give labels away by its last bits: use discrete")
+    return tuple(warnings)
 
 
 def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:

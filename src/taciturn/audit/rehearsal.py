@@ -21,7 +21,7 @@ from taciturn.data.split import training_rows
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError, TranscriptError
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.registry import mechanism
+from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
@@ -132,7 +132,10 @@ def _require_rows(left: int, settings: Settings, raw: RawData) -> None:
 
 def _sample_size(settings: Settings) -> int:
     batch = settings.batch_size or 1
-    asked = max(_LEAST_ROWS, _BATCHES * batch, 3 * (settings.subset_size or 0))
-    if settings.mechanism == "hybrid":
-        asked = max(asked, 12 * batch + 8 * (settings.l_rr or 100))
+    asked = max(
+        _LEAST_ROWS,
+        _BATCHES * batch,
+        3 * (settings.subset_size or 0),
+        mechanism_class(settings.mechanism).rehearsal_rows(settings),
+    )
     return min(_MOST_ROWS, math.ceil(asked / (1 - settings.test_fraction)))

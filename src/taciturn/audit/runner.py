@@ -6,7 +6,7 @@ attack has no signal, what is known without it stands in: the model's guess, or 
 weights the commoner label.
 
 **Assumes.** The labels are those of the run that was viewed: row ids are compared, nothing else is.
-Attacks are code of ours; nothing here keeps one from looking for labels elsewhere.
+Nothing here keeps an attack, of ours or of another package, from looking for labels elsewhere.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from taciturn.attacks import registry
 from taciturn.attacks.base import LabelAttack, LabelGuess
 from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.attacks.flipped import about_labels
-from taciturn.attacks.registry import ATTACKS
 from taciturn.audit.judge import commoner_label, control, judge, prior
 from taciturn.audit.verdict import weigh
 from taciturn.data.tables import LabelTable
@@ -39,7 +39,7 @@ def examine(
     view: AliceView,
     truth: LabelTable,
     *,
-    attacks: tuple[LabelAttack, ...] = ATTACKS,
+    attacks: tuple[LabelAttack, ...] | None = None,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
 ) -> Examination:
@@ -48,7 +48,7 @@ def examine(
     Args:
         view: What Alice knows.
         truth: The labels of her rows, in the same order; no attack sees them.
-        attacks: Which to run.
+        attacks: Which to run; None for all that there are.
         announce: Called with each attack's name before it starts.
         progress: Called with how much of the attack is done, and of how much.
 
@@ -70,7 +70,7 @@ def examine(
         controls.append(control(model_only.name, fallback, truth))
     scores: list[AttackScore] = []
     guesses: dict[str, LabelGuess] = {}
-    for attack in attacks:
+    for attack in registry.attacks() if attacks is None else attacks:
         if lacks := _lacks(attack, view):
             skipped.append(lacks)
             continue

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.membership import guess_membership
-from taciturn.attacks.registry import ATTACKS
+from taciturn.attacks.registry import attacks
 from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
@@ -50,12 +51,14 @@ class Session:
         callbacks: Who is told.
         canary: Whether to run a canary beside each run.
         shuffle_truth: Judge against labels shuffled after the run.
+        attacks: Which to run; loaded before anything is trained, in case one is broken.
     """
 
     raw: RawData
     callbacks: Callbacks = SILENT
     canary: bool = True
     shuffle_truth: bool = False
+    attacks: tuple[LabelAttack, ...] = field(default_factory=attacks)
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
         """Trains, attacks, and gathers what belongs beside it."""
@@ -99,7 +102,11 @@ class Session:
     def _examine(self, view: AliceView, truth: LabelTable) -> Findings:
         callbacks = self.callbacks
         return examine(
-            view, truth, announce=callbacks.announce, progress=callbacks.progress
+            view,
+            truth,
+            attacks=self.attacks,
+            announce=callbacks.announce,
+            progress=callbacks.progress,
         ).findings
 
     def _canary(
@@ -119,7 +126,7 @@ class Session:
         self, view: AliceView, labels: LabelTable, whole: Findings
     ) -> Iterator[AfterEpochs]:
         quick = {score.name for score in whole.attacks if score.seconds < _QUICK_SECONDS}
-        chosen = tuple(attack for attack in ATTACKS if attack.name in quick)
+        chosen = tuple(attack for attack in self.attacks if attack.name in quick)
         last = view.agreement.epochs
         for epochs in sorted({*(number for number in _EPOCHS_SHOWN if number < last), last}):
             self.callbacks.announce(f"after {epochs} epochs")
@@ -139,8 +146,10 @@ class Session:
         )
         outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
         labels = outcome.data.labels_train
-        guesses = examine(_view(outcome), labels, progress=self.callbacks.progress).guesses
-        return evidence(guesses, labels, outcome.result.ledger)
+        examination = examine(
+            _view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
+        )
+        return evidence(examination.guesses, labels, outcome.result.ledger)
 
     def _membership(self, view: AliceView, outcome: Outcome) -> Membership | None:
         if Signal.RESPONSE not in view.signals:

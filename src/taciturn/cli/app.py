@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from taciturn import extensions
 from taciturn.cli.align import align
 from taciturn.cli.certs import certs
 from taciturn.cli.doctor import doctor
@@ -44,8 +45,10 @@ def main(
     """Train with a partner without telling them your labels."""
 
 
+_added = extensions.listed(extensions.ATTACKS)
+_attacks = f"Attacks of other packages: {_added}" if _added else None
 for command in (train, check, audit, demo, align, certs, doctor, init, party, predict):
-    app.command()(command)
+    app.command(epilog=_attacks if command in (check, audit) else None)(command)
 app.add_typer(model)
 for entry in sorted(entry_points(group="taciturn.commands"), key=lambda entry: entry.name):
     app.command(entry.name)(entry.load())

@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from taciturn import extensions
 from taciturn.errors import shown_by
 from taciturn.faces import COMMAND_LINE, CommandLine, hyphenated, plain_value
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings, settings_file
@@ -24,9 +25,15 @@ def _option(name: str, declaration: Setting) -> Any:  # noqa: ANN401 - a type fo
     spelled = f"--{hyphenated(name)}"
     if declaration.both_ways:
         spelled += f"/--no-{hyphenated(name)}"
-    words = f"{declaration.plain_help.removesuffix('.')}{_default(name)}."
+    words = f"{declaration.plain_help.removesuffix('.')}{_default(name)}.{_added(name)}"
     panel = str(declaration.panel)
     return Annotated[_kind(name) | None, typer.Option(spelled, help=words, rich_help_panel=panel)]
+
+
+def _added(name: str) -> str:
+    """The values of a setting that other packages add; nothing of them is imported."""
+    added = extensions.listed(extensions.MECHANISMS) if name == "mechanism" else ""
+    return f" Of other packages: {added}." if added else ""
 
 
 def _kind(name: str) -> Any:  # noqa: ANN401 - a type form

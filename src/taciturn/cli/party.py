@@ -41,11 +41,11 @@ def init(
     taciturn init --folder trial --mechanism add --address bob.example:9443
     """
     # Imported here: no other command needs it.
-    from taciturn.deploy.templates import UNPROTECTED, Trial, write_templates
+    from taciturn.deploy.templates import Trial, write_templates
     from taciturn.deploy.transport.address import check_address
-    from taciturn.privacy.registry import entry
+    from taciturn.privacy.registry import mechanism_class
 
-    entry(mechanism)
+    chosen = mechanism_class(mechanism)
     if serves not in ("alice", "bob"):
         raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
     check_address(address, where="--address")
@@ -64,7 +64,7 @@ def init(
         "before that, where the tables differ in rows, taciturn align FILE.",
         markup=False,
     )
-    if mechanism in UNPROTECTED:
+    if not chosen.claims_protection:
         screen.print(
             f"Note: {mechanism} gives labels no protection; "
             "taciturn check shows what Alice can learn.",
@@ -115,7 +115,7 @@ def party(
         shown(settings) as callbacks,
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
-        side = Party(settings, endpoint, callbacks)
+        side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
     show(result, json, _blocks)
 

@@ -15,7 +15,6 @@ from taciturn.deploy.tables import PartyTables
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
@@ -65,11 +64,11 @@ class BobSide:
         limits, method = config.privacy, terms.mechanism
         ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
         respond = None
-        if isinstance(method, FlippedLabels):
+        if method.label_flips is not None:
             from taciturn.deploy.flip_book import FlipBook, LabelBinding
 
             binding = LabelBinding(config.data.label or "", state_key(config)[0])
-            respond = FlipBook(config.path(limits.flips), method, binding).release
+            respond = FlipBook(config.path(limits.flips), method.label_flips, binding).release
         labels = released_labels(truth, method, ledger, coins, respond)
         if spent is not None:
             ledger.restore(spent)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -17,10 +18,17 @@ from pydantic import Field, model_validator
 
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
-from taciturn.settings.schema import OWN_DATA_DEFAULTS, Impute, Scale, Settings
+from taciturn.settings.schema import (
+    DEFAULT_MECHANISM,
+    OWN_DATA_DEFAULTS,
+    Impute,
+    Scale,
+    Settings,
+)
 from taciturn.settings.setting import Scope, Setting, declared
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
@@ -375,6 +383,7 @@ def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
     if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
         agreed["held_out"] = None  # TOML has no word for none
     _check_values(agreed)
+    _require_columns(given)
     return agreed
 
 
@@ -432,9 +441,17 @@ def _refuse_for_simulations(given: dict[str, Any]) -> None:
             setting="noise",
             hint="use discrete, or leave it out",
         )
-    if given.get("mechanism") == "hybrid" and "alice_columns" not in given:
+
+
+def _require_columns(given: dict[str, Any]) -> None:
+    """Refuses a mechanism that is sized by Alice's columns where their number is not given."""
+    name, sized = given.get("mechanism", DEFAULT_MECHANISM), False
+    # Whether there is such a mechanism here is said where the peer can be told.
+    with suppress(ConfigError):
+        sized = mechanism_class(name).sized_by_columns
+    if sized and "alice_columns" not in given:
         raise ConfigError(
-            "hybrid's sizes depend on how many columns Alice has, which both sides must know",
+            f"{name}'s sizes depend on how many columns Alice has, which both sides must know",
             setting="alice_columns",
             hint=Hint(
                 "write {alice_columns}, say: the number of her prepared columns", alice_columns=30

@@ -41,7 +41,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError, OutputError, PrivacyError
 from taciturn.faces import Hint
 from taciturn.files import canonical_json, exclusive_lock, unwritable, write_private
-from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 from taciturn.version import FORMER_NAME
 
@@ -99,12 +99,12 @@ class FlipBook:
 
     Args:
         path: The file; made when first asked for labels.
-        mechanism: What flips the labels of rows that are not in it yet.
+        flips: What flips the labels of rows that are not in it yet.
         binding: The label that it answers for.
     """
 
     path: Path
-    mechanism: FlippedLabels
+    flips: LabelFlips
     binding: LabelBinding
 
     def release(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
@@ -131,7 +131,7 @@ class FlipBook:
                 (row, replace(known[row], tag=tag)) for row, tag in tags.items() if row in known
             )
             if len(new):
-                fresh = self.mechanism.respond(labels.take(new), entropy)
+                fresh = self.flips.respond(labels.take(new), entropy)
                 answers = zip(fresh.ids.series.to_list(), fresh.values.tolist(), strict=True)
                 known.update((row, _Answer(label, tags[row])) for row, label in answers)
             if known != before:
@@ -187,10 +187,10 @@ class FlipBook:
                 f"the flip book cannot be read: {problem.strerror}", where=str(self.path)
             ) from None
         epsilon, known = self._parsed(text)
-        if epsilon != self.mechanism.event.epsilon:
+        if epsilon != self.flips.epsilon:
             raise PrivacyError(
                 f"the flip book's labels were released with epsilon {epsilon:g}; releasing them "
-                f"again with {self.mechanism.event.epsilon:g} would add to that",
+                f"again with {self.flips.epsilon:g} would add to that",
                 where=str(self.path),
                 hint=Hint(
                     "use {epsilon}; or another book, and add the epsilons up", epsilon=epsilon
@@ -260,7 +260,7 @@ class FlipBook:
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "epsilon": self.mechanism.event.epsilon,
+            "epsilon": self.flips.epsilon,
             "column": self.binding.column,
             "key": self.binding.key_name,
             "ids": list(known),

@@ -188,11 +188,17 @@ class Link:
         """Waits for the peer; afterwards both know what the other has."""
         self._live()
 
-    def reach(self, timeout: float) -> bool:
-        """Whether the peer is there within the time, to be told something."""
+    def decline(self, code: int, reason: str, timeout: float) -> None:
+        """Tells a peer that is there within the time why this side does not begin.
+
+        It is told in place of an opening: the peer has met nobody then, and what it keeps of the
+        session fits whoever opens one later.
+        """
         with contextlib.suppress(TaciturnError):
-            self._live(timeout)
-        return self._channel is not None
+            self._channel = self._endpoint.connect(timeout)
+            # Who has sent an opening listens.
+            self._channel.receive(timeout)
+        self.fail(code, reason)
 
     def send(self, frame: bytes) -> None:
         """Sends a frame, now or once the link stands again.

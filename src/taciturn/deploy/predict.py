@@ -30,9 +30,10 @@ from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import ConfigError, FileError, TaciturnError
+from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import ModelName, Scored, meet
 from taciturn.protocol.scales import Scales
@@ -76,6 +77,11 @@ class Question:
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
         return cls(share, new_rows(rows, config.data.id, share, only), _terms(share, model))
+
+    @property
+    def meaning(self) -> str:
+        """What a probability means after a training with this mechanism."""
+        return mechanism_class(self.terms.agreement.mechanism).meaning
 
     def program(self, entropy: Entropy) -> Program[Scored | None]:
         """This side's part, from the first word to the last."""
@@ -181,7 +187,7 @@ class Predictor:
             peer_confirmed=confirmed,
             learnt=LEARNT if scored is None else None,
             suspected_wraps=None if scored is None else scored.suspected_wraps,
-            meaning=None if scored is None else meaning_of(question.terms.agreement),
+            meaning=None if scored is None else question.meaning,
         )
         if scored is None:
             return Answer(result)
@@ -227,33 +233,14 @@ def predict(
         return Predictor(config, endpoint, callbacks).run(question)
 
 
-def meaning_of(agreed: Agreement) -> str:
-    """What a probability means after a training with this mechanism.
-
-    >>> from taciturn.protocol.agree import agree
-    >>> from taciturn.settings.schema import Settings
-    >>> plain = Settings(mechanism="none", epochs=1, batch_size=8, learning_rate=0.1)
-    >>> meaning_of(agree(plain, 3, 40).agreement)
-    'of a label 1, for rows like the training rows'
-    """
-    plain = "of a label 1, for rows like the training rows"
-    if agreed.mechanism == "label-rr":
-        return (
-            "of a TRUE label 1, for rows like the training rows: the training used flipped labels "
-            "and corrected for the flips, so nothing is to be corrected again"
-        )
-    if agreed.mechanism in ("add", "mult"):
-        return (
-            f"{plain}; the training's residues were noisy, so look at held-out rows before "
-            "you take it at its word"
-        )
-    return plain
-
-
 def _terms(share: ModelShare, path: Path) -> Terms:
     try:
         agreed = Agreement.of(share.agreement)
+        # What a probability means is the mechanism's to say; said now, not after the last row.
+        mechanism_class(agreed.mechanism)
         return Terms(agreed, scheme(agreed.scheme))
+    except ExtensionError:
+        raise
     except ConfigError as problem:
         raise FileError(
             f"the model's agreement is not one that this program knows: {problem.message}",

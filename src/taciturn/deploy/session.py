@@ -168,8 +168,7 @@ class PeerSession:
     def refuse(self, purpose: int, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
         with self.meet(purpose) as meeting:
-            if meeting.link.reach(TELLING_SECONDS):
-                meeting.link.fail(*tellable(problem))
+            meeting.link.decline(*tellable(problem), TELLING_SECONDS)
 
     def _give_up(self, link: Link, problem: BaseException) -> None:
         """Notes why, and tells the peer; one that gave up itself need not be told."""

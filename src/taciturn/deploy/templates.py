@@ -14,6 +14,7 @@ from taciturn.deploy.config import file_default, section_settings
 from taciturn.errors import OutputError
 from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import write_private
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 
 _COMMENT_AT, _WIDTH = 27, 100
@@ -50,15 +51,6 @@ _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _LIMITS = ("#flips", "#budget", "delta")
-# What a mechanism cannot do without, or does little without.
-_PROTECTION = {
-    "add": ("epsilon",),
-    "mult": ("epsilon", "variant"),
-    "hybrid": ("alice_columns",),
-    "label-rr": ("epsilon",),
-}
-# Mechanisms after which a label is an open book; the ledger says infinite.
-UNPROTECTED = ("none", "hybrid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +78,7 @@ def template(role: Role, trial: Trial) -> str:
     agreement = [
         page.line("agreement", "mechanism", trial.mechanism),
         *_warning(trial.mechanism),
-        *page.lines("agreement", _PROTECTION.get(trial.mechanism, ())),
+        *page.lines("agreement", mechanism_class(trial.mechanism).to_begin_with()),
         *page.lines("agreement", _AGREED, split_salt=trial.salt),
     ]
     table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)
@@ -137,7 +129,7 @@ def _way(role: Role, trial: Trial) -> tuple[str, str]:
 
 
 def _warning(mechanism: str) -> list[str]:
-    if mechanism not in UNPROTECTED:
+    if mechanism_class(mechanism).claims_protection:
         return []
     return [f"{_CONTINUED}{mechanism} gives labels NO protection"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +25,19 @@ from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import AgreementError, StateError, shown_by
+from taciturn.errors import (
+    AgreementError,
+    ConfigError,
+    ExtensionError,
+    StateError,
+    TaciturnError,
+    shown_by,
+)
 from taciturn.faces import Hint
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import ANY_TABLE, PROTOCOL_VERSION, PeerTable
@@ -74,6 +82,28 @@ class Party:
         self.terms = terms_of(config, self.tables)
         for note in (*self.tables.notes, *unused(config.settings()), *_unpinned(config)):
             self.log("note", about=note)
+
+    @classmethod
+    def of(
+        cls, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks, *, dry_run: bool
+    ) -> Party:
+        """The same; a peer that is there is told where this side lacks the mechanism.
+
+        Raises:
+            ConfigError: The settings do not go together, or there is no such mechanism here.
+            DataError: Its table is not fit for use.
+        """
+        name = config.agreed["mechanism"]
+        try:
+            with shown_by(config.face):
+                mechanism_class(name)
+        except ConfigError as problem:
+            # What keeps us from telling is of less interest than what is told.
+            with suppress(TaciturnError):
+                session = PeerSession(config, endpoint, callbacks)
+                session.refuse(DRY_RUN if dry_run else TRAINING, _lack(name, problem))
+            raise
+        return cls(config, endpoint, callbacks)
 
     def dry_run(self) -> DryRun:
         """Meets the peer, compares everything, and stops before the training.
@@ -297,6 +327,8 @@ class _Training:
                 self.recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
+        for note in self._ledger_notes():
+            self.party.log("note", about=note)
         stopped = result.trained.stopped
         return PartyRun(
             identity=self.party.identity(),
@@ -339,11 +371,14 @@ class _Training:
             data_digest=tables.train.digest(),
             metrics=self._metrics(result),
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
-            notes=tables.notes,
+            notes=(*tables.notes, *self._ledger_notes()),
             share=() if trained.share is None else tuple(trained.share.values.tolist()),
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=self.party.magnitude_bits,
         )
+
+    def _ledger_notes(self) -> tuple[str, ...]:
+        return () if self.bob is None else self.bob.ledger.notes()
 
     def _metrics(self, result: PartyResult) -> dict[str, Any]:
         """How good the model is; only Bob can say."""
@@ -356,6 +391,13 @@ class _Training:
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics
+
+
+def _lack(name: str, problem: ConfigError) -> AgreementError:
+    """What the peer is told of a mechanism that this side cannot use."""
+    if isinstance(problem, ExtensionError):
+        return AgreementError(f"its package of the mechanism {name} is broken")
+    return AgreementError(f"it does not have the mechanism {name}")
 
 
 def _recording(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from taciturn.doctor.datasets import look_at_datasets
+from taciturn.doctor.extensions import look_at_extensions
 from taciturn.doctor.machine import look_at_machine
 from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
 from taciturn.doctor.schemes import look_at_schemes
@@ -20,7 +21,7 @@ def visit(config: Path | None, announce: Callable[[str], None]) -> list[Finding]
         announce: Called with what is looked at now.
     """
     announce("packages")
-    findings = [look_at_python(), *look_at_packages(), *look_at_extras()]
+    findings = [look_at_python(), *look_at_packages(), *look_at_extras(), *look_at_extensions()]
     announce("machine")
     findings += look_at_machine()
     announce("schemes")

@@ -30,7 +30,7 @@ def forecast(terms: Terms, features: FeatureTable) -> Estimate:
     method = terms.mechanism
     if not method.encrypts:
         return _in_clear(terms, iterations)
-    if method.conversation == "sealed":
+    if method.shares_weights:
         return _sealed(terms, features, iterations, coins)
     capacity = terms.capacity(magnitude_bits(features.largest), features.rows)
     pair = KeyPair.of(terms.scheme, terms.agreement.key_bits, capacity, coins)
@@ -84,7 +84,7 @@ def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedE
 def _in_clear(terms: Terms, iterations: int) -> Estimate:
     """Scores up and residues down, nothing encrypted."""
     rows = terms.agreement.batch_size
-    narrow = terms.agreement.noise == "discrete"
+    narrow = terms.agreement.noise != "continuous"
     return Estimate(
         iterations=iterations,
         seconds=iterations * OVERHEAD_SECONDS,

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.privacy import laplace
-from taciturn.privacy.base import Released
+from taciturn.privacy.base import NOISE_DEFAULTS, Released, ResidueMechanism, given
 from taciturn.privacy.events import AdditiveNoise
-from taciturn.privacy.noise import LaplaceDraws, continuous_laplace, divisor, scale
+from taciturn.privacy.noise import LaplaceDraws, continuous_laplace, divisor, draw, scale
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
 
 
-class Additive:
+class Additive(ResidueMechanism[LaplaceDraws]):
     """Adds Laplace noise to residues.
 
     Args:
@@ -28,18 +29,29 @@ class Additive:
     """
 
     name = "add"
-    conversation = "residues"
-    encrypts = False
-    assumption = "each release alone is protected, and releases add up: basic composition"
+    summary = "each residue goes to Alice with Laplace noise"
+    takes = ("epsilon", *NOISE_DEFAULTS)
+    defaults = NOISE_DEFAULTS
+
+    event: AdditiveNoise
 
     def __init__(self, event: AdditiveNoise, residue_bits: int) -> None:
         self.event = event
         self.divisor = divisor(2.0 / event.epsilon * 2.0**residue_bits)
 
+    @classmethod
+    def of(cls, agreed: Agreement) -> Additive:
+        """The mechanism of an agreement."""
+        return cls(AdditiveNoise(given(agreed, "epsilon")), agreed.residue_bits)
+
     @property
     def sigma(self) -> float:
         """The noise's scale in steps of the grid."""
         return scale(self.divisor)
+
+    def draw(self, count: int, entropy: Entropy) -> LaplaceDraws:
+        """Unit draws, which serve every scale."""
+        return draw(count, entropy)
 
     def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
         """``r + Lap(2/epsilon)`` on the grid.

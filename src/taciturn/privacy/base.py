@@ -1,4 +1,11 @@
-"""``Released``: the only form in which something that depends on labels may leave Bob in clear.
+"""``Released``, and what a mechanism is: one class that owns every fact about itself.
+
+``Released`` is the only form in which something that depends on labels may leave Bob in clear.
+
+A mechanism extends the class of the conversation that trains with it: ``ResidueMechanism`` where
+Alice is told each residue, ``GradientMechanism`` where she is told the gradient of a batch. No
+other file knows a mechanism by its name or class; whoever needs to know something of one asks it.
+The defaults are right for a new one.
 
 **Guarantee.** None by itself: the event says what a value was protected with, and the ledger its
 price.
@@ -8,18 +15,32 @@ price.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint, hyphenated
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
-from taciturn.privacy.noise import LaplaceDraws
+from taciturn.privacy.prices import Priced
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Protection, Settings
+from taciturn.settings.setting import declared
+
+if TYPE_CHECKING:
+    from taciturn.data.tables import LabelTable
+    from taciturn.privacy.batch_response import BatchDesign
 
 T = TypeVar("T")
 
 MaskedProduct: TypeAlias = tuple[int, ...]
 """A masked product as its key's owner decrypts it: non-negative integers."""
+
+_DECLARED = declared(Protection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,78 +56,221 @@ class Released(Generic[T]):
         return cls(value, NonPrivate())
 
 
-class Mechanism(Protocol):
-    """A way to protect labels: what it is called, who talks how, and what its figures rest on.
-
-    What a mechanism does to a value is the business of its conversation, which asks for a narrower
-    protocol such as ``GradientRelease``.
-    """
-
-    @property
-    def name(self) -> str:
-        """The name used in settings."""
-        ...
-
-    @property
-    def conversation(self) -> str:
-        """Which pair of programs trains with it."""
-        ...
-
-    @property
-    def encrypts(self) -> bool:
-        """Whether its conversation uses the scheme; otherwise none is made."""
-        ...
+class LabelFlips(Protocol):
+    """Labels that are replaced by random answers before a training sees them."""
 
     @property
     def event(self) -> PrivacyEvent:
-        """What one release is."""
-        ...
+        """What the answers are: charged to every row once, before any is drawn."""
 
     @property
-    def assumption(self) -> str:
-        """What the ledger's figures rest on."""
-        ...
+    def epsilon(self) -> float:
+        """The answers' parameter: answers of another one are other answers."""
+
+    @property
+    def keep(self) -> float:
+        """The probability that an answer is the true label: what every attack can reach."""
+
+    def respond(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
+        """The answers, by fresh coins."""
 
 
-class GradientRelease(Mechanism, Protocol):
-    """A mechanism that returns a masked gradient to Alice."""
+class Mechanism(ABC):
+    """A way to protect labels, and all that others need to know about it.
 
-    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """What enters the gradient: the slope of the likelihood at each row's score."""
-        ...
+    Known by the name alone:
+        name: In settings, tables and errors.
+        summary: What it does, in one line.
+        takes: The settings of the protection that it takes.
+        defaults: Values for those of them that need not be given.
+        prices: Its events with their prices, where they are not among ours (``prices``).
+        claims_protection: Whether its price is finite for some settings, at least.
+        weighable: Whether rows may count by their label: residues of any size within [-1, 1] are
+            as well protected, and attacks know of it.
+        sized_by_columns: Whether both parties must know how many columns Alice has.
+        meaning: What a predicted probability is the probability of.
 
-    def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The gradient as it may leave Bob."""
-        ...
-
-
-class SealedTraining(Mechanism, Protocol):
-    """A mechanism whose residues leave Bob under his key only."""
-
-    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """What is encrypted of each row: the slope of its log likelihood in the score."""
-        ...
-
-
-class ResidueRelease(Mechanism, Protocol):
-    """A mechanism that tells Alice each residue of a batch, with noise.
-
-    Residues and what is released are integers on the residues' grid. ``release_real`` is the same
-    formula in floating point, which is not fit for two real parties.
+    Known once it is agreed on, and said by the class or by the object:
+        conversation: Which pair of programs trains with it.
+        encrypts: Whether the conversation uses the scheme; otherwise none is made.
+        event: What one release is.
+        assumption: What the ledger's figures rest on.
+        lossless: Whether the model is that of centralised training, up to rounding.
+        shares_weights: Whether each party ends with a share of Alice's weights, and neither
+            with the weights.
+        label_flips: How labels are flipped before the training; None where they are not.
+        hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
     """
 
-    def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    takes: ClassVar[tuple[str, ...]] = ()
+    defaults: ClassVar[Mapping[str, object]] = MappingProxyType({})
+    prices: ClassVar[tuple[Priced[Any], ...]] = ()
+    claims_protection: ClassVar[bool] = True
+    weighable: ClassVar[bool] = False
+    sized_by_columns: ClassVar[bool] = False
+    meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
+
+    conversation: str
+    encrypts: bool = True
+    event: PrivacyEvent
+    assumption: str
+    lossless: bool = False
+    shares_weights: bool = False
+    label_flips: LabelFlips | None = None
+    hidden_batch: BatchDesign | None = None
+
+    @classmethod
+    @abstractmethod
+    def of(cls, agreed: Agreement) -> Mechanism:
+        """The mechanism of an agreement that names it; ``given`` asks for a setting.
+
+        Raises:
+            ConfigError: A setting is missing, or what is agreed on does not suit it.
+        """
+
+    @classmethod
+    def beneath(cls, over: str | None) -> type[Mechanism] | None:
+        """The mechanism whose conversation it runs in, where that is a setting (``over``)."""
+        return None
+
+    @classmethod
+    def derived(
+        cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
+    ) -> Mapping[str, object]:
+        """Settings that follow from the tables.
+
+        Args:
+            settings: What was asked for, with the dataset's defaults.
+            filled: The settings that it takes, with its own defaults.
+            columns: Alice's columns.
+            rows: The training rows.
+
+        Raises:
+            ConfigError: The tables are too small for it.
+        """
+        return {}
+
+    @classmethod
+    def to_begin_with(cls) -> tuple[str, ...]:
+        """The settings that a file to begin with shows: those that somebody must give."""
+        return tuple(name for name in cls.takes if name not in cls.defaults)
+
+    @classmethod
+    def rehearsal_rows(cls, settings: Settings) -> int:
+        """How many rows a small training needs to be like the real one, where that is many."""
+        return 0
+
+    def releases(self, epochs: int) -> int:
+        """How many releases speak of a row: one each epoch."""
+        return epochs
+
+    def usual_rows(self, most: int) -> int:
+        """How many rows an encrypted vector speaks of as a rule; it has room for ``most``."""
+        return most
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a training's record should know."""
+        return ()
+
+    def advice(self, attack: str) -> Hint | None:
+        """What to change where an attack succeeds; None leaves the search to ``taciturn check``."""
+        return None
+
+
+class EncryptedMechanism(Mechanism):
+    """A mechanism whose residues leave Bob under his key: it says what they are."""
+
+    @abstractmethod
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """What is encrypted of each row: the slope of its log likelihood in the score."""
+
+
+class GradientMechanism(EncryptedMechanism):
+    """A mechanism that returns a masked gradient to Alice."""
+
+    conversation = "revealed"
+
+    @abstractmethod
+    def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
+        """The gradient as it may leave Bob."""
+
+
+class Draws(Protocol):
+    """Random numbers for the rows of several batches, of which a part can be taken."""
+
+    def __getitem__(self, part: slice, /) -> Any:  # noqa: ANN401 - an array's own type, or a class
+        """Those of some rows."""
+
+
+D = TypeVar("D", bound=Draws)
+
+NOISE_DEFAULTS: Mapping[str, object] = MappingProxyType(
+    {"noise": "discrete", "bob_update": "released"}
+)
+"""What holds of noise, where a mechanism takes these two settings and neither is given."""
+
+
+class ResidueMechanism(Mechanism, Generic[D]):
+    """A mechanism that tells Alice each residue of a batch, with noise.
+
+    Residues and what is released are integers on the residues' grid, multiples of
+    ``2^-residue_bits``. ``keeps_signs`` says whether what is released has the residue's sign, which
+    is the label.
+    """
+
+    conversation = "residues"
+    encrypts = False
+    assumption = "each release alone is protected, and releases add up: basic composition"
+    meaning = (
+        "of a label 1, for rows like the training rows; the training's residues were noisy, so "
+        "look at held-out rows before you take it at its word"
+    )
+    keeps_signs: bool = False
+
+    @abstractmethod
+    def draw(self, count: int, entropy: Entropy) -> D:
+        """Fresh random numbers for ``count`` residues, independent of each other."""
+
+    @abstractmethod
+    def release(self, residues: IntArray, draws: D) -> Released[IntArray]:
         """The residues as they may leave Bob: a function of the draws, so it has known answers."""
-        ...
 
-    def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
-        """The formula as printed, in floating point."""
-        ...
-
+    @abstractmethod
     def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
         """The logarithm of the exact probability of each released integer, given its residue."""
-        ...
+
+    def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
+        """The formula as printed, in floating point: simulations only.
+
+        Raises:
+            ConfigError: There is none; whoever has one takes the setting ``noise``.
+        """
+        raise ConfigError(f"{self.name} has no continuous noise", setting="noise")
 
     def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
-        """The same for ``release_real``: a density, and a probability at an atom."""
-        ...
+        """The law of ``release_real``: a density, and a probability at an atom.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        raise ConfigError(f"{self.name} has no continuous noise", setting="noise")
+
+
+def given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type
+    """A setting that a mechanism cannot do without.
+
+    Raises:
+        ConfigError: It is not given.
+    """
+    value = getattr(agreed, name)
+    if value is None:
+        # A subset is several batches; how many it must be, the number of columns says.
+        example = _DECLARED[name].example or 8 * agreed.batch_size
+        raise ConfigError(
+            f"{agreed.mechanism} needs {hyphenated(name)}",
+            setting=name,
+            hint=Hint(f"use {{{name}}}, for example", **{name: example}),
+        )
+    return value

@@ -24,7 +24,10 @@ membership or k either.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +35,12 @@ from taciturn.arrays import BoolArray, FloatArray, IndexArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released, given
 from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
 from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Settings
 
 # A design whose response is almost never long enough would be redrawn forever.
 _MOST_REDRAWS = 10_000
@@ -305,7 +310,7 @@ def _distinct(count: int, rows: int, entropy: Entropy) -> IndexArray:
     return np.fromiter(chosen, dtype=np.int64, count=count)
 
 
-class Hybrid:
+class Hybrid(GradientMechanism):
     """The paper's hybrid mechanism.
 
     Args:
@@ -314,8 +319,14 @@ class Hybrid:
     """
 
     name = "hybrid"
+    summary = "the batch hides in a larger subset, and its gradient goes to Alice: no protection"
+    takes = ("epsilon", "subset_size", "l_rr")
+    defaults = MappingProxyType({"epsilon": 1.0})
+    claims_protection = False
+    weighable = True
+    sized_by_columns = True
     conversation = "hidden-batch"
-    encrypts = True
+    lossless = True
     assumption = (
         "no protection: the batch's gradient is released as it is, and its residues are sparse"
     )
@@ -323,9 +334,49 @@ class Hybrid:
     def __init__(
         self, design: BatchDesign, class_weight: tuple[float, float] | None = None
     ) -> None:
-        self.design = design
+        self.design = self.hidden_batch = design
         self._class_weight = class_weight
         self.event = design.event
+
+    @classmethod
+    def of(cls, agreed: Agreement) -> Hybrid:
+        """The mechanism of an agreement."""
+        epsilon, subset = given(agreed, "epsilon"), given(agreed, "subset_size")
+        return cls(BatchDesign.of(agreed.batch_size, epsilon, subset), agreed.class_weight)
+
+    @classmethod
+    def derived(
+        cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
+    ) -> Mapping[str, object]:
+        """The size of the subset, from L_RR or from Alice's columns."""
+        l_rr = settings.l_rr
+        if l_rr is None and settings.subset_size is None:
+            usual = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS)
+            # The paper's L_RR fits the paper's batch size.
+            l_rr = usual.l_rr if settings.batch_size == usual.batch_size else None
+        sizes = design(
+            settings.batch_size or 1,
+            filled["epsilon"],
+            columns,
+            rows,
+            subset_size=settings.subset_size,
+            l_rr=l_rr,
+        )
+        return {"subset_size": sizes.subset}
+
+    @classmethod
+    def to_begin_with(cls) -> tuple[str, ...]:
+        """From Alice's columns both parties derive the size of the subset."""
+        return ("alice_columns",)
+
+    @classmethod
+    def rehearsal_rows(cls, settings: Settings) -> int:
+        """Many subsets, of which batches hide in different ones."""
+        return 12 * (settings.batch_size or 1) + 8 * (settings.l_rr or 100)
+
+    def usual_rows(self, most: int) -> int:
+        """The rows that Alice scores on average."""
+        return round(self.design.asked_rows)
 
     @property
     def response_event(self) -> BatchResponse:

@@ -20,9 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from taciturn.extras import install_hint, is_installed
 from taciturn.privacy.events import AdditiveNoise, PrivacyEvent
 from taciturn.privacy.prices import price
 
+_COMPOSER = "dp-accounting"
 _DOTS = 256
 # Beyond this a label is told, and no delta changes that.
 _HOPELESS = 1e4
@@ -36,14 +38,33 @@ def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
     >>> round(label_epsilon({AdditiveNoise(epsilon=0.1): 100}, delta=1e-6), 2)
     2.19
     """
+    costly, basic = _summed(counts)
+    # dp-accounting is of the extra audit, which a party may lack; the sum is a bound as well.
+    if not _shrinks(basic, delta) or not is_installed(_COMPOSER):
+        return basic
+    return min(basic, _composed(costly, delta))
+
+
+def notes(counts: Mapping[PrivacyEvent, int], delta: float) -> tuple[str, ...]:
+    """What a reader of ``label_epsilon`` should know: whether it is larger than it need be."""
+    _, basic = _summed(counts)
+    if not _shrinks(basic, delta) or is_installed(_COMPOSER):
+        return ()
+    return (
+        f"{_COMPOSER} is not installed, so the total at delta {delta:g} is the plain sum of the "
+        f"releases' epsilons; for the smaller figure, {install_hint('audit')}",
+    )
+
+
+def _summed(counts: Mapping[PrivacyEvent, int]) -> tuple[dict[PrivacyEvent, int], float]:
+    """The events that cost something, and what they cost by basic composition."""
     costly = {event: count for event, count in counts.items() if count and price(event).label}
-    basic = sum(count * price(event).label for event, count in costly.items())
-    if delta == 0 or basic > _HOPELESS or not costly:
-        return float(basic)
-    try:
-        return min(float(basic), _composed(costly, delta))
-    except ModuleNotFoundError:  # dp-accounting is of the extra audit; the sum is a bound as well
-        return float(basic)
+    return costly, float(sum(count * price(event).label for event, count in costly.items()))
+
+
+def _shrinks(basic: float, delta: float) -> bool:
+    """Whether a smaller total than the sum may hold at delta."""
+    return delta > 0 and 0 < basic <= _HOPELESS
 
 
 def _composed(counts: Mapping[PrivacyEvent, int], delta: float) -> float:

@@ -19,7 +19,7 @@ class PrivacyEvent:
     """Something about the labels left Bob.
 
     The name stands on the wire and keeps its meaning. Fields are reals, the parameters of the
-    release; a class checks them when it is made.
+    release; a class checks them when it is made. What one costs is said elsewhere (``prices``).
     """
 
     name: ClassVar[str]
@@ -31,6 +31,11 @@ class PrivacyEvent:
                 raise ConfigError(
                     f"{parameter.name} is {value:g}", setting=parameter.name, hint="use more than 0"
                 )
+
+    @property
+    def rests_on(self) -> PrivacyEvent | None:
+        """What the rows must have paid for before, where this costs nothing because of that."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,7 @@ class FlippedLabelGradient(PrivacyEvent):
 
     @property
     def rests_on(self) -> LabelResponse:
-        """What the rows must have paid for before."""
+        """The flips."""
         return LabelResponse(self.epsilon)
 
 
@@ -150,20 +155,3 @@ class CiphertextsOnly(PrivacyEvent):
     """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
 
     name = "ciphertexts-only"
-
-
-EVENTS: dict[str, type[PrivacyEvent]] = {
-    each.name: each
-    for each in (
-        NonPrivate,
-        AdditiveNoise,
-        PrintedFactor,
-        OneSidedFactor,
-        MeanOneFactor,
-        BatchResponse,
-        HiddenBatchGradient,
-        LabelResponse,
-        FlippedLabelGradient,
-        CiphertextsOnly,
-    )
-}

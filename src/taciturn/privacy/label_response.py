@@ -20,15 +20,21 @@ epsilons add up (``taciturn.deploy.flip_book`` keeps the first answer). The coin
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import LabelTable
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.numerics.flipped_labels import corrected_residue
-from taciturn.privacy.base import MaskedProduct, Mechanism, Released
+from taciturn.privacy import registry
+from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released, given
 from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
 from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
 
 _RESTS_ON = (
     "labels are flipped once and true ones are used nowhere else: "
@@ -36,7 +42,7 @@ _RESTS_ON = (
 )
 
 
-class FlippedLabels:
+class FlippedLabels(GradientMechanism):
     """Randomised response on the labels, and a training that knows of it.
 
     Args:
@@ -45,15 +51,52 @@ class FlippedLabels:
     """
 
     name = "label-rr"
+    summary = "each label is flipped once, at random, before anything else is done with it"
+    takes = ("epsilon", "over")
+    defaults = MappingProxyType({"over": "none"})
+    meaning = (
+        "of a TRUE label 1, for rows like the training rows: the training used flipped labels "
+        "and corrected for the flips, so nothing is to be corrected again"
+    )
+
+    event: LabelResponse
 
     def __init__(self, event: LabelResponse, over: Mechanism) -> None:
         self.event = event
         self.gradient_event = FlippedLabelGradient(event.epsilon)
         self.conversation = over.conversation
         self.encrypts = over.encrypts
-        # What ``none`` says of itself is that it protects nothing: here something else does.
-        beyond = "" if over.name == "none" else f"; besides, {over.assumption}"
+        self.shares_weights = over.shares_weights
+        self.label_flips = self
+        # What an unprotected one says of itself does not hold here: the flips protect.
+        beyond = f"; besides, {over.assumption}" if over.claims_protection else ""
         self.assumption = _RESTS_ON + beyond
+
+    @classmethod
+    def of(cls, agreed: Agreement) -> FlippedLabels:
+        """The mechanism of an agreement, over the one that it names.
+
+        Raises:
+            ConfigError: There is no such one.
+        """
+        epsilon, over = given(agreed, "epsilon"), given(agreed, "over")
+        if over not in registry.MECHANISMS:
+            raise ConfigError(
+                f"label-rr cannot run over {over}: there is no such mechanism",
+                setting="over",
+                hint=Hint("use {over}", over="none"),
+            )
+        return cls(LabelResponse(epsilon), registry.MECHANISMS[over].of(agreed))
+
+    @classmethod
+    def beneath(cls, over: str | None) -> type[Mechanism] | None:
+        """What it runs over: the settings of that one are settings of this one too."""
+        return registry.MECHANISMS.get(over or "")
+
+    @property
+    def epsilon(self) -> float:
+        """The parameter of the flips."""
+        return self.event.epsilon
 
     @property
     def keep(self) -> float:
@@ -64,6 +107,19 @@ class FlippedLabels:
         0.7311
         """
         return float(1.0 / (1.0 + np.exp(-self.event.epsilon)))
+
+    def releases(self, epochs: int) -> int:
+        """One, however often the flipped labels are used."""
+        return 1
+
+    def notes(self) -> tuple[str, ...]:
+        """What a flipped label tells, where Alice can have it: attacks reach that, not chance."""
+        if self.shares_weights:
+            return ()
+        return (
+            "what Alice can recover are flipped labels: each is the true one with probability "
+            f"{100 * self.keep:.2f} %, so that attacks reach that and not chance",
+        )
 
     def respond(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
         """The labels as they may be used: each flipped or not, by fresh coins."""

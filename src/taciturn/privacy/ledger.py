@@ -17,6 +17,7 @@ true residues, that fails, and ``taint`` makes every total infinite.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -24,9 +25,9 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
-from taciturn.privacy.composition import label_epsilon
-from taciturn.privacy.events import EVENTS, FlippedLabelGradient, PrivacyEvent
-from taciturn.privacy.prices import Price, price
+from taciturn.privacy import composition
+from taciturn.privacy.events import PrivacyEvent
+from taciturn.privacy.prices import EVENTS, Price, price
 from taciturn.privacy.statement import Statement
 
 DEFAULT_DELTA = 1e-6
@@ -98,11 +99,14 @@ class Ledger:
         self._counts[event][rows] += 1
 
     def _require_paid(self, event: PrivacyEvent, rows: IndexArray) -> None:
-        if not isinstance(event, FlippedLabelGradient) or not len(rows):
+        if event.rests_on is None or not len(rows):
             return
         paid = self._counts.get(event.rests_on)
         if paid is None or not paid[rows].all():
-            raise PrivacyError("a gradient of flipped labels was to leave, and no flip was charged")
+            raise PrivacyError(
+                f"a {event.name} was to leave, and the {event.rests_on.name} that it rests on was "
+                "not charged"
+            )
 
     def taint(self, reason: str) -> None:
         """Notes that labels reach other rows' releases unprotected: every total is infinite."""
@@ -158,15 +162,23 @@ class Ledger:
             assumption=self._assumption,
         )
 
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the statement should know."""
+        if self._tainted:
+            return ()
+        remarks = (composition.notes(counts, self._delta) for counts in self._histories())
+        return next(filter(None, remarks), ())
+
     def _tighter(self) -> float:
-        """The largest over rows: few differ in how often what was released of them."""
+        totals = (composition.label_epsilon(counts, self._delta) for counts in self._histories())
+        return max(totals, default=0.0)
+
+    def _histories(self) -> Iterator[dict[PrivacyEvent, int]]:
+        """How often what was released of a row, once for all rows of which that is the same."""
         if not self._counts or not self.rows:
-            return 0.0
-        different = np.unique(np.stack(list(self._counts.values())), axis=1)
-        return max(
-            label_epsilon(dict(zip(self._counts, counts.tolist(), strict=True)), self._delta)
-            for counts in different.T
-        )
+            return
+        for counts in np.unique(np.stack(list(self._counts.values())), axis=1).T:
+            yield dict(zip(self._counts, counts.tolist(), strict=True))
 
     def _label_totals(self, rows: IndexArray) -> FloatArray:
         return self._totals([price(event).label for event in self._counts], rows)

@@ -19,16 +19,17 @@ and the scale is taken from the rounded bounds.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import Released
+from taciturn.faces import Hint
+from taciturn.privacy.base import NOISE_DEFAULTS, Released, ResidueMechanism, given
 from taciturn.privacy.events import (
     MeanOneFactor,
     MultiplicativeNoise,
@@ -42,11 +43,14 @@ from taciturn.privacy.noise import (
     LaplaceDraws,
     continuous_laplace,
     divisor,
+    draw,
 )
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Variant
 
-Variant = Literal["printed", "one-sided", "mean-one"]
 _ROOM_BITS = 50
+_FACTOR_DEFAULTS: Mapping[str, object] = {"variant": "printed", "b1": 0.1, "b2": 10.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,13 @@ class Bounds:
     def stacked(cls, several: Sequence[Bounds]) -> Bounds:
         """Columns, one row each."""
         return cls(
-            np.array([[each.inner] for each in several], dtype=np.int64),
-            np.array([[each.outer] for each in several], dtype=np.int64),
-            np.array([[each.factor] for each in several], dtype=np.float64),
+            np.array([[bounds.inner] for bounds in several], dtype=np.int64),
+            np.array([[bounds.outer] for bounds in several], dtype=np.int64),
+            np.array([[bounds.factor] for bounds in several], dtype=np.float64),
         )
 
 
-class Multiplicative:
+class Multiplicative(ResidueMechanism[LaplaceDraws]):
     """What the three variants share: clips on the grid, and noise in proportion to the residue.
 
     Args:
@@ -82,9 +86,11 @@ class Multiplicative:
     """
 
     name = "mult"
-    conversation = "residues"
-    encrypts = False
-    assumption = "each release alone is protected, and releases add up: basic composition"
+    summary = "each residue goes to Alice times Laplace noise, between two clips"
+    takes = ("epsilon", *_FACTOR_DEFAULTS, *NOISE_DEFAULTS)
+    defaults = MappingProxyType({**_FACTOR_DEFAULTS, **NOISE_DEFAULTS})
+
+    event: MultiplicativeNoise
 
     def __init__(self, event: MultiplicativeNoise, residue_bits: int) -> None:
         unit = 2**residue_bits
@@ -97,6 +103,21 @@ class Multiplicative:
         # The largest residue has the most noise: it must be within what the sampler resolves.
         divisor(factor * 2**residue_bits)
         self.bounds = Bounds(inner, outer, factor)
+
+    @classmethod
+    def of(cls, agreed: Agreement) -> Multiplicative:
+        """The variant of an agreement."""
+        epsilon, b1, b2 = (given(agreed, name) for name in ("epsilon", "b1", "b2"))
+        return VARIANTS[given(agreed, "variant")](epsilon, b1, b2, agreed.residue_bits)
+
+    @classmethod
+    def to_begin_with(cls) -> tuple[str, ...]:
+        """Its variant too: the printed one learns nothing."""
+        return ("epsilon", "variant")
+
+    def draw(self, count: int, entropy: Entropy) -> LaplaceDraws:
+        """Unit draws, which serve every scale."""
+        return draw(count, entropy)
 
     def release(self, residues: IntArray, draws: LaplaceDraws) -> Released[IntArray]:
         """The product on the grid, sampled directly."""
@@ -126,23 +147,23 @@ class Multiplicative:
         sigma = self.event.scale * np.abs(clipped)
         return self._log_law(released, clipped, sigma, self.event.b2, ON_REALS)
 
+    @abstractmethod
     def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
         """``clip2`` of the product; ``noise`` has the product's scale already."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _log_law(
         self, released: Numbers, clipped: Numbers, sigma: FloatArray, bound: float, law: Law
     ) -> FloatArray:
         """How likely each output is, given the clipped residue and the noise's scale."""
-        raise NotImplementedError
 
 
 class Printed(Multiplicative):
     """Both clips and the noise as printed: signs are lost."""
 
     def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
-        found: Numbers = np.where(np.abs(noise) >= bound, np.asarray(bound, noise.dtype), noise)
-        return found
+        output: Numbers = np.where(np.abs(noise) >= bound, np.asarray(bound, noise.dtype), noise)
+        return output
 
     def _log_law(
         self, released: Numbers, clipped: Numbers, sigma: FloatArray, bound: float, law: Law
@@ -156,11 +177,18 @@ class OneSided(Multiplicative):
     """The factor is the noise's size: the sign of the residue stays, and with it the label."""
 
     assumption = "no protection: the sign of every residue, which is the label, is released"
+    keeps_signs = True
+
+    def advice(self, attack: str) -> Hint:
+        """No epsilon helps where the sign stays."""
+        return Hint(
+            "{variant}: one-sided noise keeps the sign, which is the label", variant="mean-one"
+        )
 
     def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
         sizes = np.minimum(np.abs(noise), np.asarray(bound, noise.dtype))
-        found: Numbers = np.where(clipped < 0, -sizes, sizes)
-        return found
+        output: Numbers = np.where(clipped < 0, -sizes, sizes)
+        return output
 
     def _log_law(
         self, released: Numbers, clipped: Numbers, sigma: FloatArray, bound: float, law: Law
@@ -179,8 +207,8 @@ class MeanOne(Multiplicative):
 
     def _output(self, clipped: Numbers, noise: Numbers, bound: float | IntArray) -> Numbers:
         limit = np.asarray(bound, noise.dtype)
-        found: Numbers = np.clip(clipped + noise, -limit, limit)
-        return found
+        output: Numbers = np.clip(clipped + noise, -limit, limit)
+        return output
 
     def _log_law(
         self, released: Numbers, clipped: Numbers, sigma: FloatArray, bound: float, law: Law
@@ -215,5 +243,5 @@ def _clip1(residues: Numbers, bound: float | IntArray) -> Numbers:
     [0.1, -0.1, 0.5]
     """
     sizes = np.maximum(np.abs(residues), np.asarray(bound, residues.dtype))
-    found: Numbers = np.where(residues < 0, -sizes, sizes)
-    return found
+    clipped: Numbers = np.where(residues < 0, -sizes, sizes)
+    return clipped

@@ -20,13 +20,16 @@ there: probability ``exp(-128)``, below 2^-184, each.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic
 
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.privacy.base import D
 from taciturn.rng import Entropy
 
 UNIT_BITS = 56
@@ -92,33 +95,36 @@ def draw(count: int, entropy: Entropy) -> LaplaceDraws:
     return LaplaceDraws(both[:count], both[count:])
 
 
-class LaplaceStock:
+class Stock(Generic[D]):
     """Draws for every iteration of a training, made in blocks ahead of their use.
 
     Each block has a stream of its own, derived from its number: what an iteration gets does not
     depend on which were asked for before, so that a resumed run draws nothing anew.
 
     Args:
+        draw: Makes draws for so many numbers.
         entropy: A stream for this purpose alone.
         batch_size: The most numbers that an iteration takes.
     """
 
-    def __init__(self, entropy: Entropy, batch_size: int) -> None:
+    def __init__(
+        self, draw: Callable[[int, Entropy], D], entropy: Entropy, batch_size: int
+    ) -> None:
+        self._draw = draw
         self._entropy = entropy
         self._batch_size = batch_size
         self._per_block = max(1, _BLOCK_ROWS // batch_size)
-        self._number = -1
-        self._block = LaplaceDraws(np.empty(0, np.uint64), np.empty(0, np.uint64))
+        self._block: tuple[int, D] | None = None
 
-    def take(self, iteration: int, count: int) -> LaplaceDraws:
+    def take(self, iteration: int, count: int) -> D:
         """The draws of one iteration."""
         number, place = divmod(iteration, self._per_block)
-        if number != self._number:
+        if self._block is None or self._block[0] != number:
             size = self._per_block * self._batch_size
-            self._block = draw(size, self._entropy.fork(f"block {number}"))
-            self._number = number
+            self._block = number, self._draw(size, self._entropy.fork(f"block {number}"))
         start = place * self._batch_size
-        return self._block[start : start + min(count, self._batch_size)]
+        part: D = self._block[1][start : start + min(count, self._batch_size)]
+        return part
 
 
 def decaying_coins(exponent: float, count: int, entropy: Entropy) -> BoolArray:

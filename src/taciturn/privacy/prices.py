@@ -30,7 +30,10 @@ much.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from taciturn.errors import PrivacyError
 from taciturn.privacy.events import (
@@ -48,6 +51,8 @@ from taciturn.privacy.events import (
     PrivacyEvent,
 )
 
+E = TypeVar("E", bound=PrivacyEvent)
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -56,6 +61,19 @@ class Price:
     claimed: float
     residue: float
     label: float
+
+
+@dataclass(frozen=True, slots=True)
+class Priced(Generic[E]):
+    """A kind of event with what one of it costs.
+
+    Args:
+        kind: The event's class.
+        price: Its closed form.
+    """
+
+    kind: type[E]
+    price: Callable[[E], Price]
 
 
 def price(event: PrivacyEvent) -> Price:
@@ -71,28 +89,25 @@ def price(event: PrivacyEvent) -> Price:
     Raises:
         PrivacyError: The event is of a kind without a known price.
     """
-    match event:
-        case CiphertextsOnly():
-            return Price(0.0, 0.0, 0.0)
-        case NonPrivate():
-            return Price(math.inf, math.inf, math.inf)
-        case AdditiveNoise(epsilon):
-            return Price(epsilon, epsilon, epsilon / 2)
-        case PrintedFactor():
-            true = _printed(event, 1.0, event.b1)
-        case MeanOneFactor():
-            true = _mean_one(event)
-        case OneSidedFactor() | HiddenBatchGradient():
-            true = math.inf
-        case BatchResponse(epsilon):
-            return Price(epsilon, 0.0, 0.0)
-        case LabelResponse(epsilon):
-            return Price(epsilon, epsilon, epsilon)
-        case FlippedLabelGradient():
-            return Price(0.0, 0.0, 0.0)
-        case _:
-            raise PrivacyError(f"no price is known for the event {type(event).__name__}")
-    return Price(event.epsilon, true, true)
+    kind = type(event)
+    if kind not in _PRICES:
+        raise PrivacyError(f"no price is known for the event {kind.__name__}")
+    return _PRICES[kind](event)
+
+
+def admit(priced: Iterable[Priced[Any]]) -> None:
+    """Makes events of a mechanism known that are not ours; again is as good as once.
+
+    Raises:
+        PrivacyError: One has no name, or the name of another event.
+    """
+    for entry in priced:
+        name = getattr(entry.kind, "name", "")
+        if not name or _KINDS.get(name, entry.kind) is not entry.kind:
+            raise PrivacyError(
+                f"the event {entry.kind.__name__} has the name {name!r}, which is not its own"
+            )
+        _KINDS[name], _PRICES[entry.kind] = entry.kind, entry.price
 
 
 def printed_label_price(event: PrintedFactor, score: float) -> float:
@@ -119,3 +134,46 @@ def _mean_one(event: MeanOneFactor) -> float:
     inside = math.log(1 / b1) + (1 + b2) * per_scale
     atom = math.log(2.0) + (1 + b2 / b1) * per_scale
     return max(inside, atom)
+
+
+def _all_alike(event: LabelResponse) -> Price:
+    return Price(event.epsilon, event.epsilon, event.epsilon)
+
+
+def _claimed_only(event: BatchResponse) -> Price:
+    return Price(event.epsilon, 0.0, 0.0)
+
+
+def _claimed_in_vain(event: OneSidedFactor | HiddenBatchGradient) -> Price:
+    return Price(event.epsilon, math.inf, math.inf)
+
+
+def _printed_price(event: PrintedFactor) -> Price:
+    true = _printed(event, 1.0, event.b1)
+    return Price(event.epsilon, true, true)
+
+
+def _mean_one_price(event: MeanOneFactor) -> Price:
+    true = _mean_one(event)
+    return Price(event.epsilon, true, true)
+
+
+# What each of our events costs. A mechanism from another package brings its own (``admit``).
+_OURS: tuple[Priced[Any], ...] = (
+    Priced(NonPrivate, lambda event: Price(math.inf, math.inf, math.inf)),
+    Priced(AdditiveNoise, lambda event: Price(event.epsilon, event.epsilon, event.epsilon / 2)),
+    Priced(PrintedFactor, _printed_price),
+    Priced(OneSidedFactor, _claimed_in_vain),
+    Priced(MeanOneFactor, _mean_one_price),
+    Priced(BatchResponse, _claimed_only),
+    Priced(HiddenBatchGradient, _claimed_in_vain),
+    Priced(LabelResponse, _all_alike),
+    Priced(FlippedLabelGradient, lambda event: Price(0.0, 0.0, 0.0)),
+    Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
+)
+_PRICES: dict[type[PrivacyEvent], Callable[[Any], Price]] = {}
+_KINDS: dict[str, type[PrivacyEvent]] = {}
+admit(_OURS)
+
+EVENTS: Mapping[str, type[PrivacyEvent]] = MappingProxyType(_KINDS)
+"""Every event that has a price, by its name on the wire; the codec reads no other."""

@@ -1,142 +1,183 @@
-"""The mechanisms by name: one entry each, made from the settings both parties share.
+"""The mechanisms by name: one line each, and those that other packages add.
+
+A mechanism's file is loaded when its name is used.
 
 **Guarantee.** An unknown name is refused, and so is a mechanism without a setting that it needs.
 
-**Assumes.** Each mechanism checks the values of the settings that it takes.
+**Assumes.** Each mechanism checks the values of the settings that it takes. One of another package
+tells the truth about its events and their prices: nothing here can check a proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
-from typing import Any
 
-from taciturn.errors import ConfigError, nearest
-from taciturn.faces import Hint, hyphenated
-from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import Mechanism
-from taciturn.privacy.batch_response import BatchDesign, Hybrid
-from taciturn.privacy.events import AdditiveNoise, LabelResponse
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.multiplicative import VARIANTS
-from taciturn.privacy.sealed import SEALED_DEFAULTS, Sealed
-from taciturn.privacy.unprotected import Unprotected
+from taciturn import extensions
+from taciturn.errors import ConfigError, PrivacyError, nearest
+from taciturn.extensions import Extension
+from taciturn.faces import Hint
+from taciturn.privacy.base import (
+    EncryptedMechanism,
+    GradientMechanism,
+    Mechanism,
+    ResidueMechanism,
+)
+from taciturn.privacy.prices import admit
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Protection
-from taciturn.settings.setting import declared
+from taciturn.settings.schema import Protection, Settings
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """How a mechanism is made.
-
-    Args:
-        make: Makes it from an agreement that has a value for all that it takes.
-        takes: Which settings of the agreement it takes.
-        defaults: Values for those that need not be given.
-    """
-
-    make: Callable[[Agreement], Mechanism]
-    takes: tuple[str, ...] = ()
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-
-
-_NOISY = {"noise": "discrete", "bob_update": "released"}
-_FACTOR = {"variant": "printed", "b1": 0.1, "b2": 10.0}
-_DECLARED = declared(Protection)
-
-
-def _make_add(agreed: Agreement) -> Mechanism:
-    return Additive(AdditiveNoise(_given(agreed, "epsilon")), agreed.residue_bits)
-
-
-def _make_mult(agreed: Agreement) -> Mechanism:
-    epsilon, b1, b2 = (_given(agreed, name) for name in ("epsilon", "b1", "b2"))
-    return VARIANTS[_given(agreed, "variant")](epsilon, b1, b2, agreed.residue_bits)
-
-
-def _make_hybrid(agreed: Agreement) -> Mechanism:
-    epsilon, subset = _given(agreed, "epsilon"), _given(agreed, "subset_size")
-    return Hybrid(BatchDesign.of(agreed.batch_size, epsilon, subset), agreed.class_weight)
-
-
-def _make_label_rr(agreed: Agreement) -> Mechanism:
-    epsilon, over = _given(agreed, "epsilon"), _given(agreed, "over")
-    if over not in MECHANISMS:
-        raise ConfigError(
-            f"label-rr cannot run over {over}: there is no such mechanism",
-            setting="over",
-            hint=Hint("use {over}", over="none"),
-        )
-    return FlippedLabels(LabelResponse(epsilon), MECHANISMS[over].make(agreed))
-
-
-MECHANISMS: Mapping[str, Entry] = MappingProxyType(
+# Where each is, in the manner of an entry point.
+OURS: Mapping[str, str] = MappingProxyType(
     {
-        "none": Entry(lambda agreed: Unprotected(agreed.class_weight)),
-        "add": Entry(_make_add, ("epsilon", *_NOISY), _NOISY),
-        "mult": Entry(_make_mult, ("epsilon", *_FACTOR, *_NOISY), {**_FACTOR, **_NOISY}),
-        "hybrid": Entry(_make_hybrid, ("epsilon", "subset_size"), {"epsilon": 1.0}),
-        "sealed": Entry(Sealed.of, tuple(SEALED_DEFAULTS), SEALED_DEFAULTS),
-        "label-rr": Entry(_make_label_rr, ("epsilon", "over"), {"over": "none"}),
+        "none": "taciturn.privacy.unprotected:Unprotected",
+        "add": "taciturn.privacy.additive:Additive",
+        "mult": "taciturn.privacy.multiplicative:Multiplicative",
+        "hybrid": "taciturn.privacy.batch_response:Hybrid",
+        "sealed": "taciturn.privacy.sealed:Sealed",
+        "label-rr": "taciturn.privacy.label_response:FlippedLabels",
     }
 )
 
 
-# Where residues may be weighted: their size has no part in what these three promise. The noise, the
-# prices and the attacks of ``add`` and ``mult`` are those of ``1 - f`` and ``-f``, and ``label-rr``
-# would weigh a row by its flipped label.
-WEIGHTED = ("none", "hybrid", "sealed")
+# The conversations that a mechanism of another package can be trained in, and what each asks of it.
+_OPEN: Mapping[str, type] = MappingProxyType(
+    {
+        "residues": ResidueMechanism,
+        "revealed": GradientMechanism,
+        "sealed": EncryptedMechanism,
+    }
+)
+_SAID = ("name", "summary", "conversation")
+
+
+class _Mechanisms(Mapping[str, type[Mechanism]]):
+    """Names are known at once; a mechanism is loaded when it is taken."""
+
+    def __getitem__(self, name: str) -> type[Mechanism]:
+        return _loaded(name)
+
+    def __contains__(self, name: object) -> bool:
+        # A mapping's own way would load it.
+        return name in _names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_names())
+
+    def __len__(self) -> int:
+        return len(_names())
+
+
+def _names() -> tuple[str, ...]:
+    return (*OURS, *extensions.names(extensions.MECHANISMS, OURS))
+
+
+MECHANISMS: Mapping[str, type[Mechanism]] = _Mechanisms()
+"""Every mechanism that settings can name."""
+
+
+@cache
+def _loaded(name: str) -> type[Mechanism]:
+    added = extensions.extension(extensions.MECHANISMS, name, OURS)
+    if added is not None:
+        return _checked(added)
+    ours: type[Mechanism] = EntryPoint(name, OURS[name], extensions.MECHANISMS).load()
+    return ours
+
+
+def _checked(added: Extension) -> type[Mechanism]:
+    """A mechanism of another package, whose events and prices are known from here on."""
+    loaded = added.load()
+    if not (isinstance(loaded, type) and issubclass(loaded, Mechanism)):
+        added.refuse("is not a class that extends taciturn.privacy.base.Mechanism")
+    if missing := sorted(loaded.__abstractmethods__):
+        added.refuse(f"lacks {', '.join(missing)}")
+    if absent := [fact for fact in _SAID if not _says(loaded, fact)]:
+        added.refuse(f"does not say its {', '.join(absent)}")
+    if not issubclass(loaded, _OPEN.get(loaded.conversation, ())):
+        added.refuse(f"does not extend the class of a conversation: {_open_classes()}")
+    if loaded.name != added.name:
+        added.refuse(f"calls itself {loaded.name}")
+    if strange := sorted({*loaded.takes} - Settings.model_fields.keys()):
+        added.refuse(f"takes {', '.join(strange)}, which is no setting")
+    try:
+        admit(loaded.prices)
+    except PrivacyError as problem:
+        added.refuse(problem.message, problem)
+    return loaded
+
+
+def _says(loaded: type[Mechanism], fact: str) -> bool:
+    # One that follows from what was agreed on is a property, or is set when it is made.
+    return isinstance(inspect.getattr_static(loaded, fact, None), str)
+
+
+def _open_classes() -> str:
+    return ", ".join(f"{kind.__name__} ({name})" for name, kind in _OPEN.items())
+
+
+def mechanism_class(name: str) -> type[Mechanism]:
+    """The mechanism of that name, to ask what is known of it before anything is agreed on.
+
+    >>> mechanism_class("add").takes
+    ('epsilon', 'noise', 'bob_update')
+
+    Raises:
+        ConfigError: There is none of that name.
+        ExtensionError: It is another package's, and that one is broken.
+    """
+    try:
+        return MECHANISMS[name]
+    except KeyError:
+        raise ConfigError(
+            f"unknown mechanism {name}",
+            setting="mechanism",
+            hint=f"{nearest(name, MECHANISMS)}; or install the package that adds it",
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The settings of the protection that are in use, and values for those that are not given."""
+
+    names: tuple[str, ...]
+    defaults: Mapping[str, object]
+
+
+def taken(asked: Protection) -> Taken:
+    """The settings that a mechanism takes; one that runs over another takes that one's too.
+
+    >>> taken(Protection(mechanism="label-rr", over="sealed")).names
+    ('epsilon', 'over', 'reveal', 'dither', 'fresh_keys')
+
+    Raises:
+        ConfigError: There is no mechanism of that name.
+    """
+    chosen = mechanism_class(asked.mechanism)
+    beneath = chosen.beneath(asked.over)
+    if beneath is None:
+        return Taken(chosen.takes, chosen.defaults)
+    return Taken((*chosen.takes, *beneath.takes), {**beneath.defaults, **chosen.defaults})
 
 
 def require_weighable(name: str) -> None:
     """Refuses class weights where a mechanism has none.
 
     Raises:
-        ConfigError: It is not one of those that have.
+        ConfigError: It is unknown, or not one of those that have.
     """
-    if name not in WEIGHTED:
+    if not mechanism_class(name).weighable:
+        others = tuple(known for known in OURS if MECHANISMS[known].weighable)
         raise ConfigError(
             f"{name} has no class weights: its guarantee and its attacks are those of residues "
             "that all count alike",
             setting="class_weight",
-            hint=Hint("leave it out, or use {mechanism}", mechanism=WEIGHTED),
+            hint=Hint("leave it out, or use {mechanism}", mechanism=others),
         )
-
-
-def _given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type
-    value = getattr(agreed, name)
-    if value is None:
-        # A subset is several batches; how many it must be, the number of columns says.
-        example = _DECLARED[name].example or 8 * agreed.batch_size
-        raise ConfigError(
-            f"{agreed.mechanism} needs {hyphenated(name)}",
-            setting=name,
-            hint=Hint(f"use {{{name}}}, for example", **{name: example}),
-        )
-    return value
-
-
-def entry(name: str, over: str | None = None) -> Entry:
-    """How a mechanism is made; one that runs over another takes that one's settings too.
-
-    >>> entry("add").takes
-    ('epsilon', 'noise', 'bob_update')
-
-    Raises:
-        ConfigError: There is none of that name.
-    """
-    if name not in MECHANISMS:
-        raise ConfigError(
-            f"unknown mechanism {name}", setting="mechanism", hint=nearest(name, MECHANISMS)
-        )
-    found = MECHANISMS[name]
-    beneath = MECHANISMS.get(over or "") if "over" in found.takes else None
-    if beneath is None:
-        return found
-    defaults = {**beneath.defaults, **found.defaults}
-    return Entry(found.make, (*found.takes, *beneath.takes), defaults)
 
 
 def mechanism(agreement: Agreement) -> Mechanism:
@@ -144,8 +185,13 @@ def mechanism(agreement: Agreement) -> Mechanism:
 
     Raises:
         ConfigError: There is none of that name, or a setting is missing or does not suit it.
+        ExtensionError: It is another package's, and that one is broken.
     """
-    found = entry(agreement.mechanism)
+    chosen = mechanism_class(agreement.mechanism)
     if agreement.class_weight is not None:
         require_weighable(agreement.mechanism)
-    return found.make(agreement)
+    added = extensions.extension(extensions.MECHANISMS, agreement.mechanism, OURS)
+    if added is None:
+        return chosen.of(agreement)
+    with added.blamed("cannot be made from these settings"):
+        return chosen.of(agreement)

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.numerics.logistic import weighted_residue
+from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 from taciturn.settings.agreement import Agreement
 
@@ -30,12 +30,12 @@ REVEALED = (
     "no protection: Bob's share of the weights is released at the end, and a malicious Alice may "
     "have had any label put into it; until then IND-CPA, honest-but-curious"
 )
-SEALED_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+_DEFAULTS: Mapping[str, object] = MappingProxyType(
     {"reveal": False, "dither": 0.0, "fresh_keys": False}
 )
 
 
-class Sealed:
+class Sealed(EncryptedMechanism):
     """Residues leave Bob under his key only.
 
     Args:
@@ -47,8 +47,13 @@ class Sealed:
     """
 
     name = "sealed"
+    summary = "Alice receives nothing but ciphertexts under Bob's key; her weights stay shared"
+    takes = tuple(_DEFAULTS)
+    defaults = _DEFAULTS
+    weighable = True
     conversation = "sealed"
-    encrypts = True
+    lossless = True
+    shares_weights = True
 
     def __init__(
         self, *, reveal: bool = False, class_weight: tuple[float, float] | None = None

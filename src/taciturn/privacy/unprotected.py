@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released
 from taciturn.privacy.events import NonPrivate
 from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
 
 
-class Unprotected:
+class Unprotected(GradientMechanism):
     """Lets the masked gradient out unprotected; only the mask's owner, Alice, can read it.
 
     Args:
@@ -23,13 +24,20 @@ class Unprotected:
     """
 
     name = "none"
-    conversation = "revealed"
-    encrypts = True
+    summary = "the gradient of every batch goes to Alice as it is: no protection"
+    claims_protection = False
+    weighable = True
+    lossless = True
     assumption = "no protection: Alice sees the gradient of every batch"
     event = NonPrivate()
 
     def __init__(self, class_weight: tuple[float, float] | None = None) -> None:
         self._class_weight = class_weight
+
+    @classmethod
+    def of(cls, agreed: Agreement) -> Unprotected:
+        """The mechanism of an agreement."""
+        return cls(agreed.class_weight)
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """The ordinary one, times the weight of its class."""

@@ -9,12 +9,11 @@ from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.faces import Hint
-from taciturn.privacy.batch_response import design
 from taciturn.privacy.prices import price
-from taciturn.privacy.registry import Entry, entry, mechanism
+from taciturn.privacy.registry import Taken, mechanism, mechanism_class, taken
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Protection, Settings
+from taciturn.settings.schema import Protection, Settings
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
 AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
@@ -36,8 +35,7 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
             lacks a setting or cannot be had with these.
         BudgetExceeded: The budget does not pay for a single release.
     """
-    used = entry(settings.mechanism, settings.over)
-    filled = {**_protection(settings, used, columns, rows)}
+    filled = _protection(settings, taken(settings), columns, rows)
     common = Agreement.model_fields.keys() & Settings.model_fields.keys()
     shared = {name: getattr(settings, name) for name in common}
     # Made once without its encryption, to ask the mechanism whether it has any.
@@ -57,40 +55,21 @@ def unused(settings: Settings) -> tuple[str, ...]:
     >>> unused(Settings(mechanism="none", epsilon=1.0))
     ('none does not use epsilon',)
     """
-    takes = {*entry(settings.mechanism, settings.over).takes}
-    if "subset_size" in takes:
-        takes.add("l_rr")
+    takes = taken(settings).names
     given = [
         name for name in PROTECTION if getattr(settings, name) is not None and name not in takes
     ]
     return tuple(f"{settings.mechanism} does not use {name.replace('_', '-')}" for name in given)
 
 
-def _protection(settings: Settings, used: Entry, columns: int, rows: int) -> dict[str, Any]:
+def _protection(settings: Settings, used: Taken, columns: int, rows: int) -> dict[str, Any]:
     filled: dict[str, Any] = dict.fromkeys(AGREED)
-    for name in used.takes:
-        given = getattr(settings, name)
-        filled[name] = used.defaults.get(name) if given is None else given
-    if "subset_size" in used.takes:
-        filled["subset_size"] = _subset_size(settings, filled["epsilon"], columns, rows)
-    return filled
-
-
-def _subset_size(settings: Settings, epsilon: float, columns: int, rows: int) -> int:
-    l_rr = settings.l_rr
-    if l_rr is None and settings.subset_size is None:
-        fallback = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS).l_rr
-        # The paper's L_RR fits the paper's batch size.
-        usual = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS).batch_size
-        l_rr = fallback if settings.batch_size == usual else None
-    return design(
-        settings.batch_size or 1,
-        epsilon,
-        columns,
-        rows,
-        subset_size=settings.subset_size,
-        l_rr=l_rr,
-    ).subset
+    for name in AGREED:
+        if name in used.names:
+            given = getattr(settings, name)
+            filled[name] = used.defaults.get(name) if given is None else given
+    chosen = mechanism_class(settings.mechanism)
+    return {**filled, **chosen.derived(settings, filled, columns, rows)}
 
 
 def _require_budget(settings: Settings, cost: float) -> None:

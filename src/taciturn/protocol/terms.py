@@ -10,7 +10,6 @@ from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.schedule import LearningRate
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batches import BatchPlan
 from taciturn.settings.agreement import Agreement
@@ -63,10 +62,7 @@ class Terms:
     @property
     def usual_product(self) -> int:
         """How many rows an encrypted vector speaks of as a rule."""
-        method = self.mechanism
-        if isinstance(method, Hybrid):
-            return round(method.design.asked_rows)
-        return self.longest_product
+        return self.mechanism.usual_rows(self.longest_product)
 
     @property
     def longest_product(self) -> int:

@@ -11,7 +11,6 @@ from taciturn.data.split import VerticalData
 from taciturn.engine.transcript import Transcript
 from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.batch_response import BatchDesign, acceptance, conditioning
-from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.registry import mechanism
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.agree import unused
@@ -54,6 +53,7 @@ class Measured:
     bytes_to_alice: int
     bytes_to_bob: int
     ledger: Statement
+    ledger_notes: tuple[str, ...] = ()
 
 
 def training_run(
@@ -104,8 +104,9 @@ def training_run(
             *data.notes,
             *unused(settings),
             *_weighing(agreement),
-            *_worth(agreement),
+            *mechanism(agreement).notes(),
             *_unhidden(terms, measured),
+            *measured.ledger_notes,
         ),
     )
 
@@ -141,15 +142,3 @@ def _weighing(agreement: Agreement) -> list[str]:
         return []
     zero, one = agreement.class_weight
     return [f"a row of label 0 counts {zero:g}, one of label 1 {one:g}; both parties know it"]
-
-
-def _worth(agreement: Agreement) -> list[str]:
-    """What a flipped label tells, where labels are flipped: attacks reach that and not chance."""
-    method = mechanism(agreement)
-    if not isinstance(method, FlippedLabels) or method.conversation == "sealed":
-        return []
-    share = f"{100 * method.keep:.2f} %"
-    return [
-        "what Alice can recover are flipped labels: each is the true one with probability "
-        f"{share}, so that attacks reach that and not chance"
-    ]

@@ -47,13 +47,11 @@ def compare(
         terms.agreement.class_weight,
     )
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
-    # Neither noisy residues nor flipped labels give the centralised model. Where weights are shared
-    # the grid is another, and rounded features enter the scores as well.
-    shared = mechanism(terms.agreement).conversation == "sealed"
-    exact = terms.agreement.noise is None and terms.agreement.over is None
-    lossless = exact and not shared
+    method = mechanism(terms.agreement)
+    # Where weights are shared the grid is another, and rounded features enter the scores as well.
     contracts = (
-        lossless
+        method.lossless
+        and not method.shares_weights
         and terms.agreement.l1 == 0
         and terms.rate.at(0) * steepest(features, batches, terms.agreement.l2) <= 2
     )

@@ -20,9 +20,8 @@ from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.batch_response import Hybrid
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import entry, mechanism
+from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -65,7 +64,7 @@ def simulate(
     """
     coins = Coins.for_seed(settings.seed)
     # A name that is unknown is said before a large file is read.
-    entry(settings.mechanism), scheme(settings.scheme)
+    mechanism_class(settings.mechanism), scheme(settings.scheme)
     data = arrange(settings, raw, coins.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     header = header_of(settings, terms.agreement, coins, data)
@@ -107,6 +106,7 @@ class _Run:
             bytes_to_alice=meter.sent["bob"],
             bytes_to_bob=meter.sent["alice"],
             ledger=ledger.statement(),
+            ledger_notes=ledger.notes(),
         )
         result = training_run(self.settings, terms, data, measured)
         return Outcome(result, terms, data, hers, his, tuple(batches.rows))
@@ -129,13 +129,11 @@ class _Run:
         return method.assumption
 
     def _hidden_batches(self, batches: list[IndexArray], redraws: int) -> HiddenBatches | None:
-        if self.terms.agreement.subset_size is None:
-            return None
-        method = mechanism(self.terms.agreement)
-        if not isinstance(method, Hybrid):
+        design = mechanism(self.terms.agreement).hidden_batch
+        if design is None:
             return None
         fewest = self.terms.too_few(len(self.data.alice_train.columns))
-        return hidden_batches(method.design, fewest, batches, redraws)
+        return hidden_batches(design, fewest, batches, redraws)
 
 
 def both_programs(

@@ -22,7 +22,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, TranscriptError
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.logistic import sigmoid
-from taciturn.privacy.base import GradientRelease, Mechanism
+from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS
@@ -158,7 +158,7 @@ class AliceView:
         As far as Alice can tell them, like ``probabilities``. Where labels were flipped, it is the
         flipped label of which she speaks here.
         """
-        method = cast(GradientRelease, self.mechanism)
+        method = cast(EncryptedMechanism, self.mechanism)
         scores = self.features.values.take(rows, axis=0) @ weights
         ones = np.ones(len(scores), dtype=np.int8)
         return method.residue(scores, ones), method.residue(scores, 1 - ones)

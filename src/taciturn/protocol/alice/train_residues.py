@@ -80,10 +80,10 @@ def _released(
         noise, residues, event = "continuous", reply.residues.value, reply.residues.event
     else:
         return None
-    if noise != terms.agreement.noise:
-        raise RemoteProtocolError(
-            f"the peer's noise is {noise} where {terms.agreement.noise} is agreed"
-        )
+    # A mechanism that does not take the setting has one kind of noise: integers.
+    agreed = terms.agreement.noise or "discrete"
+    if noise != agreed:
+        raise RemoteProtocolError(f"the peer's noise is {noise} where {agreed} is agreed")
     if len(residues) != len(batch.rows):
         raise RemoteProtocolError(
             f"the peer released {len(residues)} residues where {len(batch.rows)} are expected"

@@ -1,7 +1,7 @@
 """The labels that a training may use: flipped and paid for, where the mechanism flips them.
 
-It comes before the program: a program of ``label-rr`` is handed flipped labels and never sees a
-true one, so that nothing it sends can depend on one.
+It comes before the program, which is then handed flipped labels and never sees a true one, so that
+nothing it sends can depend on one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
 from taciturn.rng import Entropy
 
@@ -41,7 +40,8 @@ def released_labels(
     Raises:
         BudgetExceeded: The budget does not pay for it; nothing was drawn.
     """
-    if not isinstance(mechanism, FlippedLabels):
+    flips = mechanism.label_flips
+    if flips is None:
         return labels
-    ledger.charge(mechanism.event, np.arange(labels.rows))
-    return (responder or mechanism.respond)(labels, entropy.fork("label response"))
+    ledger.charge(flips.event, np.arange(labels.rows))
+    return (responder or flips.respond)(labels, entropy.fork("label response"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from taciturn.arrays import IndexArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey
 from taciturn.errors import RemoteProtocolError
-from taciturn.privacy.base import GradientRelease
+from taciturn.privacy.base import GradientMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, RevealedGradient
 from taciturn.protocol.steps import Program, receive, require_turn, send
 
 
 def released_product(
-    inputs: BobInputs[GradientRelease],
+    inputs: BobInputs[GradientMechanism],
     key: SecretKey,
     encoded: IntArray,
     rows: IndexArray,

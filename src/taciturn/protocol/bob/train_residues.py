@@ -7,16 +7,19 @@ them with the true residues is possible, and makes every total in the ledger inf
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.tables import FeatureTable
-from taciturn.errors import BudgetExceeded
+from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.faces import Hint
 from taciturn.numerics.logistic import gradient, residue, sigmoid
-from taciturn.privacy.base import ResidueRelease
+from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.events import PrivacyEvent
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.noise import LaplaceStock
+from taciturn.privacy.noise import Stock
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
@@ -35,7 +38,7 @@ TRUE_UPDATES = (
 )
 
 
-def train(inputs: BobInputs[ResidueRelease]) -> Program[BobTrained]:
+def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
     """Trains Bob's weights and answers Alice; where the ledger is spent, the training ends.
 
     Returns:
@@ -66,6 +69,7 @@ def train(inputs: BobInputs[ResidueRelease]) -> Program[BobTrained]:
         scores, truth = require_finite(theirs + rows @ weights), inputs.labels.values[batch.rows]
         ledger.charge(mechanism.event, batch.rows)
         message, released = release(batch, scores, truth)
+        _require_charged(message.residues.event, mechanism)
         yield from send(message)
         used = residue(scores, truth) if with_true else released
         step = gradient(rows, used) + penalty.gradient(weights, features.free)
@@ -78,7 +82,17 @@ def train(inputs: BobInputs[ResidueRelease]) -> Program[BobTrained]:
     return BobTrained(weights, plan.iterations)
 
 
-def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: Ledger) -> None:
+def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> None:
+    """Refuses to send what is not what was charged."""
+    if event != mechanism.event:
+        raise PrivacyError(
+            f"{mechanism.name} releases {event.name}, and {mechanism.event.name} was charged"
+        )
+
+
+def _give_up_totals(
+    features: FeatureTable, mechanism: ResidueMechanism[Any], ledger: Ledger
+) -> None:
     ledger.taint(TRUE_UPDATES)
     if not ledger.affords(mechanism.event, np.arange(features.rows)):
         raise BudgetExceeded(
@@ -91,11 +105,11 @@ def _give_up_totals(features: FeatureTable, mechanism: ResidueRelease, ledger: L
 class _Release:
     """Turns scores and labels into the message that leaves, and the residues it tells."""
 
-    def __init__(self, terms: Terms, mechanism: ResidueRelease, entropy: Entropy) -> None:
+    def __init__(self, terms: Terms, mechanism: ResidueMechanism[Any], entropy: Entropy) -> None:
         self._terms = terms
         self._mechanism = mechanism
         self._entropy = entropy
-        self._stock = LaplaceStock(entropy, terms.longest_batch)
+        self._stock = Stock(mechanism.draw, entropy, terms.longest_batch)
 
     def __call__(
         self, batch: Batch, scores: FloatArray, labels: ByteLabels

@@ -7,7 +7,7 @@ masked gradient; what he returns passes through his mechanism and is charged bef
 from __future__ import annotations
 
 from taciturn.numerics.logistic import gradient
-from taciturn.privacy.base import GradientRelease
+from taciturn.privacy.base import GradientMechanism
 from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet, with_key, with_seed
@@ -18,7 +18,7 @@ from taciturn.protocol.scores import receive_scores, require_finite
 from taciturn.protocol.steps import Program, emit
 
 
-def train(inputs: BobInputs[GradientRelease]) -> Program[BobTrained]:
+def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     """Trains Bob's weights and answers Alice.
 
     Returns:

@@ -18,7 +18,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import SecretKey
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.base import Released, SealedTraining
+from taciturn.privacy.base import EncryptedMechanism, Released
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet, with_seed
 from taciturn.protocol.bob.sealed import Keys, ask_scores, sized
@@ -37,7 +37,7 @@ from taciturn.rng import Entropy
 MOST_SCORE = 64.0
 
 
-def train(inputs: BobInputs[SealedTraining]) -> Program[BobTrained]:
+def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     """Trains Bob's weights, and his share of Alice's; charged only where he reveals that.
 
     Returns:
@@ -93,7 +93,7 @@ def train(inputs: BobInputs[SealedTraining]) -> Program[BobTrained]:
 
 
 def _open(
-    inputs: BobInputs[SealedTraining], state: TrainingState, keys: Keys
+    inputs: BobInputs[EncryptedMechanism], state: TrainingState, keys: Keys
 ) -> Program[TrainingState]:
     """The key, unless each is used once, the seed of the batches, and a share of zeros."""
     if not keys.single_use:

@@ -1,0 +1,1 @@
+"""One bit of each residue: a mechanism and an attack that Taciturn finds by their entry points."""

@@ -1,0 +1,413 @@
+"""Mechanisms and attacks of other packages: the example is run, and broken ones are named."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import taciturn
+from taciturn import extensions
+from taciturn.attacks.registry import ATTACKS, attacks
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.doctor.extensions import look_at_extensions
+from taciturn.errors import ConfigError, ExtensionError, PeerStopped, PrivacyError
+from taciturn.model.share import ModelShare
+from taciturn.privacy import prices, registry
+from taciturn.privacy.registry import MECHANISMS, OURS, mechanism_class
+from tests.deploy.sides import write_config, write_tables
+from tests.test_two_machines import free_port
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "extension"
+EPSILON, EPOCHS = 1.0, 2
+RUN = (
+    *("--dataset", "breast-cancer", "--mechanism", "one-bit", "--epsilon", str(EPSILON)),
+    *("--epochs", str(EPOCHS)),
+)
+# As the example says: ln((1 + exp(epsilon)) / 2) for each release of a label.
+PRICE = math.log((1 + math.exp(EPSILON)) / 2)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which pip has installed the example, without asking any index."""
+    source = tmp_path_factory.mktemp("source") / "extension"
+    # Copied first: a build leaves its traces beside the sources.
+    shutil.copytree(EXAMPLE, source, ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    folder = tmp_path_factory.mktemp("installed")
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    flags = ("--no-index", "--no-deps", "--no-build-isolation", "--target", str(folder))
+    subprocess.run([*pip, *flags, str(source)], check=True, capture_output=True)
+    return folder
+
+
+def python(folder: Path | None, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A process of this Python that has the packages of the folder too."""
+    paths = "" if folder is None else str(folder)
+    return subprocess.run(
+        [sys.executable, *words],
+        env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "140"},
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+def command(folder: Path | None, *words: str) -> str:
+    """What a command says, where it ends well."""
+    done = python(folder, "-m", "taciturn", *words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# --- the example, by the command line ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def recording(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
+    """A transcript of a training, and the training's record."""
+    path = str(tmp_path_factory.mktemp("recorded") / "run.transcript")
+    line = ("train", *RUN, "--seed", "1", "--record", path, "--json")
+    return path, json.loads(command(installed, *line))
+
+
+def test_it_trains_and_the_ledger_knows_its_price(recording):
+    _, record = recording
+    assert record["mechanism"] == "one-bit"
+    assert record["ledger"]["claimed_epsilon_per_release"] == EPSILON
+    assert record["ledger"]["label_epsilon_per_release"] == pytest.approx(PRICE)
+    assert record["ledger"]["label_epsilon_total"] == pytest.approx(EPOCHS * PRICE)
+    assert record["test"]["auc"] > 0.6
+    assert record["weight_bound"] is None
+
+
+def test_a_check_rehearses_it_and_says_what_to_change(installed):
+    often = ("--epsilon", "6", "--epochs", "10")
+    record = json.loads(command(installed, "check", *RUN, *often, "--json"))
+    verdicts = {verdict["attack"]: verdict for verdict in record["verdicts"]}
+    assert {"likelihood", "mean-residue"} <= verdicts.keys()
+    assert verdicts["mean-residue"]["verdict"] == "leaks"
+    assert verdicts["mean-residue"]["change"].startswith("--epsilon ")
+
+
+def test_an_audit_attacks_a_recorded_run_and_the_report_names_both(installed, recording, tmp_path):
+    pages = ("--html", str(tmp_path / "report.html"), "--markdown", str(tmp_path / "report.md"))
+    line = ("audit", "--transcript", recording[0], *pages, "--json")
+    record = json.loads(command(installed, *line))
+    scores = {score["name"]: score for score in record["attacks"]}
+    assert {"likelihood", "mean-residue"} <= scores.keys()
+    # Two epochs at this epsilon tell something of a label, and the mean finds it.
+    canary = {score["name"]: score for score in record["canary"]["attacks"]}
+    assert canary["mean-residue"]["auc"] > 0.55
+    # The example's price is proven; coin labels must not contradict it.
+    assert record["evidence"]["claim"] == pytest.approx(EPOCHS * PRICE)
+    assert not record["evidence"]["violated"]
+    for page in ("report.html", "report.md"):
+        text = (tmp_path / page).read_text(encoding="utf-8")
+        assert "one-bit" in text
+        assert "mean-residue" in text
+
+
+def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(installed):
+    for name in ("train", "audit"):
+        done = python(installed, "-X", "importtime", "-m", "taciturn", name, "--help")
+        text = " ".join(done.stdout.replace("│", " ").split())
+        assert "Of other packages: one-bit (taciturn-one-bit 0.1.0)" in text
+        assert ("Attacks of other packages: mean-residue" in text) == (name == "audit")
+        assert "taciturn.cli" in done.stderr
+        assert "taciturn_one_bit" not in done.stderr
+    # Another mechanism's training uses neither.
+    other = ("--data", str(ROOT / "examples/loans.csv"), "--id", "customer", "--label", "default")
+    line = ("train", *other, "--mechanism", "add", "--epsilon", "1", "--epochs", "1")
+    done = python(installed, "-X", "importtime", "-m", "taciturn", *line)
+    assert done.returncode == 0, done.stderr
+    assert "taciturn_one_bit" not in done.stderr
+
+
+def test_without_the_package_there_is_no_such_mechanism_and_the_hint_says_why():
+    done = python(None, "-m", "taciturn", "train", *RUN)
+    assert done.returncode == ConfigError.exit_code
+    assert "unknown mechanism one-bit" in done.stderr
+    assert "or install the package that adds it" in " ".join(done.stderr.split())
+
+
+def test_a_file_to_begin_with_shows_the_setting_that_it_needs(installed, tmp_path):
+    command(installed, "init", "--folder", str(tmp_path), "--mechanism", "one-bit")
+    text = (tmp_path / "alice.toml").read_text(encoding="utf-8")
+    assert 'mechanism = "one-bit"' in text
+    assert "epsilon = 1" in text
+    assert "NO protection" not in text
+
+
+def test_its_own_tests_pass(installed):
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
+    done = python(installed, *words, str(EXAMPLE / "tests"), cwd=installed)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("page", "files"),
+    [
+        (
+            "add-a-mechanism.md",
+            ["pyproject.toml", "src/taciturn_one_bit/mechanism.py", "tests/test_one_bit.py"],
+        ),
+        ("add-an-attack.md", ["src/taciturn_one_bit/attack.py", "tests/test_mean_residue.py"]),
+    ],
+)
+def test_the_pages_that_teach_it_show_its_files_as_they_are(page, files):
+    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
+    for file in files:
+        assert f"\n{(EXAMPLE / file).read_text(encoding='utf-8').rstrip()}\n```" in text
+
+
+# --- two machines --------------------------------------------------------------------------------
+
+
+def furnish(folder: Path) -> None:
+    write_tables(folder, rows=60)
+    make_certificates(folder / "certs", ["alice", "bob"])
+    address = f"127.0.0.1:{free_port()}"
+    agreement = {"mechanism": "one-bit", "epsilon": EPSILON, "epochs": EPOCHS}
+    for role, way in (("alice", "connect"), ("bob", "listen")):
+        write_config(folder, role, agreement=agreement, link={way: address})
+
+
+def both(folder: Path, paths: dict[str, Path | None], *words: str) -> dict[str, tuple[int, str]]:
+    """Runs each side in a process of its own; how it ended, and what it said."""
+    running = {
+        role: subprocess.Popen(
+            [sys.executable, "-m", "taciturn", "party", f"{role}.toml", *words],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(path or ""), "COLUMNS": "200"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for role, path in paths.items()
+    }
+    said = {role: process.communicate(timeout=120)[0] for role, process in running.items()}
+    return {role: (process.returncode, said[role]) for role, process in running.items()}
+
+
+def test_a_side_without_it_says_so_to_both_and_the_training_begins_once_it_is_there(
+    installed, tmp_path
+):
+    furnish(tmp_path)
+    ends = both(tmp_path, {"alice": None, "bob": installed})
+    code, text = ends["alice"]
+    assert code == ConfigError.exit_code
+    assert "unknown mechanism one-bit" in text
+    assert "alice.toml, [agreement] mechanism" in text
+    code, text = ends["bob"]
+    assert code == PeerStopped.exit_code
+    assert "the peer aborted: it does not have the mechanism one-bit" in text
+    # The side that had it kept its session, and goes on with a peer that has it too.
+    ends = both(tmp_path, {"alice": installed, "bob": installed})
+    assert {code for code, _ in ends.values()} == {0}, ends
+    ledger = ModelShare.load(tmp_path / "bob.model.json").ledger
+    assert ledger["label_epsilon_total"] == pytest.approx(EPOCHS * PRICE)
+
+
+# --- broken ones ---------------------------------------------------------------------------------
+
+Install = Callable[..., None]
+
+# What a mechanism needs at least, as text, to leave parts out of.
+WHOLE = """
+from dataclasses import dataclass
+from taciturn.privacy.base import ResidueMechanism, Released
+from taciturn.privacy.events import PrivacyEvent
+from taciturn.privacy.prices import Price, Priced
+
+@dataclass(frozen=True, slots=True)
+class Told(PrivacyEvent):
+    name = "told-in-a-test"
+
+class Thing(ResidueMechanism):
+    name = "thing"
+    summary = "a thing"
+    event = Told()
+    prices = (Priced(Told, lambda event: Price(1.0, 1.0, 1.0)),)
+
+    @classmethod
+    def of(cls, agreed):
+        return cls()
+
+    def draw(self, count, entropy):
+        return entropy.words(count)
+
+    def release(self, residues, draws):
+        return Released(residues, self.event)
+
+    def log_probability(self, released, residues):
+        return 0.0 * residues
+"""
+ATTACK = """
+import numpy as np
+from taciturn.attacks.base import Attack, LabelGuess
+from taciturn.protocol.observations import Signal
+
+class Thing(Attack):
+    name = "thing"
+    reference = "a test"
+    needs = frozenset({Signal.FEATURES})
+
+    def _guess(self, view, progress):
+        rows = view.features.rows
+        return LabelGuess(np.zeros(rows), np.zeros(rows, bool), np.zeros(rows, bool))
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Puts packages of one module on the path, with the metadata that an installer leaves."""
+    modules: list[str] = []
+
+    def put(text: str, group: str = extensions.MECHANISMS, name: str = "thing") -> None:
+        module = f"broken_{len(modules)}"
+        modules.append(module)
+        (tmp_path / f"{module}.py").write_text(text, encoding="utf-8")
+        info = tmp_path / f"{module}-1.2.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.2\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:Thing\n")
+        forget()
+
+    def forget() -> None:
+        extensions.installed.cache_clear()
+        registry._loaded.cache_clear()
+        prices._KINDS.pop("told-in-a-test", None)
+        for module in modules:
+            sys.modules.pop(module, None)
+
+    monkeypatch.syspath_prepend(tmp_path)
+    yield put
+    monkeypatch.undo()
+    forget()
+
+
+def refusal(act: Callable[[], object]) -> ExtensionError:
+    with pytest.raises(ExtensionError) as raised:
+        act()
+    assert "broken_0 1.2" in raised.value.message
+    assert raised.value.hint
+    return raised.value
+
+
+def test_what_the_other_cases_leave_something_out_of_is_whole(install):
+    install(WHOLE)
+    assert mechanism_class("thing").summary == "a thing"
+    assert (*MECHANISMS,) == (*OURS, "thing")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import no_such_module", "does not load: ModuleNotFoundError"),
+        ("1 / 0", "does not load: ZeroDivisionError"),
+        ("", "does not load: AttributeError"),
+        ("Thing = 3", "is not a class that extends taciturn.privacy.base.Mechanism"),
+        ("class Thing: pass", "is not a class that extends taciturn.privacy.base.Mechanism"),
+        (WHOLE.replace("def release", "def other"), "lacks release"),
+        (WHOLE.replace('summary = "a thing"', ""), "does not say its summary"),
+        (WHOLE.replace('name = "thing"', 'name = "other"'), "calls itself other"),
+        (WHOLE.replace('summary = "', 'conversation, summary = "talk", "'), "class of a conversa"),
+        (WHOLE.replace('summary = "', 'takes, summary = ("salt",), "'), "takes salt"),
+        (WHOLE.replace("told-in-a-test", "additive-noise"), "has the name 'additive-noise'"),
+    ],
+)
+def test_a_broken_mechanism_is_named_with_its_package(install, text, words):
+    install(text)
+    assert words in refusal(lambda: mechanism_class("thing")).message
+    # It keeps nobody from using another one.
+    assert mechanism_class("add").name == "add"
+
+
+def test_an_event_that_is_not_priced_is_refused_when_it_is_charged(install):
+    """The ledger's own rule: what has no known price is never guessed."""
+    install(WHOLE.replace("    prices =", "    unused ="))
+    with pytest.raises(PrivacyError, match="no price is known for the event Told"):
+        prices.price(mechanism_class("thing").event)
+
+
+def test_nobody_takes_the_name_of_a_mechanism_of_ours_or_of_another_package(install):
+    install(WHOLE, name="sealed")
+    assert "takes the name of a built-in" in refusal(lambda: mechanism_class("sealed")).message
+    install(WHOLE, name="twice")
+    install(WHOLE, name="twice")
+    with pytest.raises(ExtensionError, match=r"of broken_1 1\.2 has the name .* of broken_2 1\.2"):
+        mechanism_class("twice")
+
+
+def test_an_attack_of_another_package_stands_beside_ours(install):
+    install(ATTACK, group=extensions.ATTACKS)
+    assert [attack.name for attack in attacks()] == [*(ours.name for ours in ATTACKS), "thing"]
+    assert attacks()[-1].reference == "a test, by broken_0 1.2"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import no_such_module", "does not load: ModuleNotFoundError"),
+        ("class Thing: pass", "is not a class that extends taciturn.attacks.base.Attack"),
+        (ATTACK.replace("def _guess", "def guess"), "lacks _guess"),
+        (ATTACK.replace('reference = "a test"', ""), "does not say its reference"),
+        (ATTACK.replace('name = "thing"', 'name = "sign"'), "calls itself sign"),
+        (ATTACK.replace("{Signal.FEATURES}", '{"features"}'), "needs something that is no Signal"),
+        (ATTACK + "    def __init__(self, more): pass", "cannot be made without arguments"),
+    ],
+)
+def test_a_broken_attack_is_named_with_its_package(install, text, words):
+    install(text, group=extensions.ATTACKS)
+    assert words in refusal(attacks).message
+
+
+def test_the_doctor_says_which_load_and_which_do_not(install):
+    install(WHOLE)
+    install("1 / 0", group=extensions.ATTACKS, name="worse")
+    mechanism, attack = look_at_extensions()
+    assert (mechanism.level.value, attack.level.value) == ("ok", "problem")
+    assert mechanism.summary == "the mechanism thing of broken_0 1.2 loads"
+    assert "the attack worse of broken_1 1.2 does not load" in attack.summary
+
+
+def test_the_command_ends_with_a_code_of_its_own(install, tmp_path):
+    install(WHOLE.replace("return cls()", "return cls(agreed)"))
+    data = ("--data", str(ROOT / "examples/loans.csv"), "--id", "customer", "--label", "default")
+    done = python(tmp_path, "-m", "taciturn", "train", *data, "--mechanism", "thing")
+    assert done.returncode == ExtensionError.exit_code == 12
+    shown = " ".join(done.stderr.split())
+    assert "the mechanism thing of broken_0 1.2 cannot be made from these settings: Type" in shown
+    assert "mend or remove that package" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (ATTACK.replace("rows =", "raise KeyError(3); rows ="), "failed: KeyError: 3"),
+        (ATTACK.replace("np.zeros(rows),", "np.full(rows, np.nan),"), "LabelGuess of a finite"),
+        (ATTACK.replace("return Label", "return None; Label"), "LabelGuess of a finite"),
+    ],
+)
+def test_an_attack_that_fails_at_work_is_named_with_its_package(install, text, words):
+    install(text, group=extensions.ATTACKS)
+    run: dict[str, Any] = {
+        "dataset": "breast-cancer",
+        "mechanism": "add",
+        "epsilon": 1.0,
+        "epochs": 1,
+        "seed": 1,
+    }
+    assert words in refusal(lambda: taciturn.audit(**run)).message
