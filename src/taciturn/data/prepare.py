@@ -156,7 +156,7 @@ class Preparation:
                 f"the preparation gives no column {name!r}", hint=nearest(name, outputs)
             )
         height = frame.height if rows is None else len(rows)
-        filled = self._placed(frame, places, ids, rows)
+        filled = self._placed(frame, places, ids, _positions(rows))
         if intercept:
             filled = chain(filled, [(len(wanted), np.ones(height))])
         return matrix_of(height, len(wanted) + intercept, filled)
@@ -166,7 +166,7 @@ class Preparation:
         frame: pl.DataFrame,
         places: Mapping[str, int],
         ids: RowIds | None,
-        rows: IndexArray | None,
+        rows: pl.Series | None,
     ) -> Iterator[tuple[int, FloatArray]]:
         # Asking a frame for its names makes them anew each time.
         present = {*frame.columns}
@@ -284,11 +284,11 @@ def fit(
     >>> plan.columns
     ('age', 'sex=M')
     """
-    fixed = vocabularies or {}
+    fixed, taken = vocabularies or {}, _positions(rows)
     rules: list[Rule] = []
     notes: list[str] = []
     for name in frame.columns:
-        rule, remarks = _fit_column(_taken(frame, name, rows), settings, fixed.get(name), ids)
+        rule, remarks = _fit_column(_taken(frame, name, taken), settings, fixed.get(name), ids)
         rules.append(rule)
         notes.extend(remarks)
     return Preparation(tuple(rules), tuple(notes))
@@ -377,9 +377,14 @@ def _levels(series: pl.Series, limit: int) -> tuple[str, ...]:
     )
 
 
-def _taken(frame: pl.DataFrame, name: str, rows: IndexArray | None) -> pl.Series:
+def _taken(frame: pl.DataFrame, name: str, rows: pl.Series | None) -> pl.Series:
     """One column of some rows: a frame of them would be a second copy of the table."""
-    return frame[name] if rows is None else frame[name].gather(rows)
+    return frame[name] if rows is None else frame[name][rows]
+
+
+def _positions(rows: IndexArray | None) -> pl.Series | None:
+    """Positions in the form that polars takes as they are, made once for all columns."""
+    return None if rows is None else pl.Series(rows, dtype=pl.UInt32)
 
 
 def _finite_statistic(value: float, name: str) -> float:
