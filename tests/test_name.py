@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.deploy.flip_book import FlipBook
+from taciturn.deploy.flip_book import FlipBook, LabelBinding
 from taciturn.deploy.vault import Vault
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import FileError, StateError, TranscriptError
@@ -75,5 +75,6 @@ def test_a_model_of_the_former_name_is_refused_by_name(tmp_path):
 def test_a_flip_book_of_the_former_name_is_refused_by_name(tmp_path):
     path = tmp_path / "flips.json"
     path.write_text(json.dumps({"format": "tacit flip book", "version": 1}))
+    binding = LabelBinding("label", bytes(32))
     with pytest.raises(FileError, match="former name, tacit"):
-        FlipBook(path, FlippedLabels(LabelResponse(1.0), Unprotected())).rows()
+        FlipBook(path, FlippedLabels(LabelResponse(1.0), Unprotected()), binding).rows()

@@ -88,10 +88,9 @@ class Opened:
         cipher[1, :, 0] = [step % prime for prime in primes]
         plain = sealapi.Plaintext()
         key._decryptor.decrypt(seal.load_cipher(cipher, seal.kept_id), plain)
-        found = [int(plain[at]) for at in range(plain.coeff_count())]
-        found += [0] * (DEGREE - len(found))
-        assert set(found) == {0, 1, t - 1}
-        secret = np.array([-1 if each == t - 1 else each for each in found])
+        coefficients = seal.coefficients(plain).astype(np.int64)
+        assert set(coefficients.tolist()) <= {0, 1, t - 1}
+        secret = np.where(coefficients == t - 1, -1, coefficients)
         return cls(key, secret, rfft(secret.astype(np.float64), 2 * DEGREE))
 
     def times_secret(self, polynomial: WordArray, prime: int) -> IntArray:
@@ -132,8 +131,8 @@ class Opened:
 def answer_noise(opened: Opened, answer: EncryptedAnswer, length: int) -> FloatArray:
     """The noise of every entry of an answer."""
     layout, primes = Layout.of(answer.length, length), kept_primes(opened.key)
-    found = []
+    noises = []
     for cipher, rows in zip(unpacked(opened.key, answer, length), layout.groups(), strict=True):
         places = layout.places(rows.stop - rows.start)
-        found.append(opened.noise(cipher, primes, places)[1])
-    return np.concatenate(found)
+        noises.append(opened.noise(cipher, primes, places)[1])
+    return np.concatenate(noises)

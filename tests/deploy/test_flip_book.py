@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.data.tables import LabelTable
-from taciturn.deploy.flip_book import FlipBook
+from taciturn.deploy.flip_book import FlipBook, LabelBinding
 from taciturn.errors import FileError, OutputError, PrivacyError
 from taciturn.privacy.events import LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
@@ -19,6 +20,7 @@ from taciturn.protocol.bob.labels import released_labels
 from taciturn.rng import KeyedEntropy
 
 ROWS = 400
+BINDING = LabelBinding("default", bytes(range(32)))
 
 
 def method(epsilon: float = 1.0) -> FlippedLabels:
@@ -36,14 +38,14 @@ def labels() -> LabelTable:
 
 @pytest.fixture
 def book(tmp_path) -> FlipBook:
-    return FlipBook(tmp_path / "flips.json", method())
+    return FlipBook(tmp_path / "flips.json", method(), BINDING)
 
 
 def test_the_first_answer_is_the_mechanisms_and_later_coins_do_not_change_it(book, labels):
     first = book.release(labels, coins(1))
     assert first == method().respond(labels, coins(1))
     assert first != labels
-    again = FlipBook(book.path, method()).release(labels, coins(2))
+    again = FlipBook(book.path, method(), BINDING).release(labels, coins(2))
     assert again == first
     assert method().respond(labels, coins(2)) != first
     assert book.rows() == ROWS
@@ -64,17 +66,81 @@ def test_rows_are_added_and_known_ones_keep_their_answer_in_any_order(book, labe
     assert book.path.stat().st_mtime_ns == written
 
 
-def test_a_corrected_label_keeps_its_first_answer(book, labels):
+def test_a_second_target_of_the_same_people_is_refused_by_name(book, labels):
+    """It would be given the answers of the first, and nobody would notice."""
+    book.release(labels, coins(1))
+    before = book.path.read_bytes()
+    second = FlipBook(book.path, method(), LabelBinding("churn", BINDING.key))
+    with pytest.raises(PrivacyError, match="for the label 'default', not for 'churn'") as raised:
+        second.release(labels, coins(2))
+    assert "its epsilon comes on top" in raised.value.hint
+    assert book.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("changed", [1, 7, ROWS])
+def test_other_labels_under_the_same_name_are_refused_and_counted(book, labels, changed):
+    """One row slips through with a probability of 2^-16; the key is fixed, so it never comes up."""
     first = book.release(labels, coins(1))
+    values = labels.values.copy()
+    values[:changed] = 1 - values[:changed]
+    with pytest.raises(PrivacyError, match=f"{changed} of {ROWS} labels in column 'default'"):
+        book.release(LabelTable(labels.ids, values), coins(2))
+    # Rows that are not among the changed ones have their answers, and so have all once put back.
+    rest = np.arange(changed, ROWS)
+    if len(rest):
+        assert book.release(labels.take(rest), coins(3)) == first.take(rest)
+    assert book.release(labels, coins(4)) == first
+
+
+def test_the_book_tells_no_true_label_without_its_key(book, labels):
+    book.release(labels, coins(1))
+    other = LabelBinding("default", bytes(32))
+    record = json.loads(book.path.read_text())
+    tags = [record["tags"][at : at + 4] for at in range(0, 4 * ROWS, 4)]
+    assert tags == BINDING.tags(labels)
+    assert sum(one == two for one, two in zip(tags, other.tags(labels), strict=True)) <= 1
+    assert repr(BINDING.key) not in repr(BINDING)
+
+
+def test_under_another_key_the_column_is_compared_and_the_labels_are_bound_anew(book, labels):
+    first = book.release(labels, coins(1))
+    other = LabelBinding("default", bytes(32))
+    assert FlipBook(book.path, method(), other).release(labels, coins(2)) == first
     corrected = LabelTable(labels.ids, 1 - labels.values)
-    assert book.release(corrected, coins(2)) == first
+    with pytest.raises(PrivacyError, match="400 of 400"):
+        FlipBook(book.path, method(), other).release(corrected, coins(3))
+
+
+def test_a_book_of_version_1_is_bound_when_it_is_first_used(book, labels):
+    first = book.release(labels, coins(1))
+    record = json.loads(book.path.read_text())
+    for name in ("column", "key", "tags", "digest"):
+        del record[name]
+    record["version"] = 1
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    record["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    book.path.write_text(json.dumps(record))
+    part = labels.take(np.arange(100))
+    assert book.release(part, coins(2)) == first.take(np.arange(100))
+    with pytest.raises(PrivacyError, match="100 of 400"):
+        book.release(LabelTable(labels.ids, 1 - labels.values), coins(3))
 
 
 def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
     released = book.release(labels, coins(1))
     assert stat.S_IMODE(book.path.stat().st_mode) == 0o600
     found = json.loads(book.path.read_text())
-    assert sorted(found) == ["digest", "epsilon", "format", "ids", "labels", "version"]
+    assert sorted(found) == [
+        "column",
+        "digest",
+        "epsilon",
+        "format",
+        "ids",
+        "key",
+        "labels",
+        "tags",
+        "version",
+    ]
     assert found["labels"] == "".join(map(str, released.values.tolist()))
     names = sorted(path.name for path in book.path.parent.iterdir())
     assert names == ["flips.json", "flips.json.lock"]
@@ -83,7 +149,7 @@ def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
 def test_another_epsilon_is_refused_and_the_sum_is_named(book, labels):
     book.release(labels, coins(1))
     with pytest.raises(PrivacyError, match="epsilon 1; releasing them again with 2") as raised:
-        FlipBook(book.path, method(2.0)).release(labels, coins(2))
+        FlipBook(book.path, method(2.0), BINDING).release(labels, coins(2))
     assert "add the epsilons up" in raised.value.hint
 
 
@@ -111,9 +177,9 @@ def test_an_altered_book_is_refused_and_left_as_it_is(book, labels, spoil):
 
 def test_another_version_is_refused_by_its_number(book, labels):
     book.release(labels, coins(1))
-    text = book.path.read_bytes().replace(b'"version":1', b'"version":2')
+    text = book.path.read_bytes().replace(b'"version":2', b'"version":3')
     book.path.write_bytes(text)
-    with pytest.raises(FileError, match="version 2"):
+    with pytest.raises(FileError, match="version 3"):
         book.rows()
 
 
@@ -130,7 +196,7 @@ def test_a_book_that_was_cut_off_while_it_was_written_is_written_anew(book, labe
 
 def test_nothing_is_handed_out_that_could_not_be_written(tmp_path, labels):
     with pytest.raises(OutputError, match="cannot be written"):
-        FlipBook(tmp_path / "absent" / "flips.json", method()).release(labels, coins(1))
+        FlipBook(tmp_path / "absent" / "flips.json", method(), BINDING).release(labels, coins(1))
 
 
 def test_a_training_is_charged_once_whichever_answers_it_uses(book, labels):

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from taciturn.deploy import link as link_module
 from taciturn.deploy.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
-from taciturn.deploy.link import DRY_RUN, Link, Patience
+from taciturn.deploy.link import DRY_RUN, Link, Pace, Patience
 from taciturn.errors import (
     AgreementError,
     MalformedFrame,
@@ -239,3 +240,70 @@ def test_giving_up_reaches_the_other_side_with_its_reason():
     _, end = both(give_up, bob.receive)
     assert isinstance(end, PeerStopped)
     assert end.message == "the peer aborted: the settings of the two sides differ: epochs"
+
+
+# --- when answers leave --------------------------------------------------------------------------
+
+
+class Clock:
+    """Time that passes only when somebody waits or works."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(link_module, "time", clock)
+    return clock
+
+
+def leaving_times(
+    clock: Clock, pace: Pace, peer: float, before: float, after: float
+) -> list[float]:
+    """When five answers leave, where the peer, and this side before and after, take so long."""
+    pace.wait()
+    times = [clock.now]
+    for _ in range(5):
+        left = clock.now
+        clock.sleep(after)
+        # It may have come while this side was at work.
+        clock.now = max(clock.now, left + peer)
+        pace.arrived()
+        clock.sleep(before)
+        pace.wait()
+        times.append(clock.now)
+    return [time - times[0] for time in times]
+
+
+@pytest.mark.parametrize("peer", [0.0, 0.004, 0.017, 0.049, 0.051])
+def test_when_answers_leave_does_not_depend_on_the_work(clock, peer):
+    quick = leaving_times(clock, Pace(50.0), peer, before=0.0, after=0.0)
+    slow = leaving_times(clock, Pace(50.0), peer, before=0.049, after=min(0.049, peer + 0.02))
+    assert slow == pytest.approx(quick, abs=1e-9)
+    assert all(time == pytest.approx(round(time / 0.05) * 0.05, abs=1e-9) for time in quick)
+    unpaced = leaving_times(clock, Pace(), peer, before=0.003, after=0.0)
+    assert unpaced[-1] == pytest.approx(5 * (peer + 0.003))
+
+
+def test_an_answer_that_takes_too_long_leaves_at_a_later_step_and_is_said_once(clock):
+    said: list[str] = []
+    times = leaving_times(clock, Pace(50.0, said.append), 0.01, before=0.12, after=0.0)
+    assert times[1] == pytest.approx(0.15)
+    assert said == ["an answer took longer than answer-milliseconds: raise it"]
+
+
+def test_frames_in_a_row_leave_a_step_apart(clock):
+    pace, times = Pace(50.0), []
+    for work in (0.0, 0.01, 0.03):
+        clock.sleep(work)
+        pace.wait()
+        times.append(clock.now - 100.0)
+    assert times == pytest.approx([0.0, 0.05, 0.10])

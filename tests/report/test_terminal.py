@@ -46,6 +46,7 @@ from taciturn.results.parties import (
     PartyRun,
     PredictionResult,
     ScoredRow,
+    Sizes,
 )
 from taciturn.results.runs import Runs
 from taciturn.results.saved import DemoResult
@@ -201,7 +202,12 @@ def test_a_party_says_what_it_has():
     assert "epsilon" not in text
     assert "accuracy" not in text
     assert "not confirmed" not in text
-    dry = DryRun(identity=IDENTITY, peer_columns=4, estimate=Estimate(10, 0.05, 1 << 20, 1 << 20))
+    dry = DryRun(
+        identity=IDENTITY,
+        peer_columns=4,
+        agreement=Sizes(4, 455),
+        estimate=Estimate(10, 0.05, 1 << 20, 1 << 20),
+    )
     text = shown(party_blocks(dry))
     assert "the two sides fit; nothing was trained" in text
     assert "10 iterations, under 0.1 s of computing, 2.0 MiB of traffic" in text

@@ -23,6 +23,7 @@ from taciturn.results.parties import (
     PartyMetrics,
     PartyRun,
     ScoredRow,
+    Sizes,
 )
 from taciturn.results.runs import AuditResult, Runs
 from taciturn.results.saved import load, of_record
@@ -199,7 +200,7 @@ def test_the_sides_of_a_training_read_back_as_they_were():
     alice = replace(
         bob, metrics=PartyMetrics(), ledger=None, run=replace(FIGURES, loss_recent=None)
     )
-    dry = DryRun(identity=IDENTITY, peer_columns=4, estimate=None)
+    dry = DryRun(identity=IDENTITY, peer_columns=4, agreement=Sizes(4, 455), estimate=None)
     for result in (bob, alice, dry):
         assert again(result) == result
     record = alice.to_dict()

@@ -22,7 +22,7 @@ Stocking never changes a result; without it the same work is done when it is nee
 made for a capacity, both sides know it, and a product that could exceed it is refused before
 anything is computed. ``Wrapping`` is its sister for values that are shared modulo ``2^k``: vectors
 are uniform there, products wrap, and nothing is out of range. The masks are then given
-(``PublicKey.mask_of``), and what Bob decrypts he reduces and keeps (``Wrapping.residues``).
+(``PublicKey.mask_of``), and Bob decrypts residues, which he keeps (``SecretKey.decrypt_shares``).
 
 The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
 structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
@@ -138,8 +138,8 @@ class Wrapping(Capacity):
         reduced: IntArray = (values << shift) >> shift
         return reduced
 
-    def residues(self, decrypted: tuple[int, ...]) -> IntArray:
-        """What an answer decrypts to, as residues."""
+    def reduced(self, decrypted: tuple[int, ...]) -> IntArray:
+        """Integers of any size, as residues."""
         low = (1 << self.modulus_bits) - 1
         return self.centred(np.array([entry & low for entry in decrypted], dtype=np.int64))
 
@@ -152,6 +152,17 @@ class Wrapping(Capacity):
     def draw(self, count: int, entropy: Entropy) -> IntArray:
         """Residues, each exactly uniform."""
         return self.centred(entropy.words(count).view(np.int64))
+
+
+def wrapping(capacity: Capacity) -> Wrapping:
+    """The capacity, if it wraps.
+
+    Raises:
+        CryptoError: It does not.
+    """
+    if not isinstance(capacity, Wrapping):
+        raise CryptoError("shares need a key whose products wrap at a power of two")
+    return capacity
 
 
 def _check_range(values: IntArray | FloatArray, bits: int, name: str) -> None:
@@ -291,6 +302,14 @@ class SecretKey(Protocol):
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
         """The masked products; ``length`` is that of the vector they were made from.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        ...
+
+    def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
+        """The products as residues modulo ``2^k``: for a key whose capacity is ``Wrapping``.
 
         Raises:
             CryptoError: The answer's bytes are not of this key's form.

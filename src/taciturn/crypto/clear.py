@@ -17,7 +17,14 @@ from typing import ClassVar
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
-from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
+from taciturn.crypto.base import (
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    Mask,
+    PreparedMatrix,
+    wrapping,
+)
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy
@@ -159,6 +166,15 @@ class ClearSecretKey:
             CryptoError: The answer has another number of bytes.
         """
         return tuple(np.frombuffer(_exactly(answer.data, answer.length), dtype="<u8").tolist())
+
+    def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
+        """The residues modulo the key's power of two.
+
+        Raises:
+            CryptoError: The answer has another number of bytes, or the key wraps at no power.
+        """
+        words = np.frombuffer(_exactly(answer.data, answer.length), dtype="<i8")
+        return wrapping(self.public.capacity).centred(words.astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from taciturn.crypto.base import (
     Mask,
     PreparedMatrix,
     Wrapping,
+    wrapping,
 )
 from taciturn.crypto.cores import on_all_cores
 from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
@@ -306,6 +307,14 @@ class PaillierSecretKey:
         for message, rows in zip(messages, packing.groups(answer.length), strict=True):
             slots += packing.unpack(message, len(rows))
         return tuple(slots)
+
+    def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
+        """The slots modulo the key's power of two. How long it takes depends a little on them.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form, or it wraps at no power.
+        """
+        return wrapping(self.public.capacity).reduced(self.decrypt(answer, length))
 
 
 @dataclass(frozen=True, slots=True)

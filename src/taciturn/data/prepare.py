@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.frames import matrix_of, require_distinct
 from taciturn.data.ids import RowIds
 from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
@@ -31,6 +32,7 @@ from taciturn.data.rules import (
     missing_error,
     numbers,
 )
+from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, nearest
 from taciturn.faces import Hint
 
@@ -40,6 +42,7 @@ __all__ = [
     "Preparation",
     "PrepareSettings",
     "fit",
+    "prepared_table",
 ]
 
 Impute: TypeAlias = Literal["median", "mean", "none"]
@@ -123,13 +126,17 @@ class Preparation:
         *,
         columns: Sequence[str] | None = None,
         ids: RowIds | None = None,
+        rows: IndexArray | None = None,
+        intercept: bool = False,
     ) -> FloatArray:
-        """Prepare rows.
+        """Prepare rows; beside the frame and the result there are a few columns in memory.
 
         Args:
             frame: The raw columns; others than those of the rules are ignored.
             columns: Which output columns to make, in this order; all where absent.
-            ids: The rows' ids, for the messages.
+            ids: The ids of the rows that are taken, for the messages.
+            rows: Which rows to take, in this order; all where absent.
+            intercept: Whether a column of ones comes last.
 
         Returns:
             Rows by output columns, C-contiguous.
@@ -139,23 +146,39 @@ class Preparation:
             MissingValueError: If a value is missing and its rule does not impute.
             InfiniteValueError: If a value is infinite.
         """
-        wanted = self.columns if columns is None else tuple(columns)
+        outputs = self.columns
+        wanted = outputs if columns is None else tuple(columns)
         require_distinct(list(wanted))
         places = {name: place for place, name in enumerate(wanted)}
-        for name in wanted:
-            if name not in self.columns:
-                raise ColumnError(
-                    f"the preparation gives no column {name!r}", hint=nearest(name, self.columns)
-                )
-        return matrix_of(frame.height, len(wanted), self._placed(frame, places, ids))
+        if unknown := places.keys() - {*outputs}:
+            name = min(unknown, key=places.__getitem__)
+            raise ColumnError(
+                f"the preparation gives no column {name!r}", hint=nearest(name, outputs)
+            )
+        height = frame.height if rows is None else len(rows)
+        filled = self._placed(frame, places, ids, _positions(rows))
+        if intercept:
+            filled = chain(filled, [(len(wanted), np.ones(height))])
+        return matrix_of(height, len(wanted) + intercept, filled)
 
     def _placed(
-        self, frame: pl.DataFrame, places: Mapping[str, int], ids: RowIds | None
+        self,
+        frame: pl.DataFrame,
+        places: Mapping[str, int],
+        ids: RowIds | None,
+        rows: pl.Series | None,
     ) -> Iterator[tuple[int, FloatArray]]:
+        # Asking a frame for its names makes them anew each time.
+        present = {*frame.columns}
         for rule in self.rules:
             if not any(name in places for name in rule.outputs):
                 continue
-            arrays = rule.arrays(_source(frame, rule.column), ids)
+            if rule.column not in present:
+                raise ColumnError(
+                    f"there is no column {rule.column!r}",
+                    hint=nearest(rule.column, frame.columns),
+                )
+            arrays = rule.arrays(_taken(frame, rule.column, rows), ids)
             for name, array in zip(rule.outputs, arrays, strict=True):
                 if name in places:
                     yield places[name], array
@@ -203,12 +226,42 @@ class Preparation:
         )
 
 
+def prepared_table(
+    plan: Preparation,
+    frame: pl.DataFrame,
+    ids: RowIds,
+    *,
+    columns: Sequence[str] | None = None,
+    rows: IndexArray | None = None,
+    intercept: bool = False,
+) -> FeatureTable:
+    """A party's table: prepared columns of some rows, and perhaps an intercept.
+
+    Args:
+        plan: The preparation.
+        frame: The raw columns.
+        ids: The ids of the rows that are taken.
+        columns: Which output columns to make, in this order; all where absent.
+        rows: Which rows to take, in this order; all where absent.
+        intercept: Whether a column of ones, named "(intercept)", comes last.
+
+    Raises:
+        DataError: As ``Preparation.apply``, and as ``FeatureTable``.
+    """
+    names = plan.columns if columns is None else tuple(columns)
+    if intercept and INTERCEPT in names:
+        raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
+    values = plan.apply(frame, columns=names, ids=ids, rows=rows, intercept=intercept)
+    return FeatureTable(ids, (*names, INTERCEPT) if intercept else names, values)
+
+
 def fit(
     frame: pl.DataFrame,
     settings: PrepareSettings,
     vocabularies: Mapping[str, tuple[str, ...]] | None = None,
     *,
     ids: RowIds | None = None,
+    rows: IndexArray | None = None,
 ) -> Preparation:
     """Fit a preparation on the training rows.
 
@@ -216,10 +269,11 @@ def fit(
     or entirely missing on these rows is kept as zeros, whatever the settings, and noted.
 
     Args:
-        frame: The raw columns of the training rows.
+        frame: The raw columns.
         settings: What to do.
         vocabularies: Fixed levels by column, so that the output columns do not depend on the rows.
-        ids: The rows' ids, for the messages.
+        ids: The training rows' ids, for the messages.
+        rows: Which of the frame's rows are the training rows; all where absent.
 
     Raises:
         ColumnError: If a column is neither numbers, booleans nor text, or has too many levels.
@@ -230,11 +284,11 @@ def fit(
     >>> plan.columns
     ('age', 'sex=M')
     """
-    fixed = vocabularies or {}
+    fixed, taken = vocabularies or {}, _positions(rows)
     rules: list[Rule] = []
     notes: list[str] = []
     for name in frame.columns:
-        rule, remarks = _fit_column(frame[name], settings, fixed.get(name), ids)
+        rule, remarks = _fit_column(_taken(frame, name, taken), settings, fixed.get(name), ids)
         rules.append(rule)
         notes.extend(remarks)
     return Preparation(tuple(rules), tuple(notes))
@@ -323,10 +377,14 @@ def _levels(series: pl.Series, limit: int) -> tuple[str, ...]:
     )
 
 
-def _source(frame: pl.DataFrame, name: str) -> pl.Series:
-    if name not in frame.columns:
-        raise ColumnError(f"there is no column {name!r}", hint=nearest(name, frame.columns))
-    return frame[name]
+def _taken(frame: pl.DataFrame, name: str, rows: pl.Series | None) -> pl.Series:
+    """One column of some rows: a frame of them would be a second copy of the table."""
+    return frame[name] if rows is None else frame[name][rows]
+
+
+def _positions(rows: IndexArray | None) -> pl.Series | None:
+    """Positions in the form that polars takes as they are, made once for all columns."""
+    return None if rows is None else pl.Series(rows, dtype=pl.UInt32)
 
 
 def _finite_statistic(value: float, name: str) -> float:

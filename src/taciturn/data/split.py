@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ import polars as pl
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
-from taciturn.data.prepare import NumericRule, Preparation, fit
+from taciturn.data.prepare import NumericRule, Preparation, fit, prepared_table
 from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ColumnError, ConfigError, ShapeError, nearest
@@ -183,22 +184,22 @@ def prepare_vertical(
     >>> data.alice_train, data.bob_test
     (FeatureTable(455 rows, 20 columns), FeatureTable(114 rows, 11 columns))
     """
-    train_rows, train_ids = raw.frame[partition.train], raw.ids.take(partition.train)
-    test_rows, test_ids = raw.frame[partition.test], raw.ids.take(partition.test)
-    plan = fit(train_rows, raw.settings, raw.vocabularies, ids=train_ids)
+    train, test = partition.train, partition.test
+    train_ids = raw.ids.take(train)
+    plan = fit(raw.frame, raw.settings, raw.vocabularies, ids=train_ids, rows=train)
     split = split_columns(spec, plan.columns, plan.sources)
-    labels_train = raw.labels.take(partition.train)
+    labels_train = raw.labels.take(train)
     labels_train.require_both_classes()
 
-    alice_train, bob_train = _tables(plan, split, train_rows, train_ids, intercept)
-    alice_test, bob_test = _tables(plan, split, test_rows, test_ids, intercept)
+    alice_train, bob_train = _tables(plan, split, raw.frame, train_ids, intercept, train)
+    alice_test, bob_test = _tables(plan, split, raw.frame, raw.ids.take(test), intercept, test)
     return VerticalData(
         alice_train=alice_train,
         bob_train=bob_train,
         labels_train=labels_train,
         alice_test=alice_test,
         bob_test=bob_test,
-        labels_test=raw.labels.take(partition.test),
+        labels_test=raw.labels.take(test),
         preparation=plan,
         notes=plan.notes,
     )
@@ -238,14 +239,19 @@ def whole_vertical(
 
 
 def _tables(
-    plan: Preparation, split: ColumnSplit, rows: pl.DataFrame, ids: RowIds, intercept: bool
+    plan: Preparation,
+    split: ColumnSplit,
+    frame: pl.DataFrame,
+    ids: RowIds,
+    intercept: bool,
+    rows: IndexArray | None = None,
 ) -> tuple[FeatureTable, FeatureTable]:
     # One party at a time: the full matrix of both is never in memory beside its parts.
     alice, bob = (
-        FeatureTable(ids, columns, plan.apply(rows, columns=columns, ids=ids))
-        for columns in (split.alice, split.bob)
+        prepared_table(plan, frame, ids, columns=columns, rows=rows, intercept=ones)
+        for columns, ones in ((split.alice, False), (split.bob, intercept))
     )
-    return alice, bob.with_intercept() if intercept else bob
+    return alice, bob
 
 
 def _parsed(spec: str, width: int) -> int | list[str]:
@@ -269,10 +275,11 @@ def _leading(count: int, columns: Sequence[str]) -> ColumnSplit:
 
 def _chosen(names: Sequence[str], columns: Sequence[str], sources: Sequence[str]) -> set[str]:
     chosen: set[str] = set()
+    present, given = {*columns}, defaultdict[str, list[str]](list)
+    for column, source in zip(columns, sources, strict=True):
+        given[source].append(column)
     for name in names:
-        meant = [column for column in columns if column == name] or [
-            column for column, source in zip(columns, sources, strict=True) if source == name
-        ]
+        meant = [name] if name in present else given.get(name, [])
         if not meant:
             known = list(dict.fromkeys([*sources, *columns]))
             raise ColumnError(f"there is no column {name!r}", hint=nearest(name, known))

@@ -10,6 +10,7 @@ from typing import Any
 
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.keep import state_key
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
@@ -18,6 +19,7 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
@@ -63,18 +65,31 @@ class BobSide:
         ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
         respond = None
         if method.label_flips is not None:
-            from taciturn.deploy.flip_book import FlipBook
+            from taciturn.deploy.flip_book import FlipBook, LabelBinding
 
-            respond = FlipBook(config.path(limits.flips), method.label_flips).release
+            binding = LabelBinding(config.data.label or "", state_key(config)[0])
+            respond = FlipBook(config.path(limits.flips), method.label_flips, binding).release
         labels = released_labels(truth, method, ledger, coins, respond)
         if spent is not None:
             ledger.restore(spent)
         return cls(labels, ledger)
 
     def program(
-        self, tables: PartyTables, terms: Terms, coins: Entropy, resume: TrainingState | None = None
+        self,
+        tables: PartyTables,
+        terms: Terms,
+        coins: Entropy,
+        resume: TrainingState | None = None,
+        peer: PeerTable = ANY_TABLE,
     ) -> Program[PartyResult]:
         """His program, from the first word to the last.
+
+        Args:
+            tables: His rows.
+            terms: The agreement in use.
+            coins: His coins.
+            resume: The state from which to resume; None to begin.
+            peer: What Alice's table must be.
 
         Raises:
             ConfigError: Held-out rows are to be looked at, and there are none.
@@ -88,6 +103,7 @@ class BobSide:
             coins,
             resume,
             _held_out(tables, terms),
+            peer,
         )
         return bob_program(inputs)
 

@@ -31,8 +31,11 @@ from taciturn.settings.schema import (
 )
 from taciturn.settings.setting import Scope, Setting, declared
 
-# What [agreement] may hold beside the agreement itself: from these both derive a part of it.
-DERIVED = ("l_rr", "alice_columns")
+# What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
+# check their tables.
+DERIVED = ("l_rr", "alice_columns", "rows")
+# The most columns that Bob accepts where their number is not agreed on.
+MOST_COLUMNS = 1000
 
 S = TypeVar("S", bound=Checked)
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -184,6 +187,30 @@ class PrivacySection(Checked):
             Scope.PRIVACY,
         ),
     ] = "bob.flips.json"
+    answer_milliseconds: Annotated[
+        Positive | None,
+        Setting(
+            "Bob's answers leave at fixed times: multiples of this after his last one.",
+            Scope.PRIVACY,
+            detail="For a peer that may time them ([sealed.md](sealed.md)); take more than an "
+            "answer needs. An iteration takes up to twice as long",
+            example=50.0,
+        ),
+    ] = None
+
+
+class Pins(Checked):
+    """What [agreement] may say of the tables, and a simulation does not."""
+
+    rows: Annotated[
+        PositiveInt | None,
+        Setting(
+            "How many rows are trained on; a table with another number is refused.",
+            Scope.AGREEMENT,
+            detail="A dry run prints the line",
+            example=455,
+        ),
+    ] = None
 
 
 SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
@@ -201,7 +228,7 @@ SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
 def section_settings(section: str) -> dict[str, Setting]:
     """The settings that a section may hold, by name, in the section's order."""
     model = SECTIONS[section]
-    known = declared(model, Agreement, Settings)
+    known = declared(model, Agreement, Settings, Pins)
     names = [*model.model_fields, *(DERIVED if model is Agreement else ())]
     return {name: known[name] for name in names}
 
@@ -212,7 +239,7 @@ def file_default(section: str, name: str) -> object:
     if declaration.file_default is not None:
         return declaration.file_default
     # In [agreement] it is a number of columns; a simulation's default is a word.
-    if name == "alice_columns":
+    if name in ("alice_columns", "rows"):
         return None
     model = SECTIONS[section]
     if model is Agreement and name in Settings.model_fields:
@@ -289,6 +316,12 @@ class PartyConfig:
         limits = self.privacy.model_dump(include={"budget", "delta"})
         return Settings.of({**common, **limits}, face=self.face).resolved()
 
+    @property
+    def alice_columns(self) -> int | None:
+        """How many prepared columns Alice has, where that is agreed on."""
+        columns: int | None = self.agreed.get("alice_columns")
+        return columns
+
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
         return {
@@ -310,6 +343,12 @@ class PartyConfig:
                 "Alice has no labels",
                 setting="label",
                 hint="leave it out, or is this Bob's file?",
+            )
+        if self.role == "alice" and self.privacy.answer_milliseconds is not None:
+            raise ConfigError(
+                "the times of answers are Bob's to hide",
+                setting="answer_milliseconds",
+                hint="leave it out here; Bob writes it in his file",
             )
         if self.role == "alice" and self.privacy.budget is not None:
             raise ConfigError(
@@ -362,12 +401,16 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
 
 def _check_values(agreed: dict[str, Any]) -> None:
     """Refuses wrong types and ranges now, before a table is read by them."""
-    columns = agreed.get("alice_columns", 1)
-    if isinstance(columns, bool) or not isinstance(columns, int) or columns < 1:
-        raise ConfigError(
-            f"setting alice-columns: it is the number of her prepared columns, not {columns!r}",
-            setting="alice_columns",
-        )
+    for name, meaning in (
+        ("alice_columns", "her prepared columns"),
+        ("rows", "the rows that are trained on"),
+    ):
+        number = agreed.get(name, 1)
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise ConfigError(
+                f"setting {hyphenated(name)}: it is the number of {meaning}, not {number!r}",
+                setting=name,
+            )
     known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
     # The size of the key is the scheme's to say, where the file does not.
     checked = Agreement.of({"key_bits": 0, **known})

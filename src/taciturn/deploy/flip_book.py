@@ -5,18 +5,24 @@ second answer, and the epsilons add up: averaging many answers tells the label. 
 must answer the same each time. The book holds the answer of every row that was ever asked for;
 further rows are drawn and added.
 
-The file is JSON: a format name, a version, epsilon, the ids, their released labels as a text of 0s
-and 1s, and a SHA-256 digest of all that. It never holds a true label or a flip. Beside the true
-labels it tells every flip, alone it tells what the ledger says: it is for its owner's eyes only
-(mode 0600).
+The book is bound to its label: it names the column, and has for each row a keyed digest of the
+column, the id and the true label (``LabelBinding``). Another label of the same people, or a label
+that was changed, is refused; else it would be given the answers of the first.
+
+The file is JSON: a format name, a version, epsilon, the column, a name of the key, the ids, their
+released labels as a text of 0s and 1s, their digests, and a SHA-256 digest of all that. Without the
+key, which is elsewhere, it tells no true label and no flip. Beside the true labels it tells every
+flip, alone it tells what the ledger says: it is for its owner's eyes only (mode 0600).
 
 **Guarantee.** A row gets one answer for as long as the file is kept, also from two programs at the
 same time: one of them is refused. The file is on disk before an answer is handed out, and it is
-replaced whole or not at all.
+replaced whole or not at all. A row whose label is not the one that was answered for is noticed but
+for one case in 65,536.
 
 **Assumes.** The file is not deleted, restored from an older copy or copied for a second use: each
-would spend again, and nothing here can tell. A label that was corrected later keeps its first
-answer, for the same reason.
+would spend again, and nothing here can tell. Nor is the key replaced: under another one only the
+column's name is compared, and the labels are bound anew. So is a book of version 1, which was not
+bound.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +45,52 @@ from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 from taciturn.version import FORMER_NAME
 
-FORMAT, VERSION = "taciturn flip book", 1
+FORMAT, VERSION, UNBOUND_VERSION = "taciturn flip book", 2, 1
 _FORMER_FORMAT = f"{FORMER_NAME} flip book"
+
+
+_TAG_BYTES, _KEY_NAME_BYTES = 2, 8
+_UNKNOWN = "-" * (2 * _TAG_BYTES)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class LabelBinding:
+    """Which label a book answers for.
+
+    Args:
+        column: The name of the label's column.
+        key: 32 secret bytes, kept apart from the book.
+    """
+
+    column: str
+    key: bytes
+
+    @property
+    def key_name(self) -> str:
+        """Tells whether a digest was made under this key."""
+        return self._hashed(b"name", _KEY_NAME_BYTES)
+
+    def tags(self, labels: LabelTable) -> list[str]:
+        """A short keyed digest of each row's id and true label."""
+        head = len(self.column.encode()).to_bytes(8, "big") + self.column.encode()
+        rows = zip(labels.ids.series.to_list(), labels.values.tolist(), strict=True)
+        return [
+            self._hashed(b"row" + head + bytes([label]) + row.encode(), _TAG_BYTES)
+            for row, label in rows
+        ]
+
+    def _hashed(self, data: bytes, size: int) -> str:
+        return hashlib.blake2b(
+            data, digest_size=size, key=self.key, person=b"flip book"
+        ).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a row was answered with, and the digest of the label that it was."""
+
+    label: int
+    tag: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +100,58 @@ class FlipBook:
     Args:
         path: The file; made when first asked for labels.
         flips: What flips the labels of rows that are not in it yet.
+        binding: The label that it answers for.
     """
 
     path: Path
     flips: LabelFlips
+    binding: LabelBinding
 
     def release(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
         """The released labels of these rows: those of the book, and fresh ones for new rows.
 
         Args:
-            labels: The true labels; those of rows in the book are not looked at.
+            labels: The true labels; those of rows in the book are only compared.
             entropy: Coins for the new rows.
 
         Raises:
-            PrivacyError: The book was made with another epsilon: a second answer would add to it.
+            PrivacyError: The book was made with another epsilon, so that a second answer would add
+                to it; or for another label.
             FileError: It cannot be read, is altered or of another version.
             OutputError: It cannot be written, or is being written by another program.
         """
         with self._alone():
             known = self._read()
+            before = dict(known)
             ids = labels.ids.series.to_list()
+            tags = dict(zip(ids, self.binding.tags(labels), strict=True))
+            self._require_same_labels(known, tags)
             new = np.array([place for place, row in enumerate(ids) if row not in known], np.int64)
+            known.update(
+                (row, replace(known[row], tag=tag)) for row, tag in tags.items() if row in known
+            )
             if len(new):
                 fresh = self.flips.respond(labels.take(new), entropy)
-                known.update(zip(fresh.ids.series.to_list(), fresh.values.tolist(), strict=True))
+                answers = zip(fresh.ids.series.to_list(), fresh.values.tolist(), strict=True)
+                known.update((row, _Answer(label, tags[row])) for row, label in answers)
+            if known != before:
                 self._write(known)
-        return LabelTable.of(np.array([known[row] for row in ids], np.int8), ids=labels.ids)
+        return LabelTable.of(np.array([known[row].label for row in ids], np.int8), ids=labels.ids)
+
+    def _require_same_labels(self, known: dict[str, _Answer], tags: dict[str, str]) -> None:
+        changed = sum(
+            row in known and known[row].tag not in (_UNKNOWN, tag) for row, tag in tags.items()
+        )
+        if changed:
+            raise PrivacyError(
+                f"{changed:,} of {len(tags):,} labels in column {self.binding.column!r} are not "
+                "those that the flip book has answers for",
+                where=str(self.path),
+                hint=Hint(
+                    "another label needs a book of its own ({flips}), and its epsilon comes on "
+                    "top; labels that were corrected since must be put back: their answers stand",
+                ),
+            )
 
     def rows(self) -> int:
         """How many rows have an answer.
@@ -101,7 +177,7 @@ class FlipBook:
                 )
             yield
 
-    def _read(self) -> dict[str, int]:
+    def _read(self) -> dict[str, _Answer]:
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -122,45 +198,74 @@ class FlipBook:
             )
         return known
 
-    def _parsed(self, text: bytes) -> tuple[float, dict[str, int]]:
+    def _parsed(self, text: bytes) -> tuple[float, dict[str, _Answer]]:
         altered = FileError(
             "this is not a flip book, or it is altered",
             where=str(self.path),
             hint="restore the newest copy: labels that are flipped again are released again",
         )
         try:
-            found: dict[str, Any] = json.loads(text)
-            if found["format"] == _FORMER_FORMAT:
+            record: dict[str, Any] = json.loads(text)
+            if record["format"] == _FORMER_FORMAT:
                 raise FileError(
                     f"this flip book was written under the product's former name, {FORMER_NAME}",
                     where=str(self.path),
                     hint="its labels were released once: flipping them again adds its epsilon to "
                     "the new one",
                 )
-            if found["format"] != FORMAT:
+            if record["format"] != FORMAT:
                 raise altered
-            if found["version"] != VERSION:
+            if record["version"] not in (UNBOUND_VERSION, VERSION):
                 raise FileError(
-                    f"a flip book of version {found['version']!s:.20}; this program reads "
+                    f"a flip book of version {record['version']!s:.20}; this program reads "
                     f"{VERSION}",
                     where=str(self.path),
                 )
-            digest, ids, answers = found.pop("digest"), found["ids"], found["labels"]
-            epsilon = float(found["epsilon"])
-            if digest != _digest(found) or len({*ids}) != len(ids):
+            digest, ids, answers = record.pop("digest"), record["ids"], record["labels"]
+            epsilon = float(record["epsilon"])
+            if digest != _digest(record) or len({*ids}) != len(ids):
                 raise altered
-            signs = ["01".index(sign) for sign in answers]
-            return epsilon, dict(zip(map(str, ids), signs, strict=True))
+            tags = self._tags(record, len(ids))
+            entries = (
+                _Answer("01".index(sign), tag) for sign, tag in zip(answers, tags, strict=True)
+            )
+            return epsilon, dict(zip(map(str, ids), entries, strict=True))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise altered from None
 
-    def _write(self, known: dict[str, int]) -> None:
+    def _tags(self, record: dict[str, Any], rows: int) -> list[str]:
+        """The digests of the labels that were answered for, where they can be compared.
+
+        Raises:
+            PrivacyError: The book is another column's.
+        """
+        if record["version"] == UNBOUND_VERSION:
+            return [_UNKNOWN] * rows
+        if record["column"] != self.binding.column:
+            raise PrivacyError(
+                f"the flip book has answers for the label {record['column']!r}, not for "
+                f"{self.binding.column!r}",
+                where=str(self.path),
+                hint=Hint(
+                    "another label needs a book of its own ({flips}), and its epsilon comes on "
+                    "top; give a column that was renamed its former name"
+                ),
+            )
+        if record["key"] != self.binding.key_name:
+            return [_UNKNOWN] * rows
+        width, text = 2 * _TAG_BYTES, str(record["tags"])
+        return [text[at : at + width] for at in range(0, len(text), width)]
+
+    def _write(self, known: dict[str, _Answer]) -> None:
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
             "epsilon": self.flips.epsilon,
+            "column": self.binding.column,
+            "key": self.binding.key_name,
             "ids": list(known),
-            "labels": "".join(str(answer) for answer in known.values()),
+            "labels": "".join(str(answer.label) for answer in known.values()),
+            "tags": "".join(answer.tag for answer in known.values()),
         }
         text = canonical_json({**values, "digest": _digest(values)})
         write_private(self.path, text, "flip book")

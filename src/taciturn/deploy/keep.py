@@ -43,13 +43,22 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
                 where=str(folder),
                 hint="wait for it, or give this party a state folder of its own",
             )
-        path = config.path(config.state.key or f"{config.role}.state.key")
-        key, warnings = _read_key(path)
+        key, warnings = state_key(config)
         journal = Journal(folder / "journal", key, sync=config.state.sync)
         try:
             yield Kept(journal, warnings)
         finally:
             journal.close()
+
+
+def state_key(config: PartyConfig) -> tuple[bytes, tuple[str, ...]]:
+    """The party's secret key for what it keeps, made where there is none, and warnings about it.
+
+    Raises:
+        StateError: It is not fit for use.
+        OutputError: It cannot be made.
+    """
+    return _read_key(config.path(config.state.key or f"{config.role}.state.key"))
 
 
 def boot() -> str:

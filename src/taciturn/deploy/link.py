@@ -16,6 +16,7 @@ receiver's journal before its program sees it, and in the sender's before it lea
 from __future__ import annotations
 
 import contextlib
+import math
 import struct
 import time
 from dataclasses import dataclass
@@ -82,7 +83,53 @@ class Traffic:
     since: float | None = None
 
 
+class Pace:
+    """When this side's frames leave: at fixed times, whatever they took to make.
+
+    Times are counted in steps from the last frame that left. At which step an answer leaves follows
+    from when the peer's frame came, which the peer knows: a whole step lies between the two. Work
+    that takes less than a step is not seen in it, neither what is done after sending nor what is
+    done before.
+
+    Args:
+        milliseconds: A step; None to send at once.
+        announce: Told when an answer first takes longer than a step.
+    """
+
+    def __init__(self, milliseconds: float | None = None, announce: Announce = silent) -> None:
+        self._step = None if milliseconds is None else milliseconds / 1000
+        self._announce: Announce | None = announce
+        self._left: float | None = None
+        self._due: float | None = None
+
+    def arrived(self) -> None:
+        """The peer's frame is here."""
+        if self._step is not None and self._left is not None:
+            waited = time.monotonic() - self._left
+            self._due = self._left + self._step * (math.floor(waited / self._step) + 2)
+
+    def wait(self) -> None:
+        """Waits until the next frame may leave; the first one may at once."""
+        if self._step is None:
+            return
+        now = time.monotonic()
+        if self._left is None:
+            self._left = now
+            return
+        # A frame that answers nothing follows the one before it by a step.
+        due = self._left + self._step if self._due is None else self._due
+        if now > due:
+            due += self._step * math.ceil((now - due) / self._step)
+            if self._announce is not None:
+                self._announce("an answer took longer than answer-milliseconds: raise it")
+                self._announce = None
+        while (left := due - time.monotonic()) > 0:
+            time.sleep(left)
+        self._left, self._due = due, None
+
+
 PATIENT = Patience()
+AT_ONCE = Pace()
 ANEW = "start over on both sides with {fresh}, which releases the labels a second time"
 
 
@@ -97,6 +144,7 @@ class Link:
         rejoins: Whether the session goes on over another link when one breaks.
         patience: How long to wait.
         announce: Called with what happens to the link.
+        pace: When frames leave.
     """
 
     def __init__(
@@ -109,7 +157,9 @@ class Link:
         rejoins: bool = True,
         patience: Patience = PATIENT,
         announce: Announce = silent,
+        pace: Pace = AT_ONCE,
     ) -> None:
+        self._pace = pace
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
         self._patience, self._announce, self._rejoins = patience, announce, rejoins
         self._mine, self._peer = past.meta.nonce, past.peer
@@ -165,6 +215,7 @@ class Link:
         self._unconfirmed[number] = frame
         self.traffic.sent += 1
         self.traffic.bytes_sent += len(frame)
+        self._pace.wait()
         if self._channel is None:
             self._live()  # opening a link sends what the peer lacks, this frame included
             return
@@ -211,6 +262,7 @@ class Link:
             finally:
                 self.traffic.waiting += time.monotonic() - start
             if frame is not None:
+                self._pace.arrived()
                 self.traffic.received += 1
                 self.traffic.bytes_received += len(frame)
                 return frame

@@ -16,6 +16,7 @@ import polars as pl
 from taciturn.arrays import IndexArray
 from taciturn.data.files import read_frame
 from taciturn.data.ids import RowIds
+from taciturn.data.prepare import prepared_table
 from taciturn.data.rules import CategoricalRule
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ColumnError, DataError, MissingValueError, RowIdError, nearest
@@ -83,24 +84,24 @@ def _prepared(
     order = ids.series.arg_sort().to_numpy().astype(np.int64)
     sorted_ids = ids.take(order)
     plan = model.preparation
-    values = plan.apply(frame[order], ids=sorted_ids) if plan.columns else np.empty((len(order), 0))
-    table = FeatureTable(sorted_ids, plan.columns, values)
+    table = prepared_table(plan, frame, sorted_ids, rows=order, intercept=model.intercept)
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
-    return NewRows(table.with_intercept() if model.intercept else table, places)
+    return NewRows(table, places)
 
 
-def _require_columns(found: list[str], id_column: str, model: ModelShare) -> None:
-    if id_column not in found:
-        raise ColumnError(f"there is no id column {id_column!r}", hint=nearest(id_column, found))
-    lacking = [rule.column for rule in model.preparation.rules if rule.column not in found]
+def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> None:
+    present = {*columns}
+    if id_column not in present:
+        raise ColumnError(f"there is no id column {id_column!r}", hint=nearest(id_column, columns))
+    lacking = [rule.column for rule in model.preparation.rules if rule.column not in present]
     if lacking:
-        named = ", ".join(repr(each) for each in lacking[:_MOST_NAMED])
+        named = ", ".join(repr(column) for column in lacking[:_MOST_NAMED])
         more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
         raise ColumnError(
             f"the rows lack {len(lacking)} of the {len(model.preparation.rules)} columns that the "
             f"model was trained on: {named}{more}",
-            hint=nearest(lacking[0], [each for each in found if each != id_column]),
+            hint=nearest(lacking[0], [column for column in columns if column != id_column]),
         )
 
 

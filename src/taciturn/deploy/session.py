@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Journal, Meta, Past
-from taciturn.deploy.link import Link, Patience, Traffic
+from taciturn.deploy.link import Link, Pace, Patience, Traffic
 from taciturn.deploy.log import Log
 from taciturn.deploy.playback import USUAL, Freeze, Rhythm, run_party, unheard
 from taciturn.engine.callbacks import SILENT, Callbacks, Observer
@@ -122,6 +122,7 @@ class PeerSession:
         self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks = SILENT
     ) -> None:
         self._role, self._endpoint, self._callbacks = config.role, endpoint, callbacks
+        self._answer_milliseconds = config.privacy.answer_milliseconds
         log, way = config.output.log, config.link
         self.log = Log(config.path(log) if log else None, config.role, callbacks.announce)
         self.patience = Patience(
@@ -154,6 +155,7 @@ class PeerSession:
             rejoins=rejoins,
             patience=self.patience,
             announce=self.log,
+            pace=Pace(self._answer_milliseconds, self.log),
         )
         try:
             yield Meeting(self._role, link, past, journal, self._callbacks.observe)

@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from taciturn.arrays import IndexArray
 from taciturn.data.files import read_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS, columns_alone, own_data
-from taciturn.data.prepare import Preparation, PrepareSettings, fit
+from taciturn.data.prepare import Preparation, PrepareSettings, fit, prepared_table
 from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.aligned import AlignedRows
@@ -59,16 +58,20 @@ def load_tables(config: PartyConfig) -> PartyTables:
     if not len(train):
         raise ShapeError("no row is left for training", where=config.data.file)
     frame, chosen = raw.frame, raw.settings
-    plan = fit(frame[train], chosen, ids=raw.ids.take(train)) if has_features else Preparation(())
+    plan = Preparation(())
+    if has_features:
+        plan = fit(frame, chosen, ids=raw.ids.take(train), rows=train)
     bob = config.role == "bob"
     intercept = bob and config.data.intercept
     labels = raw.labels.take(train) if bob else None
     if labels is not None:
         labels.require_both_classes()
     return PartyTables(
-        train=_prepared(plan, frame, raw.ids, train, intercept),
+        train=prepared_table(plan, frame, raw.ids.take(train), rows=train, intercept=intercept),
         labels=labels,
-        held_out=_prepared(plan, frame, raw.ids, rest, intercept) if len(rest) else None,
+        held_out=prepared_table(plan, frame, raw.ids.take(rest), rows=rest, intercept=intercept)
+        if len(rest)
+        else None,
         held_out_labels=raw.labels.take(rest) if bob and len(rest) else None,
         preparation=plan,
     )
@@ -122,14 +125,3 @@ def _held_out(
         ],
         dtype=np.bool,
     )
-
-
-def _prepared(
-    plan: Preparation, frame: pl.DataFrame, ids: RowIds, rows: IndexArray, intercept: bool
-) -> FeatureTable:
-    mine = ids.take(rows)
-    if plan.columns:
-        table = FeatureTable(mine, plan.columns, plan.apply(frame[rows], ids=mine))
-    else:
-        table = FeatureTable(mine, (), np.empty((len(rows), 0)))
-    return table.with_intercept() if intercept else table

@@ -50,7 +50,9 @@ _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
-_LIMITS = ("#flips", "#budget", "delta")
+_LIMITS = ("#flips", "#budget", "delta", "#answer_milliseconds")
+# The sizes of the tables, which a dry run prints.
+_SIZES = ("#alice_columns", "#rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,14 @@ def template(role: Role, trial: Trial) -> str:
     peer: Role = "bob" if role == "alice" else "alice"
     page = _Page(role, peer)
     way, address = _way(role, trial)
+    begin_with = mechanism_class(trial.mechanism).to_begin_with()
+    sizes = tuple(name for name in _SIZES if name.removeprefix("#") not in begin_with)
     agreement = [
         page.line("agreement", "mechanism", trial.mechanism),
         *_warning(trial.mechanism),
-        *page.lines("agreement", mechanism_class(trial.mechanism).to_begin_with()),
+        *page.lines("agreement", begin_with),
         *page.lines("agreement", _AGREED, split_salt=trial.salt),
+        *page.lines("agreement", sizes),
     ]
     table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)
     own = {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
@@ -40,13 +40,13 @@ from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.events import Boundary, Event, Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION
+from taciturn.protocol.handshake import ANY_TABLE, PROTOCOL_VERSION, PeerTable
 from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
-from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun
+from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
 from taciturn.results.serialise import read, record_of
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
@@ -80,7 +80,7 @@ class Party:
         self.log = self._session.log
         self.tables = load_tables(config)
         self.terms = terms_of(config, self.tables)
-        for note in (*self.tables.notes, *unused(config.settings())):
+        for note in (*self.tables.notes, *unused(config.settings()), *_unpinned(config)):
             self.log("note", about=note)
 
     @classmethod
@@ -112,14 +112,22 @@ class Party:
             TaciturnError: The two sides do not fit, or cannot meet.
         """
         tables, bits = self.tables, self.magnitude_bits
-        program = dry_run(self.config.role, self.terms, tables.train, tables.held_out, bits)
+        program = dry_run(
+            self.config.role, self.terms, tables.train, tables.held_out, bits, self.peer_table
+        )
         start = time.perf_counter()
         with self._session.meet(DRY_RUN) as meeting:
             hello = meeting.run(program)
             meeting.finish(self._session.patience.opening)
         self.log("dry run passed", seconds=round(time.perf_counter() - start, 3))
         return DryRun(
-            identity=self.identity(), peer_columns=hello.columns, estimate=self._estimate()
+            identity=self.identity(),
+            peer_columns=hello.columns,
+            agreement=Sizes(
+                hello.columns if self.config.role == "bob" else len(tables.train.columns),
+                tables.train.rows,
+            ),
+            estimate=self._estimate(),
         )
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
@@ -179,8 +187,16 @@ class Party:
             "table": self.tables.train.digest(),
             "held-out table": self.tables.held_out.digest() if self.tables.held_out else "",
             "labels": "" if labels is None else labels.digest(),
-            "limits": self.config.privacy.model_dump(),
+            # When answers leave may change at any time; what they say may not.
+            "limits": self.config.privacy.model_dump(exclude={"answer_milliseconds"}),
         }
+
+    @property
+    def peer_table(self) -> PeerTable:
+        """What Bob takes Alice's table to be; she takes his as it is."""
+        if self.config.role == "alice":
+            return ANY_TABLE
+        return PeerTable(self.config.alice_columns, MOST_COLUMNS)
 
     @property
     def magnitude_bits(self) -> int:
@@ -204,7 +220,7 @@ class Party:
         """
         tables, terms = self.tables, self.terms
         if bob is not None:
-            return bob.program(tables, terms, coins, resume)
+            return bob.program(tables, terms, coins, resume, self.peer_table)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
@@ -418,14 +434,19 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
     Raises:
         ConfigError: The mechanism cannot be had with these settings.
         PrivacyError: Nor with these limits.
-        AgreementError: Alice's table has another number of columns than was agreed.
+        AgreementError: This side's table has another size than was agreed.
     """
-    settings = config.settings()
-    known = config.agreed.get("alice_columns")
-    own = len(tables.train.columns)
-    columns = known if isinstance(known, int) else own
+    settings, known = config.settings(), config.alice_columns
+    own, rows = len(tables.train.columns), config.agreed.get("rows", tables.train.rows)
+    columns = own if known is None else known
     with shown_by(config.face):
-        if config.role == "alice" and isinstance(known, int) and known != own:
+        if rows != tables.train.rows:
+            raise AgreementError(
+                f"rows is {rows}, and this side's table has {tables.train.rows} to train on",
+                setting="rows",
+                hint=Hint("write {rows} on both sides", rows=tables.train.rows),
+            )
+        if config.role == "alice" and known is not None and known != own:
             raise AgreementError(
                 f"alice-columns is {known}, and her prepared table has {own}",
                 setting="alice_columns",
@@ -434,3 +455,13 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
         common = agree(settings, columns, tables.train.rows)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)
+
+
+def _unpinned(config: PartyConfig) -> tuple[str, ...]:
+    """A note where Bob does not know how many columns to expect."""
+    if config.role == "alice" or config.alice_columns is not None:
+        return ()
+    return (
+        f"alice-columns is not agreed on: up to {MOST_COLUMNS:,} columns are accepted; "
+        "a dry run prints the line to add",
+    )

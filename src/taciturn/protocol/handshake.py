@@ -11,18 +11,58 @@ exceeds 2^b in size, which sets the width of the fixed-point products.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError, RemoteProtocolError
+from taciturn.faces import Hint
 from taciturn.protocol.messages import Hello, Role
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import differences
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 MAX_MAGNITUDE_BITS = 40
 MAX_COLUMNS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PeerTable:
+    """What a party takes the peer's table to be.
+
+    The work of an answer grows with the columns that the peer claims, and with it what its time
+    could tell: a real training bounds them.
+
+    Args:
+        columns: How many there must be; None where that is not agreed on.
+        most_columns: The most that are accepted where it is not.
+    """
+
+    columns: int | None = None
+    most_columns: int = MAX_COLUMNS
+
+    def require(self, hello: Hello) -> None:
+        """Compares it with the peer's greeting.
+
+        Raises:
+            AgreementError: The peer claims other columns, or too many.
+        """
+        if self.columns is not None and hello.columns != self.columns:
+            raise AgreementError(
+                f"alice-columns is {self.columns}, and the peer's table has {hello.columns}",
+                setting="alice_columns",
+                hint=Hint("agree on {alice_columns} on both sides", alice_columns=hello.columns),
+            )
+        if self.columns is None and hello.columns > self.most_columns:
+            raise AgreementError(
+                f"the peer's table has {hello.columns:,} columns, and at most "
+                f"{self.most_columns:,} are accepted where alice-columns is not agreed on",
+                setting="alice_columns",
+                hint=Hint("agree on {alice_columns} on both sides", alice_columns=hello.columns),
+            )
+
+
+ANY_TABLE = PeerTable()
 
 
 def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int = 0) -> Hello:
@@ -73,7 +113,11 @@ def shake_hands(ours: Hello) -> Program[Hello]:
 
 
 def open_training(
-    role: Role, terms: Terms, features: FeatureTable, magnitude_bits: int = 0
+    role: Role,
+    terms: Terms,
+    features: FeatureTable,
+    magnitude_bits: int = 0,
+    peer: PeerTable = ANY_TABLE,
 ) -> Program[Hello]:
     """The first words of every training: exchanges and compares greetings.
 
@@ -82,16 +126,19 @@ def open_training(
         terms: The agreement in use.
         features: The training rows.
         magnitude_bits: The size of their values, where the conversation needs it.
+        peer: What the peer's table must be.
 
     Returns:
         The peer's greeting.
 
     Raises:
-        AgreementError: Versions, roles, terms or rows differ.
+        AgreementError: Versions, roles, terms or rows differ, or the peer's columns are others.
         RemoteProtocolError: The peer's table has an absurd size.
     """
     ours = greeting(role, terms.agreement.canonical(), features, magnitude_bits)
-    return (yield from shake_hands(ours))
+    hello = yield from shake_hands(ours)
+    peer.require(hello)
+    return hello
 
 
 def compare(ours: Hello, theirs: Hello) -> None:

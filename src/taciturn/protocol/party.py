@@ -19,7 +19,13 @@ from dataclasses import dataclass, field
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
-from taciturn.protocol.handshake import greeting, open_training, shake_hands
+from taciturn.protocol.handshake import (
+    ANY_TABLE,
+    PeerTable,
+    greeting,
+    open_training,
+    shake_hands,
+)
 from taciturn.protocol.messages import Hello, Role
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.steps import Program
@@ -43,6 +49,7 @@ def dry_run(
     features: FeatureTable,
     held_out: FeatureTable | None,
     magnitude_bits: int,
+    peer: PeerTable = ANY_TABLE,
 ) -> Program[Hello]:
     """The first words of a training, and nothing more: do the two sides fit?
 
@@ -53,7 +60,7 @@ def dry_run(
         AgreementError: They do not.
     """
     yield from compare_held_out(role, held_out)
-    return (yield from open_training(role, terms, features, magnitude_bits))
+    return (yield from open_training(role, terms, features, magnitude_bits, peer))
 
 
 def compare_held_out(role: Role, held_out: FeatureTable | None) -> Program[None]:

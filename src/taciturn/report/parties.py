@@ -29,6 +29,11 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
         return [title, Facts(facts | _run(result)), *_metrics(result), *_ledger(result)]
     facts["peer's columns"] = str(result.peer_columns)
     facts["dry run"] = "the two sides fit; nothing was trained"
+    sizes = result.agreement
+    facts["to pin"] = (
+        f"alice-columns = {sizes.alice_columns} and rows = {sizes.rows}, as two lines of "
+        "[agreement] on both sides, hold them to these sizes"
+    )
     if result.estimate is not None:
         facts["estimate"] = _forecast(result.estimate)
     return [title, Facts(facts)]

@@ -76,6 +76,14 @@ class PartyRun(Result):
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 
 
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of the tables, as [agreement] may hold them."""
+
+    alice_columns: int = field(metadata=key("alice-columns"))
+    rows: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun(Result):
     """The two sides met and fit; nothing was trained."""
@@ -83,6 +91,7 @@ class DryRun(Result):
     identity: Identity = field(metadata=INLINE)
     dry_run: Literal[True] = True
     peer_columns: int
+    agreement: Sizes
     estimate: Estimate | None
 
 

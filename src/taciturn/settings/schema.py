@@ -220,7 +220,8 @@ class Settings(Protection):
             "by commas.",
             Scope.AGREEMENT,
             Panel.DATA,
-            in_file="How many prepared columns Alice has; `hybrid` needs it on both sides.",
+            in_file="How many prepared columns Alice has. Without it Bob accepts 1,000; `hybrid` "
+            "needs it on both sides.",
             example=30,
         ),
     ] = "all"

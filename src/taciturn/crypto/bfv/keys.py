@@ -2,23 +2,25 @@
 
 Bob encrypts with his secret key, so that half of a ciphertext is a seed. Alice multiplies by
 plaintext polynomials (no rotations, no relinearisation), adds an encryption of her masks under
-Bob's public key, switches the dropped primes away, and sends the second polynomial whole, but of
-the first only the coefficients that hold entries. What Bob does not get he cannot decrypt: no other
-coefficient needs a mask.
+Bob's public key and a flood of noise, switches the dropped prime away, and sends the second
+polynomial whole, but of the first only the coefficients that hold entries. What Bob does not get he
+cannot decrypt: no other coefficient needs a mask.
+
+Between what Bob receives and what he sends he does the same work for all values: messages are put
+on their grid by array arithmetic without branches (``modular``), and he adds a uniform number to
+each entry before he decrypts it, so that no integer that he reads depends on a label.
 
 What does not depend on the peer's next message is made ahead by ``prepare`` and ``stock``:
 encryptions of zero and of masks, and the matrix as polynomials in NTT form.
 
-On the wire coefficients take 8 bytes modulo a 60-bit prime, 7 modulo a 56-bit one, 3 modulo a
-24-bit one and the special one. Lengths are checked by us, ranges by SEAL; nothing else
+On the wire coefficients take 8 bytes modulo a 60-bit prime, 5 modulo the 40-bit one and 3 modulo
+the special one. Lengths are checked by us, ranges by SEAL; nothing else
 about a ciphertext can fail visibly.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,12 +28,20 @@ import numpy as np
 import tenseal.sealapi as sealapi
 
 from taciturn.arrays import ByteArray, FloatArray, IntArray, WordArray
-from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask, PreparedMatrix
+from taciturn.crypto.base import (
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    Mask,
+    PreparedMatrix,
+    wrapping,
+)
 from taciturn.crypto.bfv.layout import Layout
-from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, parameters_for
+from taciturn.crypto.bfv.modular import Flood, Grid, lowered
+from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, flood_half, require_fit
 from taciturn.crypto.bfv.seal import SEED_BYTES, Seal
 from taciturn.errors import CryptoError
-from taciturn.rng import Entropy
+from taciturn.rng import Entropy, KeyedEntropy
 
 
 def _width(prime: int) -> int:
@@ -86,7 +96,9 @@ class BfvPublicKey:
     ``parameters.leak_bits`` states, as a statistical distance.
 
     **Assumes.** Ring learning with errors at the standard's 128-bit parameters, for both. For the
-    second also a key and a vector made as prescribed, within capacity. Timing is not hidden.
+    second also a key and a vector made as prescribed, within capacity. Of a vector that was not
+    masked entries still tell nothing (``parameters.cover_bits``), if the key was, its uniform half
+    above all: ``docs/encryption.md``. How long she takes is not hidden.
     """
 
     def __init__(self, seal: Seal, capacity: Capacity, polynomials: WordArray) -> None:
@@ -95,6 +107,8 @@ class BfvPublicKey:
         self._seal = seal
         self._polynomials = polynomials
         self._encryptor = sealapi.Encryptor(seal.context, seal.load_public(polynomials))
+        self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
+        self._flood = Flood(seal.primes[:-1], flood_half(seal.primes[:-1], seal.plain_modulus))
         self._covers: tuple[Mask, Layout, list[Any]] | None = None
 
     def to_bytes(self) -> bytes:
@@ -144,7 +158,7 @@ class BfvPublicKey:
         """Encryptions of the masks for the next answer. SEAL draws their randomness itself."""
         self._check_mask(mask, prepared.rows)
         layout = Layout.of(prepared.rows, prepared.length)
-        self._covers = mask, layout, self._cover_all(mask, layout)
+        self._covers = mask, layout, self._cover_all(mask, layout, entropy)
 
     def _taken(self, mask: Mask, layout: Layout) -> list[Any] | None:
         """What was made ahead for these masks in this layout; it is used once."""
@@ -159,19 +173,33 @@ class BfvPublicKey:
         if rows and not (min(mask.values) >= 0 and max(mask.values) < self.modulus):
             raise CryptoError("a mask is not of this key's range")
 
-    def _cover_all(self, mask: Mask, layout: Layout) -> list[Any]:
-        return [self._cover(mask.values[rows], layout) for rows in layout.groups()]
+    def _cover_all(self, mask: Mask, layout: Layout, entropy: Entropy) -> list[Any]:
+        coins = entropy.fork("flood")
+        return [
+            self._cover(mask.values[rows], layout, coins.fork(str(rows.start)))
+            for rows in layout.groups()
+        ]
 
-    def _cover(self, masks: tuple[int, ...], layout: Layout) -> Any:  # noqa: ANN401
-        """A fresh encryption of the masks of one answer, modulo all of q' P.
+    def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Any:  # noqa: ANN401
+        """A fresh encryption of the masks of one answer, modulo all of q' P, and the flood.
 
-        The masks must be in before the switch: added after it, their rounding to the coarse grid of
-        q'/t would stand beside the noise, and tell Bob a little about each mask.
+        Both must be in before the switch: added after it, the rounding of the masks to the coarse
+        grid of q'/t would stand beside the noise, and tell Bob a little about each mask.
         """
-        coefficients = np.zeros(DEGREE, dtype=np.uint64)
-        coefficients[layout.places(len(masks))] = masks
+        primes, places = self._seal.primes[:-1], layout.places(len(masks))
+        points = self._grid(np.array(masks, dtype=np.uint64).view(np.int64))
+        floods = self._flood(len(masks), entropy)
+        shifts = np.zeros((2, len(primes), DEGREE), dtype=np.uint64)
+        for at, prime in enumerate(primes):
+            shifts[0, at, places] = lowered(points[at] + floods[at], np.uint64(prime))
         cover = sealapi.Ciphertext()
-        self._encryptor.encrypt(self._seal.load_plain(coefficients), cover)
+        self._encryptor.encrypt_zero(cover)
+        shift = self._seal.load_cipher(shifts, self._seal.first_id)
+        try:
+            self._seal.evaluator.add_inplace(cover, shift)
+        except RuntimeError as problem:
+            # SEAL's "transparent": the second polynomial is zero, and would hide no product.
+            raise CryptoError("the peer's public key has no uniform half") from problem
         return cover
 
     def masked_product(
@@ -186,7 +214,7 @@ class BfvPublicKey:
         self._check_mask(mask, prepared.rows)
         layout = Layout.of(prepared.rows, prepared.length)
         pieces = self._pieces(vector, layout)
-        covers = self._taken(mask, layout) or self._cover_all(mask, layout)
+        covers = self._taken(mask, layout) or self._cover_all(mask, layout, entropy)
         parts = [
             self._answer(polynomials, pieces, cover, layout.places(rows.stop - rows.start))
             for polynomials, cover, rows in zip(
@@ -267,25 +295,6 @@ class BfvPublicKey:
         )
 
 
-def _scaled(values: Sequence[int], primes: tuple[int, ...], modulus: int) -> WordArray:
-    """Messages on the grid of q/t: ``round(q m / t)`` modulo each prime of q."""
-    quotient, rest = divmod(math.prod(primes), modulus)
-    half = modulus // 2
-    # q m / t = quotient m + rest m / t: only the second part needs rounding, and it is short.
-    roundings = [(rest * value + half) // modulus for value in values]
-    found = []
-    for prime in primes:
-        factor = quotient % prime
-        found.append([(factor * v + r) % prime for v, r in zip(values, roundings, strict=True)])
-    return np.array(found, dtype=np.uint64)
-
-
-def _shifted(values: WordArray, shifts: WordArray, prime: int) -> WordArray:
-    """The sum modulo a prime below 2^63."""
-    total = values + shifts
-    return np.where(total >= prime, total - np.uint64(prime), total)
-
-
 @dataclass(frozen=True, slots=True)
 class _Zero:
     """An encryption of zero that waits for its message; used once."""
@@ -317,7 +326,11 @@ class BfvSecretKey:
         self._secret = secret
         self._encryptor = sealapi.Encryptor(seal.context, secret)
         self._decryptor = sealapi.Decryptor(seal.context, secret)
+        self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
+        self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
+        # For blinds; like SEAL's own draws they change no result.
+        self._coins = KeyedEntropy.from_system()
         self.public = BfvPublicKey(seal, capacity, seal.public_polynomials(public))
 
     def to_bytes(self) -> bytes:
@@ -356,11 +369,10 @@ class BfvSecretKey:
 
     def _encrypt(self, piece: IntArray) -> bytes:
         zero = self._zeros.popleft() if self._zeros else self._zero()
-        modulus, primes = self._seal.plain_modulus, self._seal.primes[:-1]
-        shifts = _scaled(piece.tolist(), primes, modulus)
-        for at, prime in enumerate(primes):
+        shifts = self._grid(piece)
+        for at, prime in enumerate(self._seal.primes[:-1]):
             # Only the coefficients that carry the message change.
-            words = _shifted(zero.first[at, : len(piece)], shifts[at], prime)
+            words = lowered(zero.first[at, : len(piece)] + shifts[at], np.uint64(prime))
             zero.parts[at][: len(piece)] = _bytes_of(words)[:, : _width(prime)]
         return b"".join([*(part.data for part in zero.parts), zero.seed])
 
@@ -370,31 +382,60 @@ class BfvSecretKey:
         Raises:
             CryptoError: The answer's bytes are not of this key's form.
         """
+        layout, parts = self._checked(answer, length)
+        entries = self._entries(layout, parts, np.zeros(answer.length, dtype=np.int64))
+        return tuple(entries.tolist())
+
+    def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
+        """The products modulo ``2^modulus_bits``; the same work for all values.
+
+        A number uniform modulo t is added to each entry before it is decrypted and taken off
+        afterwards, and the coefficients that hold no entry are uniform too: SEAL decrypts, and
+        compresses on its way out, numbers that are uniform whatever Alice sent.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form, or it wraps at no power of
+                two.
+        """
+        ring = wrapping(self.public.capacity)
+        layout, parts = self._checked(answer, length)
+        blinds = ring.draw(answer.length, self._coins)
+        return ring.centred(self._entries(layout, parts, blinds).view(np.int64) - blinds)
+
+    def _checked(self, answer: EncryptedAnswer, length: int) -> tuple[Layout, _Parts]:
         if answer.length < 1 or length < 1:
             raise CryptoError(f"an answer of {answer.length} entries to a vector of {length}")
         layout = Layout.of(answer.length, length)
-        primes = self._seal.primes[: len(self._seal.parameters.kept)]
-        width = sum(_width(prime) for prime in primes)
+        width = sum(_width(prime) for prime in self._blinds.primes)
         size = width * (layout.answers * DEGREE + answer.length)
-        parts = _exactly(answer.data, size, "an answer")
-        values: list[int] = []
-        for rows in layout.groups():
-            values += self._decrypt(parts, layout.places(rows.stop - rows.start), primes)
-        return tuple(values)
+        return layout, _exactly(answer.data, size, "an answer")
 
-    def _decrypt(self, parts: _Parts, places: IntArray, primes: tuple[int, ...]) -> list[int]:
-        polynomials = np.zeros((2, len(primes), DEGREE), dtype=np.uint64)
+    def _entries(self, layout: Layout, parts: _Parts, blinds: IntArray) -> WordArray:
+        """The entries plus ``blinds``, modulo the plaintext modulus."""
+        values = np.empty(len(blinds), dtype=np.uint64)
+        for rows in layout.groups():
+            places = layout.places(rows.stop - rows.start)
+            values[rows] = self._decrypt(parts, places, self._blinds(blinds[rows]))
+        return values
+
+    def _decrypt(self, parts: _Parts, places: IntArray, shifts: WordArray) -> WordArray:
+        primes = self._blinds.primes
+        polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
+        noise = self._coins.words(len(primes) * DEGREE).reshape(len(primes), DEGREE)
         for at, prime in enumerate(primes):
-            polynomials[0, at, places] = parts.words(len(places), prime)
+            beyond = noise[at] >> np.uint64(64 - prime.bit_length())
+            polynomials[0, at] = lowered(beyond, np.uint64(prime))
+            words = parts.words(len(places), prime)
+            # A peer's number beyond its prime stays beyond it, for SEAL to refuse.
+            summed = lowered(words + shifts[at], np.uint64(prime))
+            polynomials[0, at, places] = np.where(words < np.uint64(prime), summed, words)
             polynomials[1, at] = parts.words(DEGREE, prime)
         plain = sealapi.Plaintext()
         self._decryptor.decrypt(self._seal.load_cipher(polynomials, self._seal.kept_id), plain)
-        count = plain.coeff_count()
-        # SEAL leaves out zeros at the top.
-        return [int(plain[place]) if place < count else 0 for place in places.tolist()]
+        return self._seal.coefficients(plain)[places]
 
     def __repr__(self) -> str:
-        return f"BfvSecretKey(<hidden>, {self._seal.parameters.name})"
+        return "BfvSecretKey(<hidden>)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,5 +493,5 @@ class BfvScheme:
             raise CryptoError(
                 f"{bits}-bit keys are not offered", hint="bfv has 128: its security level"
             )
-        parameters = parameters_for(capacity)
+        parameters = require_fit(capacity)
         return Seal(parameters, parameters.plain_modulus(capacity))

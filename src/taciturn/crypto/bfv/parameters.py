@@ -1,20 +1,32 @@
-"""The parameter sets of BFV, with what is proven about each.
+"""The parameters of BFV, with what is proven about them.
 
-A set has the ring degree N and three kinds of primes: ``kept`` ones carry an answer to Bob, the
-``dropped`` ones are switched away by Alice before she answers, and a small ``special`` one is
-SEAL's own (its keys live one prime higher than its ciphertexts). With q' the product of the kept
-and P that of the dropped primes, a vector is encrypted modulo q' P, and an answer is modulo q'.
+There is the ring degree N and three kinds of primes: ``kept`` ones carry an answer to Bob, the
+``dropped`` one is switched away by Alice before she answers, and a small ``special`` one is SEAL's
+own (its keys live one prime higher than its ciphertexts). With q' the product of the kept primes, P
+the dropped one and ``q = q' P``, a vector is encrypted modulo q, and an answer is modulo q'.
 
-**Failure.** After switching, the noise of an answer's entry is ``E/P + tau_0 + <tau_1, s> + 1``: E
-the noise before, tau the rounding errors, uniform on [-1/2, 1/2], s the ternary secret, and 1 for
-the two roundings of messages. It must stay below ``q'/(2t)``. Uniform variables on [-1/2, 1/2] are
-sub-Gaussian with variance proxy 1/12, so with all N entries of s non-zero
+**Flooding.** Before the switch Alice adds to every coefficient that she sends a number U, uniform
+on ``[-R, R)`` with ``R = q/(2t) - MARGIN P - 2^-GUARD q/t``: nearly the whole gap between two
+messages. R is computed from the primes themselves (``flood_half``): a gap that was rounded by a
+hundredth of a bit would leave a hundredth of it open. SEAL decrypts by a number that it rounds to
+``2^-60`` of the gap [BajardEHZ16, Sec. 3]; the guard keeps clear of that.
 
-    P(|noise| >= q'/(2t)) <= 2 exp(-6 (q'/(2t) - E/P - 2)^2 / N)
+**Failure.** After switching, the noise of an entry is ``(E + U)/P + tau_0 + <tau_1, s> + 1``: E the
+noise before, tau the rounding errors, uniform on [-1/2, 1/2], s the ternary secret, and 1 for the
+two roundings of messages. It must stay below ``q'/(2t)`` less the guard, so that ``MARGIN`` is left
+for all but U.
+Uniform variables on [-1/2, 1/2] are sub-Gaussian with variance proxy 1/12, so with all N entries of
+s non-zero
 
-**What Bob learns of the matrix.** An entry of the answer depends on E only where adding E/P moves a
-rounding, which has probability ``|E|/P``: replacing E by 0 changes an answer of d entries by a
-statistical distance of at most ``d |E| / P``. See ``docs/encryption.md`` for the whole argument.
+    P(failure of an entry) <= 2 exp(-6 (MARGIN - E/P - 2)^2 / (N + 1))
+
+**What Bob learns of the matrix** from an answer of d entries, if he made key and vector as
+prescribed: ``E + U`` is U up to a statistical distance of ``|E| / 2R``, so the whole answer is
+independent of E up to ``d |E| / 2R``; what follows, the switch included, is a function of that.
+
+**And if he did not**, but for the uniform half of his key: with a mask uniform modulo t,
+``q mask/t + U`` is uniform modulo q up to ``2 MARGIN t / q' + 2^(1 - GUARD)`` (``cover_bits``),
+whatever it is added to. See ``docs/encryption.md`` for the whole argument.
 
 **E** is ``X e`` for each encrypted piece, plus Alice's encryption of zero. SEAL's errors e are
 centred binomial with 42 coin tosses (variance proxy 21/2); the entries of ``X e`` are sums of at
@@ -42,9 +54,13 @@ SECURITY_BITS = 128
 # [HomomorphicEncryptionStandard18, table 1, ternary secrets].
 MOST_PRIME_BITS = 218
 LEAST_FAILURE_BITS = 100
-# The customary statistical security parameter, for one answer; at the sizes of a training it is 68
+# The customary statistical security parameter, for one answer; at the sizes of a training it is 65
 # and more, which leaves room for as many answers as a training has.
 LEAST_LEAK_BITS = 40
+# What the rounding of a switch may use of the room between two messages; the flood has the rest.
+MARGIN = 512
+# And what SEAL's own rounding may use, as a part of 2^-GUARD of that room.
+GUARD = 56
 MOST_EXTRA_PIECES = 15
 _TAIL = 12.0
 _ERROR_PROXY = 21 / 2
@@ -55,19 +71,18 @@ _ERROR_LARGEST = 21
 class BfvParameters:
     """One choice of primes.
 
-    >>> NARROW.prime_bits, sum(NARROW.prime_bits)
-    ((60, 56, 56, 20), 192)
+    >>> STANDARD.prime_bits, sum(STANDARD.prime_bits)
+    ((60, 40, 60, 20), 180)
     """
 
-    name: str
     kept: tuple[int, ...]
-    dropped: tuple[int, ...] = (56, 56)
+    dropped: int = 60
     special: int = 20
 
     @property
     def prime_bits(self) -> tuple[int, ...]:
         """All primes, in SEAL's order: the last ones are dropped first."""
-        return (*self.kept, *self.dropped, self.special)
+        return (*self.kept, self.dropped, self.special)
 
     def plain_modulus(self, capacity: Capacity) -> int:
         """The smallest odd modulus that tells all products of the capacity apart, or the agreed."""
@@ -75,11 +90,18 @@ class BfvParameters:
             return 1 << capacity.modulus_bits
         return (1 << (capacity.product_bits + 1)) + 1
 
+    def flood(self, capacity: Capacity) -> float:
+        """A bound on R from below, for primes that lie just below their powers of two."""
+        gap = _power(*self.kept, self.dropped) / self.plain_modulus(capacity)
+        return gap * (0.5 - 2.0**-GUARD) - MARGIN * 2.0**self.dropped
+
     def failure_bits(self, capacity: Capacity) -> float:
         """-log2 of a bound on the probability that an entry decrypts to another number."""
         noise = self.noise(capacity, most_pieces(capacity.terms)) / _power(self.dropped)
-        room = _power(self.kept) / (2 * self.plain_modulus(capacity)) - noise - 2
-        return -math.inf if room <= 0 else 6 * room**2 / DEGREE / math.log(2) - 1
+        room = MARGIN - noise - 2
+        if room <= 0 or self.flood(capacity) <= 0:
+            return -math.inf
+        return 6 * room**2 / (DEGREE + 1) / math.log(2) - 1
 
     def leak_bits(self, capacity: Capacity, entries: int, pieces: int = 1) -> float:
         """-log2 of the statistical distance per answer of what Bob learns of the matrix.
@@ -89,10 +111,24 @@ class BfvParameters:
             entries: How many rows the matrix has.
             pieces: How many ciphertexts the vector takes.
 
-        >>> round(NARROW.leak_bits(Capacity(20, 20, 16), entries=30))
-        74
+        >>> round(STANDARD.leak_bits(Capacity(20, 20, 16), entries=30))
+        78
         """
-        return math.log2(_power(self.dropped)) - math.log2(entries * self.noise(capacity, pieces))
+        hidden = 2 * self.flood(capacity)
+        return (
+            -math.inf
+            if hidden <= 0
+            else math.log2(hidden) - math.log2(entries * self.noise(capacity, pieces))
+        )
+
+    def cover_bits(self, capacity: Capacity) -> float:
+        """-log2 of how far a masked entry is from uniform, whatever vector it was made from.
+
+        >>> round(STANDARD.cover_bits(Wrapping.of(50, 16, 40)))
+        40
+        """
+        gap = _power(*self.kept) / self.plain_modulus(capacity)
+        return -math.log2(2 * MARGIN / gap + 2.0 ** (1 - GUARD))
 
     def check_leak(self, capacity: Capacity, entries: int, pieces: int) -> None:
         """Refuses an answer that would tell too much of the matrix.
@@ -100,10 +136,10 @@ class BfvParameters:
         Raises:
             CryptoError: The distance of ``leak_bits`` is above 2^-LEAST_LEAK_BITS.
         """
-        found = self.leak_bits(capacity, entries, pieces)
-        if found < LEAST_LEAK_BITS:
+        bits = self.leak_bits(capacity, entries, pieces)
+        if bits < LEAST_LEAK_BITS:
             raise CryptoError(
-                f"an answer of {entries} entries would hide its matrix to within 2^-{found:.0f} "
+                f"an answer of {entries} entries would hide its matrix to within 2^-{bits:.0f} "
                 f"only, where 2^-{LEAST_LEAK_BITS} is the least",
                 hint="lower the fixed-point bits, clip the features, or use fewer rows at a time",
             )
@@ -122,39 +158,46 @@ def most_pieces(terms: int) -> int:
     return -(-terms // DEGREE) + MOST_EXTRA_PIECES
 
 
-def _power(bits: tuple[int, ...]) -> float:
+def flood_half(primes: tuple[int, ...], modulus: int) -> int:
+    """R, exactly.
+
+    Args:
+        primes: Those of q; the last one is dropped.
+        modulus: t.
+    """
+    whole = math.prod(primes)
+    return whole // (2 * modulus) - MARGIN * primes[-1] - (whole // modulus >> GUARD)
+
+
+def _power(*bits: int) -> float:
     """A product of primes, each just below its power of two."""
     return math.exp2(sum(bits) - 0.01)
 
 
-NARROW = BfvParameters("narrow", kept=(60,))
-WIDE = BfvParameters("wide", kept=(60, 24))
-SETS = (NARROW, WIDE)
+STANDARD = BfvParameters(kept=(60, 40))
 
 
-def parameters_for(capacity: Capacity) -> BfvParameters:
-    """The first set whose failure bound suffices.
-
-    >>> parameters_for(Capacity(20, 20, 16)).name, parameters_for(Capacity(20, 24, 512)).name
-    ('narrow', 'wide')
+def require_fit(capacity: Capacity) -> BfvParameters:
+    """The parameters, where they hold the products of a capacity.
 
     Raises:
-        CryptoError: The products are too wide for all of them.
+        CryptoError: The products are too wide, or the matrix's entries too large to be hidden.
     """
-    for each in SETS:
-        if (
-            each.plain_modulus(capacity) < 1 << 60
-            and each.failure_bits(capacity) >= LEAST_FAILURE_BITS
-            and each.leak_bits(capacity, entries=1) >= LEAST_LEAK_BITS
-        ):
-            return each
     if isinstance(capacity, Wrapping):
-        raise CryptoError(
+        too_wide = (
             f"a modulus of 2^{capacity.modulus_bits} with a matrix of {capacity.matrix_bits} bits "
-            "does not fit bfv, which holds 2^59",
-            hint="lower the fixed-point bits, clip the features, or use paillier",
+            "does not fit bfv, which holds 2^59"
         )
-    raise CryptoError(
-        f"products of {capacity.product_bits} bits do not fit bfv, which holds 58",
-        hint="lower the fixed-point bits, clip the features, use smaller batches, or use paillier",
-    )
+    else:
+        too_wide = f"products of {capacity.product_bits} bits do not fit bfv, which holds 58"
+    hint = "lower the fixed-point bits, clip the features, use smaller batches, or use paillier"
+    if STANDARD.plain_modulus(capacity) >= 1 << 60:
+        raise CryptoError(too_wide, hint=hint)
+    STANDARD.check_leak(capacity, entries=1, pieces=1)
+    if STANDARD.failure_bits(capacity) < LEAST_FAILURE_BITS:
+        raise CryptoError(
+            f"a matrix of {capacity.matrix_bits} bits does not fit bfv: "
+            "its products could decrypt wrongly",
+            hint=hint,
+        )
+    return STANDARD

@@ -164,6 +164,14 @@ class Seal:
         head = _PLAIN.pack(identity, words.size, 1.0) + self._array(data)
         return self._load(sealapi.SecretKey(), head, data, b"")
 
+    def coefficients(self, plain: Any) -> WordArray:  # noqa: ANN401
+        """A plaintext's coefficients; SEAL leaves out zeros at the top."""
+        words = np.zeros(DEGREE, dtype=np.uint64)
+        body = self.members(plain)
+        present = np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
+        words[: len(present)] = present
+        return words
+
     def load_plain(self, coefficients: WordArray) -> Any:  # noqa: ANN401
         """The plaintext polynomial of coefficients below the plaintext modulus."""
         data = _little(coefficients)

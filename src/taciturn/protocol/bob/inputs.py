@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
@@ -30,6 +31,7 @@ class BobInputs(Generic[M_co]):
         entropy: His coins: the key, his share of the batches' seed, encryption, noise.
         resume: The state from which to resume; None to begin.
         held_out: His part of the held-out rows; None where there are none.
+        peer: What Alice's table must be.
 
     Raises:
         RowOrderError: The labels are not those of the features' rows.
@@ -43,6 +45,7 @@ class BobInputs(Generic[M_co]):
     entropy: Entropy
     resume: TrainingState | None = None
     held_out: HeldOut | None = None
+    peer: PeerTable = ANY_TABLE
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))

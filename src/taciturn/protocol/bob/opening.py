@@ -26,7 +26,7 @@ def greet(inputs: BobInputs[Mechanism]) -> Program[TrainingState]:
     Raises:
         AgreementError: The two sides do not fit.
     """
-    hello = yield from open_training("bob", inputs.terms, inputs.features)
+    hello = yield from open_training("bob", inputs.terms, inputs.features, peer=inputs.peer)
     weights = np.zeros(len(inputs.features.columns))
     return TrainingState(0, weights, columns=hello.columns, magnitude_bits=hello.magnitude_bits)
 

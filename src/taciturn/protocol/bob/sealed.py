@@ -65,7 +65,7 @@ def ask_scores(
         key.stock(len(share), after, coins)
     message = yield from receive(SealedScores)
     require_turn("SealedScores", message.iteration, number)
-    return keys.ring.residues(key.decrypt(sized(message.answer, rows), len(share)))
+    return key.decrypt_shares(sized(message.answer, rows), len(share))
 
 
 def sized(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:

@@ -10,11 +10,12 @@ look as if they had wrapped are counted for himself (``BobTrained.suspected_wrap
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.arrays import IntArray
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import SecretKey
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import EncryptedMechanism, Released
@@ -31,6 +32,9 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
+
+# The sigmoid differs from 0 or 1 by 2^-92 there.
+MOST_SCORE = 64.0
 
 
 def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
@@ -62,17 +66,18 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             theirs = np.zeros(size, dtype=np.int64)
         elif not turns.ahead:
             theirs = yield from ask_scores(keys, share, size, number, entropy, after=size)
-        suspected_wraps += scales.suspected(theirs)
-        # Whatever the numbers are, he goes on: an end here would tell that they are none.
-        scores = np.nan_to_num(scales.scores(theirs, number) + rows @ weights)
+        scores = bounded(scales.scores(theirs, number) + rows @ weights)
         residues = inputs.mechanism.residue(scores, inputs.labels.values[batch.rows])
         step = scales.steps(residues, rate.at(number), number)
         after = 0 if following is None else len(following.rows)
-        masked, ahead = yield from _ask_step(keys, turns, step, share, after, number, entropy)
-        share = turns.ring.centred(share + masked)
+        question = yield from _send_step(keys, turns, step, share, after, number, entropy)
+        # What is for himself comes after sending, while Alice is at work.
+        suspected_wraps += scales.suspected(theirs)
         own = gradient(rows, residues) + penalty.gradient(weights, features.free)
         weights = weights - rate.at(number) * own
         yield from emit(Progress(number + 1, plan.iterations, batch.rows, scores))
+        masked, ahead = yield from question.answer()
+        share = turns.ring.centred(share + masked)
         if held_out is not None and plan.ends_epoch(batch):
             theirs = yield from _ask_held_out(keys, held_out, share, number, entropy)
             scores = scales.scores(theirs, number + 1) + held_out.features.values @ weights
@@ -98,7 +103,42 @@ def _open(
     return replace(state, key=keys.to_bytes(), share=share)
 
 
-def _ask_step(
+def bounded(scores: FloatArray) -> FloatArray:
+    """Scores as the sigmoid takes them, at most ``MOST_SCORE`` in size, whatever they were.
+
+    Beyond it the sigmoid is 0 or 1 to the last digit of a residue. Numbers that are none become
+    one, and he goes on: an end here would tell that they were.
+    """
+    return np.fmax(np.fmin(scores, MOST_SCORE), -MOST_SCORE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A step that Alice was asked for.
+
+    Args:
+        key: What it was encrypted with.
+        number: The iteration.
+        columns: How many entries the step has.
+        entries: How many entries the answer has.
+        length: Those of the vector.
+    """
+
+    key: SecretKey
+    number: int
+    columns: int
+    entries: int
+    length: int
+
+    def answer(self) -> Program[tuple[IntArray, IntArray]]:
+        """The masked step, of which Bob cannot take the mask off, and the next scores if any."""
+        message = yield from receive(SealedGradient)
+        require_turn("SealedGradient", message.iteration, self.number)
+        answer = self.key.decrypt_shares(sized(message.answer, self.entries), self.length)
+        return answer[: self.columns], answer[self.columns :]
+
+
+def _send_step(
     keys: Keys,
     turns: Turns,
     step: IntArray,
@@ -106,8 +146,8 @@ def _ask_step(
     after: int,
     number: int,
     entropy: Entropy,
-) -> Program[tuple[IntArray, IntArray]]:
-    """The masked step, of which Bob cannot take the mask off, and the next scores if they come.
+) -> Program[_Question]:
+    """Asks for a step, and for the next scores where they come with it.
 
     Args:
         keys: His key.
@@ -128,10 +168,7 @@ def _ask_step(
     yield from send(SealedResidues(number, key.encrypt(vector, entries, coins)))
     if after and not keys.single_use:
         key.stock(*upcoming, coins)
-    message = yield from receive(SealedGradient)
-    require_turn("SealedGradient", message.iteration, number)
-    answer = keys.ring.residues(key.decrypt(sized(message.answer, entries), len(vector)))
-    return answer[:columns], answer[columns:]
+    return _Question(key, number, columns, entries, len(vector))
 
 
 def _ask_held_out(

@@ -1,0 +1,157 @@
+"""Multiplication modulo primes on whole arrays, with the same work for all values.
+
+A peer may time Bob. What he does to numbers that depend on labels therefore has no branch, no
+division and no Python integer in it: NumPy's instructions on 64-bit words take as long for one
+value as for another. Multiplication by a constant is Shoup's [Harvey14]: with
+``w' = floor(w 2^64 / p)`` the number ``a w - floor(a w' / 2^64) p``, computed modulo 2^64, is the
+product modulo p or p more, for every a below 2^64, as long as ``p < 2^63``.
+
+**Guarantee.** Exact; the sequence of instructions depends on lengths and constants alone.
+
+**Assumes.** NumPy's 64-bit addition, multiplication, shift and minimum take the same time for all
+operands, as they do on the processors of servers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import IntArray, WordArray
+from taciturn.rng import Entropy
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF_WORD = np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True)
+class Multiplier:
+    """Multiplies words by a constant modulo ``modulus``.
+
+    >>> Multiplier(5, 7)(np.array([0, 3, 2**64 - 1], dtype=np.uint64)).tolist()
+    [0, 1, 5]
+    """
+
+    factor: int
+    modulus: int
+    _low: np.uint64 = field(init=False, repr=False)
+    _high: np.uint64 = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        quotient = (self.factor << 64) // self.modulus
+        object.__setattr__(self, "_low", np.uint64(quotient & 0xFFFFFFFF))
+        object.__setattr__(self, "_high", np.uint64(quotient >> 32))
+
+    def __call__(self, values: WordArray) -> WordArray:
+        """``factor * values`` modulo ``modulus``, for any words."""
+        modulus = np.uint64(self.modulus)
+        product = values * np.uint64(self.factor)
+        product -= self._high_word(values) * modulus
+        return lowered(product, modulus)
+
+    def _high_word(self, values: WordArray) -> WordArray:
+        """The upper word of ``values`` times the precomputed quotient, by half words."""
+        low, high = values & _LOW, values >> _HALF_WORD
+        middle = (low * self._low) >> _HALF_WORD
+        first, second = low * self._high, high * self._low
+        middle += (first & _LOW) + (second & _LOW)
+        upper = high * self._high
+        upper += (first >> _HALF_WORD) + (second >> _HALF_WORD) + (middle >> _HALF_WORD)
+        return upper
+
+
+def lowered(values: WordArray, modulus: np.uint64) -> WordArray:
+    """Words below ``2 modulus``, brought below ``modulus``; for moduli below 2^63.
+
+    The smaller of a number and the number less the modulus: below the modulus the difference wraps
+    and is large.
+
+    >>> lowered(np.array([3, 9], dtype=np.uint64), np.uint64(7)).tolist()
+    [3, 2]
+    """
+    smaller: WordArray = np.minimum(values, values - modulus)
+    return smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Puts messages on the grid of q/t: ``round(q m / t)`` modulo each prime of q.
+
+    With ``h = floor(t/2)`` and ``rho = (q m + h) mod t`` the rounded quotient is
+    ``(q m + h - rho) / t``, and q is nothing modulo its primes: what remains is ``(h - rho) / t``.
+
+    Args:
+        primes: The primes of q, each below 2^63.
+        modulus: t, below 2^63.
+    """
+
+    primes: tuple[int, ...]
+    modulus: int
+    _message: Multiplier = field(init=False, repr=False)
+    _parts: tuple[tuple[Multiplier, np.uint64], ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        whole = math.prod(self.primes)
+        object.__setattr__(self, "_message", Multiplier(whole % self.modulus, self.modulus))
+        parts = []
+        for prime in self.primes:
+            inverse = pow(self.modulus, -1, prime)
+            # One prime more keeps the difference above zero.
+            shift = self.modulus // 2 * inverse % prime + prime
+            parts.append((Multiplier(inverse, prime), np.uint64(shift)))
+        object.__setattr__(self, "_parts", tuple(parts))
+
+    def __call__(self, messages: IntArray) -> WordArray:
+        """The grid points of integers of the classes modulo t; one row for each prime.
+
+        >>> Grid((97, 101), 16)(np.array([0, 1, -1])).tolist()
+        [[0, 30, 67], [0, 6, 95]]
+        """
+        modulus = np.uint64(self.modulus)
+        # A negative number wraps to 2^64 less its size; its sign bit brings it back, unbranched.
+        residues = messages.astype(np.uint64)
+        residues += modulus * (residues >> np.uint64(63))
+        rest = self._message(residues)
+        rest = lowered(rest + np.uint64(self.modulus // 2), modulus)
+        points = np.empty((len(self.primes), len(messages)), dtype=np.uint64)
+        for at, (inverse, shift) in enumerate(self._parts):
+            points[at] = lowered(shift - inverse(rest), np.uint64(self.primes[at]))
+        return points
+
+
+@dataclass(frozen=True, slots=True)
+class Flood:
+    """Numbers uniform on about ``[-half, half)``, modulo several primes at once.
+
+    Exactly: free bits below a top part that is uniform on as much as fits. What is missing at the
+    ends is less than ``2^-62 half``.
+
+    Args:
+        primes: The primes, each below 2^63.
+        half: Half the width.
+    """
+
+    primes: tuple[int, ...]
+    half: int
+
+    def __call__(self, count: int, entropy: Entropy) -> WordArray:
+        """So many of them; one row for each prime."""
+        # The top part keeps 64 bits where there are as many: what does not fit is a small part.
+        rest = max(0, (2 * self.half).bit_length() - 64)
+        widths = tuple(min(64, rest - at) for at in range(0, rest, 64))
+        top = 2 * self.half >> rest
+        parts = [entropy.integers(top, count)]
+        for at, width in enumerate(widths):
+            parts.append(entropy.fork(f"part {at}").words(count) >> np.uint64(64 - width))
+        numbers = np.empty((len(self.primes), count), dtype=np.uint64)
+        for at, prime in enumerate(self.primes):
+            modulus, once = np.uint64(prime), Multiplier(1, prime)
+            summed = once(parts[0])
+            for part, width in zip(parts[1:], widths, strict=True):
+                shifted = Multiplier((1 << width) % prime, prime)(summed)
+                summed = lowered(shifted + once(part), modulus)
+            centre = np.uint64(-((top << rest) // 2) % prime)
+            numbers[at] = lowered(summed + centre, modulus)
+        return numbers

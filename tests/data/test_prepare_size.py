@@ -1,0 +1,74 @@
+"""Preparation of large tables: linear in columns, and little memory beside table and result."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import PrepareSettings, fit, prepared_table
+from taciturn.data.split import split_columns
+
+ROWS = 20
+
+
+def seconds(columns: int) -> float:
+    """Of this process alone, so that a busy machine does not count; the lesser of two."""
+    frame = pl.DataFrame({f"c{place}": np.arange(ROWS) * 1.0 for place in range(columns)})
+    spent = []
+    for _ in range(2):
+        start = time.process_time()
+        plan = fit(frame, PrepareSettings(), rows=np.arange(1, ROWS))
+        table = prepared_table(plan, frame, RowIds.numbered(ROWS), intercept=True)
+        split_columns(plan.columns[::2], plan.columns, plan.sources)
+        spent.append(time.process_time() - start)
+        assert len(table.columns) == columns + 1
+    return min(spent)
+
+
+def test_the_time_grows_with_the_columns_and_not_with_their_square():
+    """Eight times the columns: eight times the time, 64 times where it is quadratic."""
+    seconds(50)
+    assert seconds(4000) < 24 * seconds(500)
+
+
+MEASURE = """
+import gc, sys
+import numpy as np, polars as pl
+from taciturn.data.own import own_data
+from taciturn.data.split import prepare_vertical, random_partition
+from taciturn.rng import KeyedEntropy
+
+def status(name):
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+rows, columns = 200_000, 60
+draw = np.random.default_rng(1)
+frame = pl.DataFrame({f"c{at}": draw.normal(size=rows) for at in range(columns)})
+raw = own_data(frame.with_columns(pl.Series("y", np.arange(rows) % 2)), label_column="y")
+parts = random_partition(rows, 0.2, KeyedEntropy.from_seed(1))
+del frame
+gc.collect()
+open("/proc/self/clear_refs", "w").write("5")
+before = status("VmRSS")
+prepare_vertical(raw, parts, "half", intercept=True)
+print((status("VmHWM") - before) / (rows * columns * 8))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells the peak")
+def test_beside_the_table_and_its_result_there_are_a_few_columns_in_memory():
+    """In tables: one for the result, and less than half of one for what else is at work."""
+    answer = subprocess.run(
+        [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True
+    )
+    beside = float(answer.stdout)
+    print(f"{beside:.2f} tables beside the raw one")
+    assert 1.0 < beside < 1.5

@@ -1,0 +1,388 @@
+"""What the time of Bob's answers tells in ``sealed``: the path he takes, the clock, and an attack.
+
+The path is compared line by line and cannot be wrong by chance. The clock is read only in ``slow``
+tests: in one process, extremes in random order, by ranks, so that a busy machine makes a test
+weaker and never wrong; each says what it would have noticed, and has the former encoding, entry by
+entry with Python's integers, as the control that it notices.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import mannwhitneyu
+
+from taciturn import rng
+from taciturn.arrays import IntArray, WordArray
+from taciturn.crypto.base import EncryptedAnswer, Wrapping
+from taciturn.crypto.bfv import keys as keys_module
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.modular import Grid
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.driver import Driver
+from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.codec import decode, encode, kind_of
+from taciturn.protocol.handshake import open_training
+from taciturn.protocol.look_ahead import Turns
+from taciturn.protocol.messages import (
+    KeyOffer,
+    SealedGradient,
+    SealedResidues,
+    SealedScores,
+    SealedWeights,
+)
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.steps import Program, receive, send
+from taciturn.protocol.terms import Terms
+from taciturn.rng import SystemEntropy
+from tests.protocol.parties import ALICE, Tables, agreement, alice_program, bob_program
+
+COINS = SystemEntropy()
+WATCHED = tuple(str(Path(module.__file__ or "").parent) for module in (rng, np))
+ROWS = 16
+SCHEME = BfvScheme()
+
+
+# The path
+
+
+@contextmanager
+def path() -> Iterator[list[tuple[str, int]]]:
+    """Every line of this program and of NumPy's Python part that runs, in order.
+
+    But for those that draw random bytes: how much a generator has in stock depends on how much was
+    drawn. What Python itself does at times of its own choice, such as collecting garbage, is no
+    line of theirs.
+    """
+    lines: list[tuple[str, int]] = []
+
+    def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+        name = frame.f_code.co_filename
+        if event == "line" and name.startswith(WATCHED) and name != rng.__file__:
+            lines.append((name, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    gc.collect()
+    gc.disable()
+    sys.settrace(trace)
+    try:
+        yield lines
+    finally:
+        sys.settrace(before)
+        gc.enable()
+
+
+def extremes(ring: Wrapping, length: int) -> dict[str, IntArray]:
+    half = (1 << ring.vector_bits) - 1
+    return {
+        "zeros": np.zeros(length, dtype=np.int64),
+        "ones": np.ones(length, dtype=np.int64),
+        "largest": np.full(length, half),
+        "negative": np.full(length, -half),
+        "uniform": ring.draw(length, COINS),
+    }
+
+
+def test_the_path_of_an_encryption_depends_neither_on_values_nor_on_their_number():
+    """A number that Python itself looks at would be a line for each of them."""
+    ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=4000)
+    key = SCHEME.generate(128, ring, COINS)
+    paths = []
+    for length in (10, 4000):
+        for vector in extremes(ring, length).values():
+            key.stock(2, length, COINS)
+            with path() as lines:
+                key.encrypt(vector, 2, COINS)
+            paths.append(lines)
+    assert len(paths[0]) > 30
+    assert all(lines == paths[0] for lines in paths)
+
+
+def test_the_path_of_a_decryption_depends_neither_on_values_nor_on_their_number():
+    ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=1)
+    key = SCHEME.generate(128, ring, COINS)
+    vector = key.encrypt(np.ones(1, dtype=np.int64), 1, COINS)
+    paths = []
+    # What is made once, at first use, is made now.
+    one = key.public.prepare(np.ones((1, 1), dtype=np.int64))
+    mask = key.public.mask_of(np.zeros(1, dtype=np.int64), COINS)
+    key.decrypt_shares(key.public.masked_product(one, vector, mask, COINS), 1)
+    for rows in (10, 4000):
+        prepared = key.public.prepare(np.ones((rows, 1), dtype=np.int64))
+        for values in extremes(ring, rows).values():
+            mask = key.public.mask_of(values - 1, COINS)
+            answer = key.public.masked_product(prepared, vector, mask, COINS)
+            with path() as lines:
+                shares = key.decrypt_shares(answer, 1)
+            assert shares.tolist() == values.tolist()
+            paths.append(lines)
+    assert len(paths[0]) > 30
+    assert all(lines == paths[0] for lines in paths)
+
+
+def answered(labels: list[int], spoil: Callable[[EncryptedAnswer], EncryptedAnswer]) -> list[Any]:
+    """The path of each of Bob's answers, from the frame that he is fed to the one that he sends."""
+    tables = Tables.make(rows=ROWS, bob=2, intercept=True)
+    tables = Tables(tables.alice, tables.bob, LabelTable.of(np.array(labels, dtype=np.int8)), 1)
+    terms = agreement(mechanism="sealed", scheme="bfv", key_bits=128, epochs=3)
+    to_alice: list[bytes] = []
+    to_bob: list[bytes] = []
+    paths: list[Any] = []
+    alice = Driver("alice", alice_program(tables, terms, SCHEME), to_bob.append)
+    bob = Driver("bob", bob_program(tables, terms, SCHEME), to_alice.append)
+    alice.start()
+    bob.start()
+    while not (alice.finished and bob.finished):
+        while to_alice and not alice.finished:
+            alice.feed(to_alice.pop(0))
+        frame = to_bob.pop(0)
+        message = decode(frame)
+        if isinstance(message, SealedGradient):
+            frame = encode(SealedGradient(message.iteration, spoil(message.answer)))
+        with path() as lines:
+            bob.feed(frame)
+        paths.append(lines)
+    return paths
+
+
+def test_bobs_path_from_frame_to_frame_depends_on_no_label_and_no_answer():
+    """Decrypting, scoring, the sigmoid, the step, its encryption, his own weights, the events."""
+
+    def noise(answer: EncryptedAnswer) -> EncryptedAnswer:
+        return EncryptedAnswer(bytes(len(answer.data)), answer.length)
+
+    # What is made once, at first use, is made in a run that does not count.
+    answered([0] * ROWS, noise)
+    runs = [
+        answered([0] * ROWS, lambda answer: answer),
+        answered([1] * ROWS, lambda answer: answer),
+        answered([0, 1] * (ROWS // 2), lambda answer: answer),
+        answered([0, 1] * (ROWS // 2), noise),
+    ]
+    assert len(runs[0]) > 12
+    for run in runs[1:]:
+        assert [len(lines) for lines in run] == [len(lines) for lines in runs[0]]
+        assert run == runs[0]
+
+
+# The clock
+
+
+class ByEntry:
+    """The grid as it was: Python's integers, entry by entry."""
+
+    def __init__(self, primes: tuple[int, ...], modulus: int) -> None:
+        self.primes, self.modulus = primes, modulus
+
+    def __call__(self, messages: IntArray) -> WordArray:
+        quotient, rest = divmod(math.prod(self.primes), self.modulus)
+        half, values = self.modulus // 2, messages.tolist()
+        roundings = [(rest * value + half) // self.modulus for value in values]
+        points = []
+        for prime in self.primes:
+            factor = quotient % prime
+            pairs = zip(values, roundings, strict=True)
+            points.append([(factor * value + rounding) % prime for value, rounding in pairs])
+        return np.array(points, dtype=np.uint64)
+
+
+def encryption_times(key: BfvSecretKey, vectors: list[IntArray], turns: int) -> np.ndarray:
+    """Nanoseconds, a row for each turn; in each turn all vectors come in random order."""
+    order = np.random.default_rng()
+    times = np.empty((turns, len(vectors)))
+    for turn in range(turns):
+        for at in order.permutation(len(vectors)):
+            key.stock(2, len(vectors[at]), COINS)
+            start = time.perf_counter_ns()
+            key.encrypt(vectors[at], 2, COINS)
+            times[turn, at] = time.perf_counter_ns() - start
+    return times
+
+
+def told_apart(one: np.ndarray, two: np.ndarray) -> float:
+    return float(mannwhitneyu(one, two).pvalue)
+
+
+FALSE_ALARM = 1e-5
+ENTRIES = 4000
+
+
+@pytest.mark.slow
+def test_the_clock_does_not_tell_extreme_vectors_apart():
+    """800 encryptions each of zeros and of large negatives, of 4,000 entries.
+
+    False alarms: one run in 10^5. Noticed would be a difference as small as is printed: the least
+    shift of one sample at which the same test rejects, of the time for all entries together. The
+    former encoding, with some milliseconds, is told apart by a tenth of the turns.
+    """
+    ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=ENTRIES)
+    key = SCHEME.generate(128, ring, COINS)
+    kinds = extremes(ring, ENTRIES)
+    times = encryption_times(key, [kinds["zeros"], kinds["negative"]], 800)
+    zeros, negative = times.T
+    p = told_apart(zeros, negative)
+    shifts = [2.0**power for power in range(24)]
+    noticed = min(s for s in shifts if told_apart(zeros, zeros[::-1] + s) < FALSE_ALARM)
+    print(f"p = {p:.3f}; {noticed / 1000:.1f} us of {np.median(times) / 1000:.0f} would be noticed")
+    assert p > FALSE_ALARM
+    assert noticed < 0.2 * np.median(times)
+
+    setattr(key, "_grid", ByEntry(key._grid.primes, key._grid.modulus))  # noqa: B010
+    zeros, negative = encryption_times(key, [kinds["zeros"], kinds["negative"]], 80).T
+    print(
+        f"entry by entry: {np.median(negative - zeros) / 1000:.0f} us, "
+        f"p = {told_apart(zeros, negative):.1e}"
+    )
+    assert told_apart(zeros, negative) < FALSE_ALARM
+
+
+# The attack
+
+COLUMNS, BITS = 8000, 20
+BATCH, EPOCHS = 2, 28
+
+
+@dataclass
+class Spy:
+    """An Alice who makes Bob's share zero, or large and negative, as a label of his says.
+
+    She makes scores zero, so that a residue is plus or minus one half, answers a step with a
+    multiple of a single residue in every column, less what that is for a label of 1, and takes it
+    out again with the next. Between two labels she does so with numbers that she knows.
+
+    Args:
+        terms: The agreement.
+        notes: Which row, or which number, decided about Bob's share after each step.
+    """
+
+    terms: Terms
+    notes: list[int | str] = field(default_factory=list)
+
+    def program(self) -> Program[None]:
+        """Her side."""
+        scales = Scales.of(self.terms.agreement, ROWS, BITS)
+        turns = Turns.of(self.terms, scales, ROWS, COLUMNS, BITS)
+        assert not turns.ahead
+        table = FeatureTable.of(np.zeros((ROWS, COLUMNS)))
+        yield from open_training("alice", self.terms, table, BITS)
+        offer = yield from receive(KeyOffer)
+        key = SCHEME.read_public(offer.public_key, 128, turns.ring)
+        plan = self.terms.plan((yield from agree_seed(ALICE)), ROWS)
+        whole = int(scales.steps(np.full(BATCH, 0.5), self.terms.rate.at(0), 0)[0])
+        factor = min(1 << turns.ring.matrix_bits, (1 << 48) // (2 * whole))
+        flat = key.prepare(np.zeros((BATCH, COLUMNS), dtype=np.int64))
+        prepared = functools.cache(lambda place, entry: key.prepare(column(place, entry)))
+        for batch in plan:
+            if batch.iteration:
+                weights = (yield from receive(SealedWeights)).weights
+                none = key.mask_of(np.zeros(BATCH, dtype=np.int64), COINS)
+                scores = key.masked_product(flat, weights, none, COINS)
+                yield from send(SealedScores(batch.iteration, scores))
+            step = yield from receive(SealedResidues)
+            if batch.iteration % 2 == 0:
+                residues, target = step.residues, self._target(batch.iteration, batch.rows)
+                place = batch.rows.tolist().index(target) if isinstance(target, int) else 0
+            sign = 1 - 2 * (batch.iteration % 2)
+            entry, shift = factor * isinstance(target, int), -factor * whole
+            if not entry:
+                shift *= 2 * (target == "large")
+            mask = key.mask_of(np.full(COLUMNS, sign * shift), COINS)
+            answer = key.masked_product(prepared(place, sign * entry), residues, mask, COINS)
+            self.notes.append(target if sign > 0 else "none")
+            yield from send(SealedGradient(batch.iteration, answer))
+
+    def _target(self, iteration: int, rows: IntArray) -> int | str:
+        """Every other time a number; else the row of the batch that was tried less often."""
+        if iteration % 4 == 2:
+            return ("zero", "large")[iteration // 4 % 2]
+        return int(min(rows.tolist(), key=self.notes.count))
+
+
+def column(place: int, entry: int) -> IntArray:
+    """A matrix that puts a multiple of one entry of a vector everywhere."""
+    matrix = np.zeros((COLUMNS, BATCH), dtype=np.int64)
+    matrix[:, place] = entry
+    return matrix
+
+
+def timed_attack(labels: IntArray) -> tuple[int, float]:
+    """How many of the labels she reads off Bob's times, and the p-value of his times by label."""
+    agreed = agreement(
+        mechanism="sealed", scheme="bfv", key_bits=128, epochs=EPOCHS, batch_size=BATCH
+    )
+    empty = FeatureTable.of(np.zeros((ROWS, 0)))
+    tables = Tables(empty, empty, LabelTable.of(labels.astype(np.int8)))
+    to_alice: list[bytes] = []
+    to_bob: list[bytes] = []
+    spy = Spy(Terms(agreed, SCHEME))
+    alice = Driver("alice", spy.program(), to_bob.append)
+    bob = Driver("bob", bob_program(tables, agreed, SCHEME), to_alice.append)
+    alice.start()
+    bob.start()
+    times = []
+    while not alice.finished:
+        while to_bob:
+            frame = to_bob.pop(0)
+            # Of this thread alone: what she would see on a machine with nothing else to do.
+            start = time.thread_time_ns()
+            bob.feed(frame)
+            if kind_of(frame) is SealedGradient:
+                times.append(time.thread_time_ns() - start)
+        alice.feed(to_alice.pop(0))
+    return judged(spy.notes, times, labels)
+
+
+def judged(notes: list[int | str], times: list[int], labels: IntArray) -> tuple[int, float]:
+    """A label is 0 where its times are nearer to those of large numbers that she knows."""
+
+    def typical(note: int | str) -> float:
+        return float(np.median([t for n, t in zip(notes, times, strict=False) if n == note]))
+
+    right, small, large = 0, typical("zero"), typical("large")
+    for row, label in enumerate(labels):
+        spent = typical(row)
+        right += int(abs(spent - small) < abs(spent - large)) == label
+    by_label = [
+        [t for n, t in zip(notes, times, strict=False) if isinstance(n, int) and labels[n] == y]
+        for y in (0, 1)
+    ]
+    print(f"{small / 1e6:.2f} and {large / 1e6:.2f} ms, {len(times)} answers")
+    return int(right), told_apart(np.array(by_label[0]), np.array(by_label[1]))
+
+
+@pytest.mark.slow
+def test_the_timing_attack_reads_no_label(monkeypatch):
+    """8,000 claimed columns, 16 labels, 56 timed answers that depend on one.
+
+    Against the former encoding she has all of them. Now the times of the two labels are no more
+    apart than chance has it (false alarms: one run in 10^5), nor are the guesses.
+    """
+    labels = np.array([0, 1] * (ROWS // 2))
+    np.random.default_rng(1).shuffle(labels)
+    right, p = timed_attack(labels)
+    print(f"now: {right} of {ROWS} labels, p = {p:.3f}")
+    assert p > FALSE_ALARM
+    assert right < ROWS
+
+    def grid(primes: tuple[int, ...], modulus: int) -> Grid | ByEntry:
+        """Of what is encrypted; blinds, which have fewer primes, are new."""
+        return (ByEntry if len(primes) == 3 else Grid)(primes, modulus)
+
+    monkeypatch.setattr(keys_module, "Grid", grid)
+    right, p = timed_attack(labels)
+    print(f"entry by entry: {right} of {ROWS} labels, p = {p:.1e}")
+    assert right == ROWS
+    assert p < FALSE_ALARM
