@@ -22,7 +22,7 @@ from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import (
     BatchShare,
     EncryptedResidues,
@@ -377,7 +377,7 @@ AGREED = hidden(subset_size=7, batch_size=2)
 
 def hello(role: str, columns: int = 2, terms: Agreement = AGREED) -> Hello:
     digest = TABLES.alice.ids.digest()
-    return told(Hello(PROTOCOL_VERSION, role, terms.canonical(), ROWS, digest, 1, columns))
+    return wire_form(Hello(PROTOCOL_VERSION, role, terms.canonical(), ROWS, digest, 1, columns))
 
 
 def offer_of(subset: list[int], bits: list[int], iteration: int = 0) -> HiddenBatchOffer:

@@ -25,7 +25,7 @@ from taciturn.protocol.batch_seed import commitment, draw_share
 from taciturn.protocol.bob import train_residues
 from taciturn.protocol.codec import MESSAGES, kind_of
 from taciturn.protocol.events import Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
@@ -243,7 +243,7 @@ def test_a_label_moves_its_integer_by_exactly_one_unit_at_every_score(monkeypatc
 
 def hello(role: Role, tables: Tables, terms: Agreement) -> Hello:
     rows, digest = tables.labels.rows, tables.alice.ids.digest()
-    return told(Hello(PROTOCOL_VERSION, role, terms.canonical(), rows, digest, 0, 4))
+    return wire_form(Hello(PROTOCOL_VERSION, role, terms.canonical(), rows, digest, 0, 4))
 
 
 @pytest.mark.parametrize(

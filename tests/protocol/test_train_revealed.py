@@ -30,7 +30,7 @@ from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.batch_seed import commitment
 from taciturn.protocol.codec import MESSAGES, decode, kind_of
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
@@ -296,8 +296,8 @@ ROWS = 6
 TABLES = Tables.make(rows=ROWS, alice=3)
 AGREED = agreement(batch_size=4, epochs=1)  # batches of 4 and 2 rows
 DIGEST = TABLES.alice.ids.digest()
-BOBS_HELLO = told(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4))
-ALICES_HELLO = told(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3))
+BOBS_HELLO = wire_form(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4))
+ALICES_HELLO = wire_form(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3))
 KEY = KeyOffer(PublicBytes(b""))
 BOUND, SHARE = BatchCommitment(commitment(bytes(32))), BatchShare(PublicBytes(bytes(32)))
 
@@ -433,7 +433,7 @@ def test_alice_refuses_a_public_key_where_there_is_none():
 def test_alice_refuses_a_bad_paillier_key(key):
     agreed = agreement(batch_size=4, epochs=1, scheme="paillier-for-tests", key_bits=512)
     side = ByHand("alice", alice_program(TABLES, agreed, SMALL_KEY))
-    side.feed(told(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
+    side.feed(wire_form(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
     with pytest.raises(CryptoError, match="public key"):
         side.feed(KeyOffer(PublicBytes(key)))
 
@@ -477,7 +477,7 @@ def test_alice_refuses_malformed_paillier_ciphertexts(data):
 def test_alice_refuses_a_bad_bfv_key(key):
     agreed = agreement(batch_size=4, epochs=1, scheme="bfv", key_bits=128)
     side = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
-    side.feed(told(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
+    side.feed(wire_form(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
     with pytest.raises(CryptoError, match=r"public key of|coefficient lies outside"):
         side.feed(KeyOffer(PublicBytes(key)))
 
@@ -520,7 +520,9 @@ def test_alice_refuses_a_gradient_outside_the_capacity(change):
 def test_alice_refuses_to_train_with_another_row_order():
     side = ByHand("alice", alice_program(TABLES, AGREED))
     with pytest.raises(AgreementError, match="order"):
-        side.feed(told(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, "00" * 32, 0, 4)))
+        side.feed(
+            wire_form(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, "00" * 32, 0, 4))
+        )
 
 
 # --- a peer that does not keep to it: Bob's side -----------------------------------------------
@@ -635,7 +637,9 @@ def test_bob_refuses_labels_of_other_rows():
 def test_bob_refuses_features_too_large_for_any_product():
     side = bob_after()
     with pytest.raises(CryptoError, match="do not fit 62"):
-        side.feed(told(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 40, 4)))
+        side.feed(
+            wire_form(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 40, 4))
+        )
 
 
 @pytest.mark.parametrize("scale", [1e300, -1e300])
