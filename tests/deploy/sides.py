@@ -84,7 +84,7 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     }
     for name, values in changes.items():
         sections[name] = {**sections.get(name, {}), **values}
-    text = f'role = "{role}"\n' + "\n".join(section(*each) for each in sections.items())
+    text = f'role = "{role}"\n' + "\n".join(section(*entry) for entry in sections.items())
     path = folder / f"{role}.toml"
     path.write_text(text, encoding="utf-8")
     return path
@@ -114,14 +114,14 @@ def run_both(
 ) -> Ends:
     """Both parties of a folder, each in a thread."""
     wire = wire or Wire()
-    found: dict[str, Any] = {}
+    ends: dict[str, Any] = {}
 
     def side(role: str, endpoint: Endpoint) -> None:
         try:
             config = PartyConfig.read(folder / f"{role}.toml")
-            found[role] = act(Party(config, endpoint, (watch or {}).get(role, Callbacks())))
+            ends[role] = act(Party(config, endpoint, (watch or {}).get(role, Callbacks())))
         except BaseException as problem:
-            found[role] = problem
+            ends[role] = problem
 
     threads = [
         threading.Thread(target=side, args=(role, wire.endpoint(serves=role == "bob")))
@@ -132,7 +132,7 @@ def run_both(
     for thread in threads:
         thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
-    return Ends(found["alice"], found["bob"])
+    return Ends(ends["alice"], ends["bob"])
 
 
 def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:

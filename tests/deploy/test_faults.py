@@ -64,7 +64,7 @@ def test_fresh_on_both_sides_mends_a_lost_state_folder(folder, role):
     stopped_midway(folder)
     shutil.rmtree(state(folder, role))
     run_both(folder, act=lambda party: party.run(fresh=True)).records  # noqa: B018
-    shares = [ModelShare.load(folder / f"{each}.model.json") for each in ("alice", "bob")]
+    shares = [ModelShare.load(folder / f"{side}.model.json") for side in ("alice", "bob")]
     assert shares[0].session == shares[1].session
 
 
@@ -76,9 +76,9 @@ def test_an_old_copy_of_the_state_is_refused(folder, role):
     shutil.rmtree(state(folder, role))
     shutil.move(folder / "old", state(folder, role))
     ends = run_both(folder)
-    found = [end for end in (ends.alice, ends.bob) if isinstance(end, StateError)]
-    assert found
-    assert any("old copy" in end.message for end in found)
+    refusals = [end for end in (ends.alice, ends.bob) if isinstance(end, StateError)]
+    assert refusals
+    assert any("old copy" in end.message for end in refusals)
     for end in (ends.alice, ends.bob):
         assert isinstance(end, StateError | PeerStopped)
 
@@ -146,7 +146,7 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
 
 
 @pytest.mark.parametrize(
-    ("problem", "told"),
+    ("problem", "disclosed"),
     [
         (OutputError("the disk of secret-machine is full"), "it had an error of its own"),
         (StateError("the key in some place is wrong"), "its state does not fit the session"),
@@ -155,12 +155,12 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
         (ConnectionLost("at an inner address"), "it had an error of its own"),
     ],
 )
-def test_the_peer_is_told_the_kind_and_nothing_more(problem, told):
+def test_the_peer_is_told_the_kind_and_nothing_more(problem, disclosed):
     code, reason = tellable(problem)
-    assert reason.startswith(told)
+    assert reason.startswith(disclosed)
     assert code == (problem.exit_code if isinstance(problem, TaciturnError) else 1)
     for word in str(getattr(problem, "message", problem)).split():
-        assert len(word) < 5 or word not in reason.split() or word in told.split()
+        assert len(word) < 5 or word not in reason.split() or word in disclosed.split()
 
 
 def test_what_is_written_is_for_its_owner(folder):
@@ -187,9 +187,9 @@ def test_the_page_names_every_figure_and_every_event(folder):
         for key in figures:
             assert f"`{key}`" in PAGE, key
         for line in (folder / f"{role}.log").read_text().splitlines():
-            found = json.loads(line)
-            assert f"`{found.pop('event')}`" in PAGE, line
-            for key in found.keys() - {"time", "role"}:
+            entry = json.loads(line)
+            assert f"`{entry.pop('event')}`" in PAGE, line
+            for key in entry.keys() - {"time", "role"}:
                 assert f"`{key}`" in PAGE, key
     source = "".join(
         (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
@@ -208,7 +208,7 @@ def test_the_page_has_the_versions_of_today():
     from taciturn.model import share
     from taciturn.protocol.handshake import PROTOCOL_VERSION
 
-    for what, version in (
+    for name, version in (
         ("wire", WIRE),
         ("session", link.VERSION),
         ("protocol", PROTOCOL_VERSION),
@@ -216,5 +216,5 @@ def test_the_page_has_the_versions_of_today():
         ("model file", share.VERSION),
         ("transcript", transcript.VERSION),
     ):
-        (row,) = [line for line in PAGE.splitlines() if re.match(rf"\| {what}[^|]*\| \d+ \|", line)]
+        (row,) = [line for line in PAGE.splitlines() if re.match(rf"\| {name}[^|]*\| \d+ \|", line)]
         assert f"| {version} |" in row

@@ -412,8 +412,8 @@ def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
             losses.append(log_loss(event.scores, labels[event.rows]))
 
     in_one_process(folder, note)
-    told = [point["train_loss"] for point in bob["metrics"]["curve"]]
-    assert told == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
+    reported = [point["train_loss"] for point in bob["metrics"]["curve"]]
+    assert reported == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
 
 
 def test_what_lies_in_the_state_folder_is_not_readable(folder):
@@ -464,5 +464,5 @@ def test_boundaries_hold_what_each_side_needs(folder):
             seen.append(event)
 
     run_both(folder, watch={"alice": Callbacks(observe=observe)}).records  # noqa: B018
-    assert [each.state.iteration for each in seen] == list(range(2 * BATCHES))
+    assert [boundary.state.iteration for boundary in seen] == list(range(2 * BATCHES))
     assert np.array_equal(seen[0].state.weights, np.zeros(6))

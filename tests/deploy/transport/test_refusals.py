@@ -36,13 +36,13 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x
 
 
 @pytest.fixture(scope="module")
-def told():
+def refusals():
     return []
 
 
 @pytest.fixture(scope="module")
-def server(authority, told):
-    made = serving(authority, on_refused=told.append)
+def server(authority, refusals):
+    made = serving(authority, on_refused=refusals.append)
     yield made
     made.close()
 
@@ -57,12 +57,12 @@ def still_serves(authority: Authority, server: ServeEndpoint) -> None:
         client.close()
 
 
-def test_the_right_name_of_the_same_authority_is_needed(authority, server, told):
+def test_the_right_name_of_the_same_authority_is_needed(authority, server, refusals):
     client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
     with pytest.raises(PeerRefused, match="alice refused this side"):
         client.connect(HANG)
     client.close()
-    assert "its certificate names 'eve', not 'bob'" in told[-1]
+    assert "its certificate names 'eve', not 'bob'" in refusals[-1]
     with pytest.raises(PeerAbsent, match="a connection was refused"):
         server.connect(0.1)
     still_serves(authority, server)
@@ -159,8 +159,8 @@ def test_without_tls_there_is_no_service(server):
 
 def test_a_peer_that_calls_too_often_is_slowed_down_and_not_shut_out(authority):
     """Forty calls in a row: four at once, and two more each second."""
-    told: list[str] = []
-    server = serving(authority, Limits(attempts=2.0, drain=0.5), on_refused=told.append)
+    refusals: list[str] = []
+    server = serving(authority, Limits(attempts=2.0, drain=0.5), on_refused=refusals.append)
     client = dialling(authority, server.port)
     try:
         with raw_wire(authority, server.port) as wire:
@@ -168,7 +168,7 @@ def test_a_peer_that_calls_too_often_is_slowed_down_and_not_shut_out(authority):
                 call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
                 with contextlib.suppress(grpc.RpcError, StopIteration):
                     next(call)
-        assert any("connects too often" in reason for reason in told)
+        assert any("connects too often" in reason for reason in refusals)
         assert client.connect(HANG).alive
     finally:
         client.close()
@@ -226,8 +226,8 @@ def test_a_server_that_is_full_is_tried_again(authority):
     finally:
         client.close()
         server.close()
-        for each in idle:
-            each.close()
+        for connection in idle:
+            connection.close()
 
 
 def test_a_port_that_is_taken_is_named(authority, server):
