@@ -73,6 +73,7 @@ def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
     """The key for what is kept; made where there is none."""
     if not path.exists():
         with reporting_write_errors(path):
+            # Never over a key that another process has made in the meantime.
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             os.write(descriptor, SystemEntropy().token(KEY_BYTES).hex().encode() + b"\n")
             os.fsync(descriptor)
@@ -82,6 +83,7 @@ def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
         text = path.read_text(encoding="ascii").strip()
         key = bytes.fromhex(text)
     except (OSError, ValueError):
+        # One message for every fault: it must not show what the file holds.
         key = b""
     if len(key) != KEY_BYTES:
         raise StateError(

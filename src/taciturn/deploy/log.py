@@ -61,7 +61,7 @@ class Log:
 
 
 def _in_words(facts: dict[str, Any]) -> str:
-    # What a note is about, or why something is given up, needs no name.
+    # What a note is about, or why a session is aborted, needs no name.
     names = {
         name: "" if name in ("about", "reason") else f"{name.replace('_', ' ')} " for name in facts
     }
@@ -128,7 +128,7 @@ class Figures:
         return {"curve": self.curve, "losses": self._losses}
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Goes on from a checkpoint."""
+        """Resumes from a checkpoint."""
         self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
 
     def write(self, traffic: Traffic, *, force: bool = False) -> None:

@@ -81,6 +81,7 @@ def _prepared(
     if only:
         chosen = _chosen(ids, only)
         frame, ids = frame[chosen], ids.take(chosen)
+    # By id on both sides: files may list the rows in any order.
     order = ids.series.arg_sort().to_numpy().astype(np.int64)
     sorted_ids = ids.take(order)
     plan = model.preparation

@@ -163,7 +163,7 @@ class Predictor:
         """Scores the rows with the peer.
 
         Raises:
-            TaciturnError: This side or the peer cannot go on; says why, and what to do.
+            TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         table = question.rows.table
         start = time.perf_counter()
@@ -219,7 +219,7 @@ def predict(
         callbacks: Who is told what happens.
 
     Raises:
-        TaciturnError: This side or the peer cannot go on; says why, and what to do.
+        TaciturnError: This side or the peer cannot continue; says why, and what to do.
     """
     try:
         question = read()

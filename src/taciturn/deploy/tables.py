@@ -52,6 +52,7 @@ def load_tables(config: PartyConfig) -> PartyTables:
     if config.data.aligned is not None:
         listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
         raw = _only(raw, listed)
+    # By id on both sides: files may list the rows in any order.
     order = raw.ids.series.arg_sort().to_numpy().astype(np.int64)
     held = _held_out(raw.ids, config.agreed["held_out"], config.agreed["split_salt"])[order]
     train, rest = order[~held], order[held]

@@ -144,7 +144,7 @@ def _section(name: str, lines: list[str]) -> str:
 
 
 def _commented(code: str, comment: str) -> str:
-    """A line of a file with a comment behind it, which goes on below where it is long."""
+    """A line of a file with a comment behind it, which continues below where it is long."""
     start = f"{code:<{_COMMENT_AT - 2}}  "
     first, *others = wrap(comment, _WIDTH - max(len(start) + 2, len(_CONTINUED)))
     return "\n".join([f"{start}# {first}", *(f"{_CONTINUED}{rest}" for rest in others)])

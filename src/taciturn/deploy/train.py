@@ -1,6 +1,6 @@
 """Runs one side of a training: reads its file, meets the peer, trains, writes its model.
 
-Running the same command again goes on where it stopped; after the end it only confirms to a peer
+Running the same command again resumes where it stopped; after the end it only confirms to a peer
 that may have missed the last words.
 """
 
@@ -147,6 +147,7 @@ class Party:
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
                     done = _Training.of(self, meeting, record).run()
+                    # Before the farewell: a stop during it must not train again.
                     kept.journal.done(json.dumps(record_of(done)).encode())
                 else:
                     done = read(PartyRun, json.loads(past.done))

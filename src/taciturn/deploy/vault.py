@@ -8,7 +8,7 @@ r"""A file of encrypted records that only grows, for what a party must not lose 
 The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), a record's nonce
 is its number: records can be neither swapped nor taken from another file. A file that was cut in
 the middle of its last record is read up to there: what is not whole was never acted upon. Whoever
-goes on with a file writes it anew under another salt, so that no nonce is ever used twice.
+resumes with a file writes it anew under another salt, so that no nonce is ever used twice.
 
 **Guarantee.** Without the key a file tells how many records it holds and how long they are.
 
@@ -108,7 +108,7 @@ class Vault:
 
     @classmethod
     def open(cls, path: Path, key: bytes) -> tuple[Vault, list[bytes]]:
-        """An existing file, to go on with, and its records; a cut last one is taken off.
+        """An existing file, to append to, and its records; a cut last one is taken off.
 
         The records go into a new file under a new salt: a record that was cut was sealed with the
         nonce that the next one would get, and two boxes of one nonce give each other away to
@@ -196,6 +196,7 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
         head = stream.read(_COUNT.size)
         count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else 0
         if count > _LONGEST:
+            # Not a cut: no record is that long.
             raise _altered(boxes.number, path)
         if not count or stream.tell() + count > size:
             # Cut off, or zeros that a file system left where nothing had been written yet.
@@ -204,8 +205,10 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
             yield boxes.open(_read_all(stream, count))
         except InvalidTag:
             if stream.tell() < size:
+                # A stop can only damage the last record.
                 raise _altered(boxes.number, path) from None
             if boxes.number == 0:
+                # The first record was on the disk before the file had its name.
                 raise StateError(
                     "the journal cannot be opened with this key",
                     where=str(path),

@@ -75,7 +75,7 @@ def handshake_reasons(
         on_refused: Told the reason in words, a few times a second at most, from another thread.
             The caller's address is not known.
         for_good: The process ends soon after: what the C libraries say from then on is dropped.
-            gRPC's threads go on for a moment, and a closed link is worth a line to them.
+            gRPC's threads run on for a moment, and a closed link is worth a line to them.
     """
     sys.stderr.flush()
     original = os.dup(2)

@@ -70,7 +70,7 @@ class DialEndpoint:
 
     def connect(self, timeout: float) -> GrpcChannel:
         """Calls until the peer answers."""
-        self._give_up(self._current)
+        self._drop(self._current)
         until = time.monotonic() + timeout
         pause, hung_up, last = FIRST_PAUSE, 0, ""
         while not self._closed.is_set():
@@ -81,8 +81,9 @@ class DialEndpoint:
             if channel.alive and channel.wait_open(0):
                 return channel
             last = _why(channel)
+            # Once may be a restart of the peer; several times in a row are its answer.
             hung_up = hung_up + 1 if _hangs_up(last) else 0
-            self._give_up(channel)
+            self._drop(channel)
             self._consider(channel, last, hung_up)
             self._closed.wait(min(pause, max(0.0, until - time.monotonic())))
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -92,10 +93,11 @@ class DialEndpoint:
         """Ends the live channel and every attempt."""
         self._closed.set()
         current = self._current
+        # An open channel sends first what waits to go out; an attempt has nothing to send.
         if current is not None and current.wait_open(0):
             current.close()
         else:
-            self._give_up(current)
+            self._drop(current)
 
     def _call(self, timeout: float) -> GrpcChannel:
         """One attempt, on a connection of its own."""
@@ -111,13 +113,13 @@ class DialEndpoint:
 
         channel.start(call, hang_up)
         self._current = channel
-        # Closing may have come before there was a channel that it could give up.
+        # Closing may have come before there was a channel that it could drop.
         if self._closed.is_set():
-            self._give_up(channel)
+            self._drop(channel)
         channel.wait_open(timeout)
         return channel
 
-    def _give_up(self, channel: GrpcChannel | None) -> None:
+    def _drop(self, channel: GrpcChannel | None) -> None:
         if channel is not None:
             channel.lose(ConnectionLost(f"the connection to {self._peer} was closed on this side"))
             channel.close()

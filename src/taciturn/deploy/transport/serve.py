@@ -113,6 +113,7 @@ class ServeEndpoint:
         try:
             port = int(self._server.add_secure_port(listen, server_credentials(credentials)))
         except RuntimeError:
+            # gRPC raises or returns 0, depending on its version.
             port = 0
         if port == 0:
             self._threads.shutdown(wait=False)
@@ -160,10 +161,12 @@ class ServeEndpoint:
         with suppress(Exception):
             if self._reports.spend():
                 self._on_refused(self._last_refusal)
+        # Raises, so that the caller's stream ends here.
         context.abort(code, "refused")
 
     def _replace(self, channel: GrpcChannel, arrival: int) -> None:
         with self._changed:
+            # Streams have threads of their own, and the later one may come here first.
             older: GrpcChannel | None = channel
             if arrival > self._newest_arrival:
                 older, self._newest, self._handed_out = self._newest, channel, False

@@ -182,6 +182,7 @@ def _may_sign(certificate: x509.Certificate) -> bool:
     try:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
+        # A certificate without the extension is no authority's [RFC 5280, 4.2.1.9].
         return False
 
 
@@ -190,6 +191,7 @@ def _check_signed(
 ) -> None:
     """From our certificate upwards until one of the authority's has signed."""
     at = chain[0]
+    # Bounded: certificates that signed each other have no top.
     for _ in range(LONGEST_CHAIN):
         if any(_signed_by(at, root) for root in roots):
             return
@@ -216,6 +218,7 @@ def _check_purposes(own: x509.Certificate, path: Path) -> None:
     try:
         allowed = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
+        # A certificate without the extension is good for every purpose [RFC 5280, 4.2.1.12].
         return
     missing = [word for oid, word in PURPOSES.items() if oid not in allowed]
     if missing:
@@ -232,6 +235,7 @@ def _party_name(own: x509.Certificate, path: Path) -> str:
         names = alternatives.get_values_for_type(x509.DNSName)
     except x509.ExtensionNotFound:
         names = []
+    # A wildcard would stand for parties that nobody has named.
     if not names or any("*" in name for name in names):
         raise CertificateError(
             "the certificate names no party, or more than one with an asterisk",
