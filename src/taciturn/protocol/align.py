@@ -197,6 +197,7 @@ def _exchange(
     ahead = blinder.ids(_texts(ids, order, 0))
     for turn in range(-(-max(len(ids), peer_ids) // TURN_IDS)):
         here, there = _due(turn, len(ids)), _due(turn, peer_ids)
+        # In the last turns the side with fewer ids has none left, and still answers.
         if _size(here):
             yield from send(BlindedIds(turn, ahead))
         if _size(there):
@@ -209,6 +210,7 @@ def _exchange(
         if _size(here):
             answer = yield from receive(TwiceBlinded)
             elements = _expected(answer, turn, _size(here))
+            # They are compared and not raised again: nothing else would refuse what is no element.
             _checked(_looked_over, elements, map)
             own[here] = np.frombuffer(elements, _ELEMENT)
         yield from emit(Aligning(here.stop + there.stop, len(ids) + peer_ids))
@@ -216,7 +218,7 @@ def _exchange(
 
 
 def _due(turn: int, count: int) -> slice:
-    """Which of so many ids a turn is about."""
+    """Which of ``count`` ids a turn is about."""
     return slice(min(turn * TURN_IDS, count), min((turn + 1) * TURN_IDS, count))
 
 
@@ -253,9 +255,11 @@ def _common(
     peers.sort()
     _refuse_repeated(peers, "the peer has the same id more than once")
     _refuse_repeated(np.sort(own), "the peer gave two ids of this side the same answer")
+    # Beyond the peer's last element there is no place to compare with.
     place = np.minimum(np.searchsorted(peers, own), len(peers) - 1)
     common = np.flatnonzero(peers[place] == own)
     rows = order[common]
+    # By id: the one order that both sides have.
     rank = ids.series.gather(rows).arg_sort().to_numpy()
     return rows[rank], own[common][rank]
 

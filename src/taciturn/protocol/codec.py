@@ -233,6 +233,7 @@ def _read_event(reader: _Reader) -> PrivacyEvent:
     values = struct.unpack(f"<{count}d", reader.take(8 * count))
     try:
         return kind(*values)
+    # An event checks its own parameters, which are the peer's here.
     except TaciturnError:
         raise MalformedFrame("a release's event has an impossible parameter") from None
 
@@ -283,6 +284,7 @@ def _narrowest(numbers: IntArray) -> int:
     if not len(numbers):
         return _WIDTHS[0]
     extremes = int(numbers.min()), int(numbers.max())
+    # In two's complement -2^(n-1) fits n bits, and 2^(n-1) does not.
     bits = max((extreme if extreme >= 0 else ~extreme).bit_length() for extreme in extremes)
     return next(width for width in _WIDTHS if bits < 8 * width)
 

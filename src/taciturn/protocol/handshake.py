@@ -148,6 +148,7 @@ def compare(ours: Hello, theirs: Hello) -> None:
         AgreementError: Versions, roles, terms or rows differ.
         RemoteProtocolError: The peer's table has an absurd size.
     """
+    # The version first: what the other fields mean depends on it.
     if theirs.version != ours.version:
         raise AgreementError(
             f"the peer speaks protocol {theirs.version}, this side {ours.version}",
@@ -157,6 +158,7 @@ def compare(ours: Hello, theirs: Hello) -> None:
     if theirs.terms != ours.terms:
         named = differences(ours.terms, theirs.terms) or ["spelled differently"]
         raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
+    # Before the digests, which would differ as well: a count says more.
     if theirs.rows != ours.rows:
         raise AgreementError(
             f"this side has {ours.rows} rows, the peer {theirs.rows}",

@@ -68,6 +68,7 @@ def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
     ours = greeting(role, model.canonical(), features)
     yield from send(wire_form(ours))
     theirs = yield from receive(Hello)
+    # What differs is said here in words for models and new rows; the rest is said below.
     if theirs.version == ours.version and theirs.role != ours.role:
         _require_same(ours, theirs)
     compare(ours, theirs)

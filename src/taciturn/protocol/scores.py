@@ -28,7 +28,7 @@ def require_finite(scores: FloatArray) -> FloatArray:
 
 
 def receive_scores(iteration: int, rows: int) -> Program[FloatArray]:
-    """Waits for Alice's scores of so many rows.
+    """Waits for Alice's scores of the given number of rows.
 
     Raises:
         RemoteProtocolError: They are of another iteration or number.

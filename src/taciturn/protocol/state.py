@@ -1,8 +1,8 @@
-"""What a party must keep to go on with a training after a stop: everything but its table.
+"""What a party must keep to resume a training after a stop: everything but its table.
 
 A program reports its state at the start of each iteration (``Boundary``), and can be started from
 one. Coins are not in it: streams are forked by iteration, so that the same coins give the same
-draws wherever a run goes on.
+draws wherever a run resumes.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TrainingState:
         )
 
     def to_bytes(self) -> bytes:
-        """The state for a file; whoever reads it can go on, and read what was encrypted."""
+        """The state for a file; whoever reads it can resume, and read what was encrypted."""
         values = {
             "iteration": self.iteration,
             "weights": _hex(self.weights),
