@@ -85,6 +85,7 @@ class Scalar:
         try:
             return bytes(library().crypto_scalarmult_ristretto255(self._bytes, element))
         except RuntimeError:
+            # The library only refuses; which of the two reasons it had shows in the element.
             raise CryptoError(_what_is_wrong(element)) from None
 
     def __repr__(self) -> str:
@@ -101,6 +102,7 @@ def hashed(context: bytes, texts: Iterable[str]) -> bytes:
     >>> len(hashed(b"doctest", ["ann", "bea"]))
     64
     """
+    # The context is hashed once; each text continues from a copy.
     start, onto = hashlib.sha512(context), library().crypto_core_ristretto255_from_hash
     elements = []
     for text in texts:
@@ -134,6 +136,7 @@ def require_elements(elements: bytes) -> None:
     valid = library().crypto_core_ristretto255_is_valid_point
     for at in range(0, len(elements), ELEMENT_BYTES):
         element = elements[at : at + ELEMENT_BYTES]
+        # The library counts the identity as valid; no blinded id is it.
         if element == _IDENTITY or not valid(element):
             raise _numbered(at, _what_is_wrong(element))
 

@@ -82,5 +82,6 @@ class Layout:
         """The coefficients of the rows of one answer, restricted to one piece."""
         rows, width = block.shape
         coefficients = np.zeros((rows, self.span), dtype=np.int64)
+        # Backwards, so that the product of a row and the piece gathers in the row's last place.
         coefficients[:, self.span - width :] = block[:, ::-1]
         return coefficients.ravel()
