@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 COVERAGE := --cov --cov-report term:skip-covered
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check quick test test-all coverage system format bench clean
+.PHONY: help setup demo check quick test test-all coverage docs system format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,6 +53,10 @@ test-all: check  ## the long proofs too, and how much of the code the tests run
 coverage: $(READY)  ## how much of the code `make test` runs, and whether that is enough
 	$(PYTEST) -m 'not slow' $(COVERAGE)
 
+docs: $(READY)  ## the documentation as a site, in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html; with search: $(BIN)/python -m http.server --directory site"
+
 system:  ## Debian packages for the tests that need a browser or two hosts; as root
 	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && \
 	  command -v ip >/dev/null; then echo "a browser and ip are there"; \
@@ -72,6 +76,6 @@ format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) build dist src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) build dist site src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache .coverage
 	find src paper tests tools -name __pycache__ -prune -exec rm -rf {} +

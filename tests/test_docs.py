@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import io
 import re
 import shlex
@@ -19,16 +20,24 @@ from tests import bad_input
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
-def commands() -> list[str]:
-    lines = [line for block in blocks(README, "console") for line in block.splitlines()]
+def commands(text: str) -> list[str]:
+    lines = [line for block in blocks(text, "console") for line in block.splitlines()]
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as after cloning, with the examples: commands write into it."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 OF_THE_PAPER = ("taciturn reproduce ", "taciturn bench ")
@@ -43,11 +52,9 @@ OF_THE_PAPER = ("taciturn reproduce ", "taciturn bench ")
     ],
     ids=["product", "paper"],
 )
-def test_readme_commands_run(of_the_paper, tmp_path, monkeypatch, capsys):
-    """One after the other in a folder as after cloning: some read what others have written."""
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    monkeypatch.chdir(tmp_path)
-    lines = [line for line in commands() if line.startswith("taciturn ")]
+def test_readme_commands_run(of_the_paper, checkout, capsys):
+    """One after the other: some read what others have written."""
+    lines = [line for line in commands(README) if line.startswith("taciturn ")]
     chosen = [line for line in lines if line.startswith(OF_THE_PAPER) is of_the_paper]
     assert len(chosen) == 3 if of_the_paper else len(chosen) > 15
     for line in chosen:
@@ -55,8 +62,20 @@ def test_readme_commands_run(of_the_paper, tmp_path, monkeypatch, capsys):
         assert capsys.readouterr().out, line
 
 
+@pytest.mark.parametrize("page", ["researcher", "data-scientist"])
+def test_the_commands_of_a_tutorial_run(page, checkout, capsys):
+    """The operator's tutorial needs two terminals: test_two_machines.py."""
+    lines = commands((ROOT / f"docs/tutorials/{page}.md").read_text(encoding="utf-8"))
+    assert len(lines) >= 7
+    for line in lines:
+        first, *arguments = shlex.split(line)
+        assert first == "taciturn"
+        assert run(arguments) == 0, f"{line}: {capsys.readouterr().err}"
+        assert capsys.readouterr().out, line
+
+
 def test_readme_names_the_two_commands_and_the_makefile_has_them():
-    made = [line for line in commands() if not line.startswith("taciturn ")]
+    made = [line for line in commands(README) if not line.startswith("taciturn ")]
     assert made == ["make demo", "make test"]
     for line in made:
         subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
@@ -64,13 +83,18 @@ def test_readme_names_the_two_commands_and_the_makefile_has_them():
 
 EXAMPLES = [
     pytest.param(page, code, id=f"{page}-{number}")
-    for page in ("README.md", "docs/estimator.md")
+    for page in (
+        "README.md",
+        "docs/estimator.md",
+        "docs/tutorials/researcher.md",
+        "docs/tutorials/data-scientist.md",
+    )
     for number, code in enumerate(blocks((ROOT / page).read_text(encoding="utf-8"), "python"))
 ]
 
 
 @pytest.mark.parametrize(("page", "code"), EXAMPLES)
-def test_an_example_prints_what_its_page_says(page, code):
+def test_an_example_prints_what_its_page_says(page, code, checkout):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, page, "exec"), {})  # noqa: S102 - the page's own example
@@ -151,29 +175,63 @@ def defined() -> dict[str, set[str]]:
     return paths
 
 
-def symbols() -> list[str]:
-    """What ARCHITECTURE sets in code, outside the drawing."""
-    prose = re.sub(r"```.*?```", "", ARCHITECTURE, flags=re.DOTALL)
-    return sorted(set(re.findall(r"`([^`]+)`", prose)))
+def symbols(text: str) -> list[str]:
+    """What a document sets in code, outside blocks; a keyword argument is no symbol."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return sorted({name for name in re.findall(r"`([^`]+)`", prose) if not name.endswith("=")})
 
 
-def leads_somewhere(symbol: str, paths: dict[str, set[str]]) -> bool:
-    """A path, a command, a mechanism, a tool, or something that the code defines by that name."""
+def resolves(symbol: str) -> bool:
+    """A path, a command, a target of make, or what an import of the dotted name gives."""
     if "/" in symbol or symbol.endswith(".toml"):
-        bases = (ROOT, *PACKAGES.values(), *(folder.parent for folder in PACKAGES.values()))
-        return any((base / end).exists() for base in bases for end in (symbol, f"{symbol}.py"))
+        return (ROOT / symbol).exists()
     if symbol.startswith("taciturn "):
         return run([*symbol.split()[1:], "--help"]) == 0
-    if symbol in {*MECHANISMS, "import-linter", "map"}:
+    if symbol.startswith("make "):
+        return f"\n{symbol.removeprefix('make ')}:" in (ROOT / "Makefile").read_text()
+    return imports(f"taciturn.{symbol}")
+
+
+def imports(dotted: str) -> bool:
+    """A module, or a name in the module before the last dot."""
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module(dotted)
+        return True
+    module, _, name = dotted.rpartition(".")
+    with contextlib.suppress(ModuleNotFoundError):
+        return hasattr(importlib.import_module(module), name)
+    return False
+
+
+def test_what_architecture_names_can_be_imported(capsys):
+    named = symbols(ARCHITECTURE)
+    assert len(named) > 40
+    assert [symbol for symbol in named if not resolves(symbol)] == []
+    for wrong in ("simulation.run.imitate", "simulation.walk", "src/taciturn/lables.py"):
+        assert not resolves(wrong)
+
+
+def test_architecture_is_one_page():
+    assert len(ARCHITECTURE.splitlines()) <= 90
+
+
+DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+
+
+def is_defined(symbol: str, paths: dict[str, set[str]]) -> bool:
+    """The design speaks of what a reader has met: bare names, a path, or a mechanism."""
+    if "/" in symbol:
+        bases = (ROOT, *PACKAGES.values(), *(folder.parent for folder in PACKAGES.values()))
+        return any((base / end).exists() for base in bases for end in (symbol, f"{symbol}.py"))
+    if symbol in {*MECHANISMS, "map"}:
         return True
     places = paths.get(symbol.rpartition(".")[2], set())
     return any(place.endswith(f".{symbol}") for place in places)
 
 
-def test_what_architecture_names_is_there(capsys):
+def test_what_the_design_names_is_defined():
     paths = defined()
     assert "taciturn.simulation.run.simulate" in paths["simulate"]
-    assert len(symbols()) > 30
-    assert [symbol for symbol in symbols() if not leads_somewhere(symbol, paths)] == []
-    assert not leads_somewhere("simulation.run.imitate", paths)
-    assert not leads_somewhere("protocol/bob/lables", paths)
+    assert len(symbols(DESIGN)) > 30
+    assert [symbol for symbol in symbols(DESIGN) if not is_defined(symbol, paths)] == []
+    assert not is_defined("simulation.run.imitate", paths)

@@ -18,7 +18,6 @@ EXCLUDED = (
     "src/taciturn/cli",
     "src/taciturn/crypto",
     "src/taciturn/deploy",
-    "src/taciturn/privacy",
     "src/taciturn/protocol",
     "tests/crypto",
     "tests/deploy",

@@ -86,10 +86,10 @@ class Terminal:
         return process.returncode
 
 
-def steps() -> list[tuple[str, dict[str, list[str]]]]:
+def steps(page: str = RUNBOOK) -> list[tuple[str, dict[str, list[str]]]]:
     """Each chapter's commands by terminal."""
     chapters = []
-    for chapter in re.split(r"^## ", RUNBOOK, flags=re.MULTILINE)[1:]:
+    for chapter in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
         blocks = re.findall(r"```sh (alice|bob)\n(.*?)```", chapter, flags=re.DOTALL)
         if blocks:
             lines = {
@@ -230,6 +230,36 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     assert [scores[identifier] for identifier in sorted(scores)] == pytest.approx(
         exact.tolist(), abs=1e-9
     )
+
+
+TUTORIAL = (ROOT / "docs/tutorials/operator.md").read_text(encoding="utf-8")
+
+
+def test_the_operators_tutorial_runs_as_it_is_written(tmp_path):
+    """Chapter by chapter: what one person types, the script, then both terminals side by side."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    terminals = [Terminal(role, tmp_path) for role in ROLES]
+    alice, bob = terminals
+    port = str(free_port())
+    together = dict(steps(TUTORIAL))
+    assert len(together) == 3
+    try:
+        for chapter in re.split(r"^## ", TUTORIAL, flags=re.MULTILINE)[1:]:
+            for line in re.findall(r"^\$ (.*)$", chapter, flags=re.MULTILINE):
+                assert bob.end(bob.start(line.replace(":9443", f":{port}"))) == 0, bob.said
+            for code in re.findall(r"```python\n(.*?)```", chapter, flags=re.DOTALL):
+                (tmp_path / "script.py").write_text(code)
+                assert bob.end(bob.start("python script.py")) == 0, bob.said
+            lines = together.get(chapter.partition("\n")[0])
+            for ended, said in both(terminals, lines) if lines else ():
+                assert ended == 0, said
+    finally:
+        for terminal in terminals:
+            terminal.leave()
+    assert "You learnt no score" in " ".join(alice.said.split())
+    assert pl.read_csv(tmp_path / "trial/scores.csv").height == 400
+    hers, his = (ModelShare.load(tmp_path / f"trial/{role}.model.json") for role in ROLES)
+    assert hers.session == his.session
 
 
 @pytest.mark.slow  # twenty seconds; each command between two hosts has a test of its own

@@ -26,7 +26,7 @@ SOLVERS: tuple[LabelAttack, ...] = (
     ExactSolveAttack(),
     LeastSquaresAttack(),
     SparseAttack(),
-    KnownScoresAttack(budget=5.0),
+    KnownScoresAttack(work=5_000.0),
     StackingAttack(),
 )
 
@@ -58,7 +58,7 @@ def test_where_batches_are_determined_every_flipped_label_is_recovered(attack, e
 
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 @pytest.mark.parametrize(
-    "attack", [KnownScoresAttack(budget=8.0), StackingAttack()], ids=lambda attack: attack.name
+    "attack", [KnownScoresAttack(work=8_000.0), StackingAttack()], ids=lambda attack: attack.name
 )
 def test_larger_batches_are_solved_with_the_corrected_residues(attack, epsilon):
     """48 rows by 30 columns: no batch is determined, ten epochs together are."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -17,10 +19,10 @@ from taciturn.data.tables import LabelTable
 from taciturn.view.alice_view import AliceView
 from tests.attacks.evidence import known_run, sits_at_chance
 from tests.attacks.test_attacks import run
-from tests.waiting import HANG
 
-# What is proven must not depend on how fast the machine is: the batches bound the work.
-UNHURRIED = KnownScoresAttack(seconds=HANG, budget=HANG)
+# Bounded by the batches alone.
+MANY_NODES = 10_000
+UNHURRIED = KnownScoresAttack(nodes=MANY_NODES, work=math.inf)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def wide():
     return known_run(batch_size=65, epochs=3, permute_labels=True)
 
 
-def search(view: AliceView, number: int, seconds: float = HANG) -> Search:
+def search(view: AliceView, number: int, nodes: int = MANY_NODES) -> Search:
     seen = gradients(view)[number]
     odds = np.zeros(len(seen.rows))
     return Search(
@@ -45,7 +47,7 @@ def search(view: AliceView, number: int, seconds: float = HANG) -> Search:
         odds,
         hear(view, seen, odds).member,
         np.zeros(len(odds), dtype=bool),
-        seconds,
+        nodes,
     )
 
 
@@ -75,7 +77,7 @@ def test_recovers_the_labels_of_hidden_batches_of_every_kind(dataset, permute_la
 def test_sits_at_chance_against_labels_shuffled_after_the_run(hidden):
     """False alarm: 2e-5, by ``sits_at_chance``."""
     view, truth = hidden
-    attack = KnownScoresAttack(most_batches=60, seconds=HANG, budget=HANG)
+    attack = KnownScoresAttack(most_batches=60)
     assert sits_at_chance(attack.infer(view), truth)
 
 
@@ -189,7 +191,7 @@ def test_twins_of_different_labels_are_never_certain():
     assert judge("", guess, truth).decided_correct == 1.0
     proven = 0
     for seen in gradients(view):
-        recovered = recover_states(view, seen, np.zeros(160), np.zeros(160, dtype=bool), HANG)
+        recovered = recover_states(view, seen, np.zeros(160), np.zeros(160, dtype=bool), MANY_NODES)
         assert not recovered.certain[~lone(view.encoded(seen.rows))].any()
         right = np.sign(recovered.residues) == 2 * truth.values[seen.rows] - 1
         assert right[recovered.certain].all()
@@ -247,12 +249,13 @@ def test_where_bob_has_columns_scores_are_estimated_and_the_remark_says_so():
 def test_says_how_much_it_heard_and_searched_and_how_much_is_done(hidden):
     view, _ = hidden
     reports: list[tuple[int, int]] = []
-    attack = KnownScoresAttack(most_batches=20, budget=-1.0)
+    attack = KnownScoresAttack(most_batches=20, work=0.0)
     guess = attack.infer(view, lambda done, total: reports.append((done, total)))
     assert guess.remark == (
         "heard 20 of 290 batches, searched 0, of which 0 are certified to the last bit"
     )
     assert not guess.certain.any()
+    assert guess.limited
     assert reports == [(number + 1, 60) for number in range(60)]
 
 
@@ -264,10 +267,10 @@ def test_work_bounds_the_number_of_batches(hidden):
     assert affordable([], 3) == 3
 
 
-def test_a_search_that_runs_out_of_time_proves_nothing(wide):
+def test_a_search_that_runs_out_of_nodes_proves_nothing(wide):
     view, _ = wide
     recovered = recover_states(
-        view, gradients(view)[20], np.zeros(455), np.zeros(455, dtype=bool), 0.0
+        view, gradients(view)[20], np.zeros(455), np.zeros(455, dtype=bool), 0
     )
     assert recovered.failed
     assert not recovered.certified

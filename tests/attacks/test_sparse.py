@@ -179,17 +179,17 @@ def test_dense_hidden_batches_are_out_of_reach_for_most_but_none_is_wrong():
 
 def test_programs_that_take_too_long_are_counted_and_batches_are_sampled(hidden):
     view, _ = hidden
-    guess = SparseAttack(most_batches=10, seconds=0.0).infer(view)
+    guess = SparseAttack(most_batches=10, program=0.0).infer(view)
     assert not guess.signal.any()
     assert guess.remark == (
         "looked at 10 of 290 batches, 0 recovered and certified to the last bit; "
-        "10 not solved in time"
+        "10 not solved within the limit"
     )
 
 
 def test_without_a_budget_nothing_is_looked_at(hidden):
     view, _ = hidden
-    assert "looked at 0 of 290" in SparseAttack(budget=-1.0).infer(view).remark
+    assert "looked at 0 of 290" in SparseAttack(work=0.0).infer(view).remark
 
 
 def test_tells_how_much_is_done(hidden):

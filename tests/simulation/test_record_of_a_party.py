@@ -10,6 +10,6 @@ from taciturn.simulation.record import RecordedRun
 
 
 def test_a_partys_recording_is_not_taken_for_a_simulations():
-    with pytest.raises(TranscriptError, match="one party's own recording") as refused:
+    with pytest.raises(TranscriptError, match="a transcript of one party") as refused:
         RecordedRun.of(Transcript({"kind": "party", "role": "alice"}, ()))
     assert "train with record" in refused.value.hint

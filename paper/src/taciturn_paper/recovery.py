@@ -63,7 +63,7 @@ def run(
                 "l_rr": batches.l_rr,
                 "sparse": _share(SparseAttack().infer(view), labels),
                 "known_scores": _share(
-                    KnownScoresAttack(seconds=0.3, budget=5.0).infer(view), labels
+                    KnownScoresAttack(nodes=10, work=10_000.0).infer(view), labels
                 ),
                 "recoverable": recoverable(length, columns, true),
                 "check_sparse": verdicts["sparse"],

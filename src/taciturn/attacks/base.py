@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,12 +24,17 @@ class LabelGuess:
         signal: Where the attack has anything to say; elsewhere a control's guess is taken.
         certain: Where it claims to be sure.
         remark: One sentence about how it went.
+        limited: A limit on its work ended it; without one it might tell more.
+        work: What its solvers did, in units of about a millisecond: counted, never timed, so that
+            a busy machine comes to the same guess.
     """
 
     scores: FloatArray = field(repr=False)
     signal: BoolArray = field(repr=False)
     certain: BoolArray = field(repr=False)
     remark: str = ""
+    limited: bool = False
+    work: float = 0.0
 
     def covers(self, rows: int) -> bool:
         """Whether each of so many rows has a finite score, and is or is not certain."""
@@ -42,7 +47,7 @@ class LabelGuess:
     def completed(self, fallback: LabelGuess) -> LabelGuess:
         """This guess, with ``fallback``'s where it has no signal."""
         scores = np.where(self.signal, self.scores, fallback.scores)
-        return LabelGuess(scores, self.signal, self.certain, self.remark)
+        return replace(self, scores=scores)
 
 
 class LabelAttack(Protocol):

@@ -13,9 +13,8 @@ accordingly; the first iteration, in which all weights are zero, is exact even t
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,12 +38,12 @@ _PATIENCE = 48
 
 @dataclass(frozen=True)
 class KnownScoresAttack(Attack):
-    """Evidence from every batch, then certified states of as many as time allows.
+    """Evidence from every batch, then certified states of as many as its work allows.
 
     Args:
         most_batches: How many batches are looked at, spread evenly over the run.
-        seconds: The most that one search may take.
-        budget: Seconds after which no further search begins.
+        nodes: The most nodes of one search's tree.
+        work: The work after which no further search begins, in the units of ``LabelGuess``.
     """
 
     name = "known-scores"
@@ -52,8 +51,8 @@ class KnownScoresAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     most_batches: int = 65_536
-    seconds: float = 1.0
-    budget: float = 120.0
+    nodes: int = 100
+    work: float = 300_000.0
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Hears every batch, then proves what it can."""
@@ -63,21 +62,25 @@ class KnownScoresAttack(Attack):
         heard, total = SWEEPS * len(batches), SWEEPS * len(batches) + len(exact)
         odds = gather(view, batches, progress=lambda done, _: progress(done, total))
         notes = Notebook(view.features.rows)
-        searched = certified = last = done = 0
-        start = time.perf_counter()
+        searched = certified = last = done = unsolved = 0
+        work, left_out = 0.0, False
 
         def recover(seen: GradientSeen) -> Recovered | None:
-            late = time.perf_counter() - start > self.budget or searched - last > _PATIENCE
-            if late or not notes.may_prove(seen):
+            # Patience is no limit: so many searches in vain say that more would be.
+            over = work >= self.work or searched - last > _PATIENCE
+            if over or not notes.may_prove(seen):
                 return None
-            return recover_states(view, seen, odds, notes.certain, self.seconds)
+            return recover_states(view, seen, odds, notes.certain, self.nodes)
 
         for recovered in on_cores(recover, exact):
             done += 1
             progress(heard + done, total)
             if recovered is None:
+                left_out |= work >= self.work
                 continue
             searched += 1
+            work += recovered.work
+            unsolved += recovered.failed
             if recovered.certified:
                 certified, last = certified + 1, searched
                 notes.settle(recovered)
@@ -85,12 +88,14 @@ class KnownScoresAttack(Attack):
                 odds[rows] = notes.signs[rows] * np.maximum(np.abs(odds[rows]), _SURE)
         heard_of = f"heard {len(batches)} of {len(every)} batches"
         proof = f"searched {searched}, of which {certified} are certified to the last bit"
+        open_ends = f"; {unsolved} not solved within the limit" if unsolved else ""
         guessed = "" if view.scores_known else "; scores are estimated, as Bob has columns"
-        return notes.guess(odds, f"{heard_of}, {proof}{guessed}")
+        remark = f"{heard_of}, {proof}{open_ends}{guessed}"
+        return notes.guess(odds, remark, limited=left_out or unsolved > 0, work=work)
 
 
 def affordable(every: Sequence[GradientSeen], most: int) -> int:
-    """How many batches can be heard in reasonable time, at most so many."""
+    """How many batches can be heard with reasonable work, at most so many."""
     work = max((len(seen.rows) * len(seen.gradient) ** 2 for seen in every), default=1)
     return max(1, min(most, int(_MOST_WORK / work)))
 
@@ -100,7 +105,7 @@ def recover_states(
     seen: GradientSeen,
     odds: FloatArray,
     certain: BoolArray,
-    seconds: float,
+    nodes: int,
 ) -> Recovered:
     """The states of a batch's rows, certified where they are found.
 
@@ -109,7 +114,7 @@ def recover_states(
         seen: The batch.
         odds: Log-odds of label 1 for every row there is.
         certain: Where their sign is proven.
-        seconds: The most that a search may take.
+        nodes: The most nodes of a search's tree.
     """
     system, likely = System.of(view, seen), odds[seen.rows]
     fixed = certain[seen.rows]
@@ -118,10 +123,11 @@ def recover_states(
         fixed = fixed | (np.abs(likely) >= _SURE)
     one, zero = view.residues(seen.rows, seen.weights)
     member = hear(view, seen, likely).member
-    search = Search(system, Law.of(view), one, zero, likely, member, fixed, seconds)
+    search = Search(system, Law.of(view), one, zero, likely, member, fixed, nodes)
     states = search.find()
     steps = None if states is None else search.proven(states)
     if states is None or steps is None:
-        return Recovered.nothing(seen)
+        return Recovered.nothing(seen, search.work, failed=search.unsolved)
     size = int(np.count_nonzero(states))
-    return Recovered.proven(system, steps, size, search.unique(states))
+    proven = Recovered.proven(system, steps, size, search.unique(states))
+    return replace(proven, work=search.work)

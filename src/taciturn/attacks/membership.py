@@ -51,14 +51,14 @@ class MembershipGuess:
 
 
 def guess_membership(
-    view: AliceView, most: int = 200, seconds: float = 1.0, progress: ReportProgress = quietly
+    view: AliceView, most: int = 200, nodes: int = 100, progress: ReportProgress = quietly
 ) -> tuple[MembershipGuess, ...]:
     """Guesses the true batch of iterations that are spread evenly over the run.
 
     Args:
         view: What Alice knows; it must hold what ``NEEDS`` names.
         most: How many iterations.
-        seconds: The most that the search of one may take.
+        nodes: The most nodes of one search's tree.
         progress: Told as batches are done.
 
     Returns:
@@ -67,11 +67,11 @@ def guess_membership(
     if not view.signals >= NEEDS:
         return ()
     with one_thread():
-        return _guesses(view, most, seconds, progress)
+        return _guesses(view, most, nodes, progress)
 
 
 def _guesses(
-    view: AliceView, most: int, seconds: float, progress: ReportProgress
+    view: AliceView, most: int, nodes: int, progress: ReportProgress
 ) -> tuple[MembershipGuess, ...]:
     every = gradients(view)
     heard = evenly(every, affordable(every, _MOST_HEARD))
@@ -82,8 +82,8 @@ def _guesses(
 
     def recover(seen: GradientSeen) -> Recovered:
         if not scores_exact(view, seen):
-            return recover_sparse(view, seen, seconds)
-        return recover_states(view, seen, odds, unproven, seconds)
+            return recover_sparse(view, seen)
+        return recover_states(view, seen, odds, unproven, nodes)
 
     guesses: list[MembershipGuess] = []
     for recovered in on_cores(recover, chosen):

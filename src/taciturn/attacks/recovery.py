@@ -128,7 +128,8 @@ class Recovered:
         size: How many rows it takes the true batch to have.
         certified: The integers hold to the last bit, and chance cannot explain it.
         certain: The rows whose sign that proves.
-        failed: The solver found nothing in its time.
+        failed: The solver found nothing within its limit.
+        work: What the solver did, in the units of ``LabelGuess``.
     """
 
     seen: GradientSeen
@@ -138,12 +139,13 @@ class Recovered:
     certified: bool
     certain: BoolArray = field(repr=False)
     failed: bool = False
+    work: float = 0.0
 
     @classmethod
-    def nothing(cls, seen: GradientSeen) -> Recovered:
+    def nothing(cls, seen: GradientSeen, work: float = 0.0, *, failed: bool = True) -> Recovered:
         """Of a batch that was given up."""
         none = np.zeros(len(seen.rows), dtype=bool)
-        return cls(seen, np.zeros(len(none)), none, 0, False, none, failed=True)
+        return cls(seen, np.zeros(len(none)), none, 0, False, none, failed, work)
 
     @classmethod
     def proven(cls, system: System, steps: IntArray, size: int, certain: BoolArray) -> Recovered:
@@ -209,11 +211,15 @@ def scattered(batches: Sequence[T]) -> list[T]:
 
 
 def on_cores(function: Callable[[GradientSeen], R], batches: Sequence[GradientSeen]) -> Iterator[R]:
-    """``map`` on all cores, a chunk at a time; a chunk begins when the one before was consumed."""
+    """``map`` on all cores, a chunk at a time; a chunk begins when the one before was consumed.
+
+    A whole chunk is computed before any of it is consumed, on one core as on many: what the
+    function may read of earlier results does not depend on how fast the machine is.
+    """
     for start in range(0, len(batches), CHUNK):
         chunk = batches[start : start + CHUNK]
         large = len(chunk[0].rows) * len(chunk[0].gradient) >= _WORTH_A_THREAD
-        yield from on_all_cores(function, chunk) if large else map(function, chunk)
+        yield from on_all_cores(function, chunk) if large else [function(seen) for seen in chunk]
 
 
 class Notebook:
@@ -238,8 +244,11 @@ class Notebook:
         self.signs[rows] = np.sign(recovered.residues[new])
         self.certain[rows] = True
 
-    def guess(self, soft: FloatArray, remark: str) -> LabelGuess:
+    def guess(
+        self, soft: FloatArray, remark: str, *, limited: bool = False, work: float = 0.0
+    ) -> LabelGuess:
         """The guess: what is proven, then what is likely, by its size; zero says nothing."""
         within = soft / (1.0 + np.abs(soft))
         scores = np.where(self.certain, self.signs, within)
-        return LabelGuess(scores, self.certain | (soft != 0), self.certain.copy(), remark)
+        spoken = self.certain | (soft != 0)
+        return LabelGuess(scores, spoken, self.certain.copy(), remark, limited, work)

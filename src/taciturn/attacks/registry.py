@@ -59,8 +59,8 @@ def rehearsal_attacks() -> tuple[LabelAttack, ...]:
         ExtensionError: One of another package is broken, or has the name of another.
     """
     fewer: dict[str, LabelAttack] = {
-        SparseAttack.name: SparseAttack(most_batches=60, seconds=0.3),
-        KnownScoresAttack.name: KnownScoresAttack(most_batches=300, seconds=0.3, budget=2.0),
+        SparseAttack.name: SparseAttack(most_batches=60, program=300.0),
+        KnownScoresAttack.name: KnownScoresAttack(most_batches=300, nodes=10, work=5_000.0),
     }
     return tuple(fewer.get(attack.name, attack) for attack in attacks())
 

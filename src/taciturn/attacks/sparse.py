@@ -22,8 +22,7 @@ with another.
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, log2
 
 import numpy as np
@@ -49,6 +48,8 @@ from taciturn.view.alice_view import AliceView
 _CERTAIN_BITS = 40
 # A vertex has true zeros; what is larger than this belongs to its support.
 _ZERO = 1e-9
+# So many entries of its matrix a simplex step goes through in about a millisecond.
+_ENTRIES = 80_000
 # Relative distance below which a row is a combination of others.
 _SAME = 1e-7
 
@@ -59,8 +60,8 @@ class SparseAttack(Attack):
 
     Args:
         most_batches: How many batches are looked at, spread evenly over the run.
-        seconds: The most that one linear program may take.
-        budget: Seconds after which no further one begins.
+        program: The most work of one linear program, in the units of ``LabelGuess``.
+        work: The work after which no further one begins.
     """
 
     name = "sparse"
@@ -68,8 +69,8 @@ class SparseAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     most_batches: int = 32_768
-    seconds: float = 1.0
-    budget: float = 150.0
+    program: float = 1_000.0
+    work: float = 300_000.0
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Recovers batch after batch; estimates are summed, certified signs stand."""
@@ -77,35 +78,37 @@ class SparseAttack(Attack):
         batches = scattered(evenly(every, self.most_batches))
         notes, total = Notebook(view.features.rows), np.zeros(view.features.rows)
         tried = certified = failed = done = 0
-        start = time.perf_counter()
+        work, left_out = 0.0, False
 
         def recover(seen: GradientSeen) -> Recovered | None:
-            late = time.perf_counter() - start > self.budget
-            useful = notes.may_prove(seen) and not late
-            return recover_sparse(view, seen, self.seconds) if useful else None
+            useful = notes.may_prove(seen) and work < self.work
+            return recover_sparse(view, seen, self.program) if useful else None
 
         for recovered in on_cores(recover, batches):
             done += 1
             progress(done, len(batches))
             if recovered is None:
+                left_out |= work >= self.work
                 continue
             tried += 1
+            work += recovered.work
             certified += recovered.certified
             failed += recovered.failed
             notes.settle(recovered)
             total[recovered.seen.rows] += recovered.residues
         half_step = 2.0 ** -(view.agreement.residue_bits + 1)
         soft = np.where(np.abs(total) > half_step, total, 0.0)
-        return notes.guess(soft, _remark(tried, len(every), certified, failed))
+        remark = _remark(tried, len(every), certified, failed)
+        return notes.guess(soft, remark, limited=left_out or failed > 0, work=work)
 
 
-def recover_sparse(view: AliceView, seen: GradientSeen, seconds: float = 1.0) -> Recovered:
+def recover_sparse(view: AliceView, seen: GradientSeen, program: float = 1_000.0) -> Recovered:
     """The sparsest residues of a batch, as far as basis pursuit finds them.
 
     Args:
         view: What Alice knows.
         seen: The batch.
-        seconds: The most that the linear program may take.
+        program: The most work of the linear program, in the units of ``LabelGuess``.
     """
     system = System.of(view, seen)
     if len(seen.rows) <= system.features.shape[1]:
@@ -116,22 +119,23 @@ def recover_sparse(view: AliceView, seen: GradientSeen, seconds: float = 1.0) ->
             return Recovered.proven(system, steps, size, np.ones(len(steps), dtype=bool))
     matrix = system.matrix
     columns = independent_columns(matrix)
-    solution = _pursue(matrix[:, columns], system.target[columns], seen.largest, seconds)
+    steps_each = 2 * len(matrix) * len(columns) / _ENTRIES
+    most = max(1, int(program / steps_each)) if program > 0 else 0
+    solution = _pursue(matrix[:, columns], system.target[columns], seen.largest, most)
+    work = steps_each * solution.nit
     if solution.status != 0:
-        return Recovered.nothing(seen)
+        return Recovered.nothing(seen, work)
     half = len(matrix)
     residues: FloatArray = solution.x[:half] - solution.x[half:]
     proven = _certified(system, residues, len(columns))
     if proven is not None:
-        return proven
+        return replace(proven, work=work)
     members = np.abs(residues) > system.step
     none = np.zeros(half, dtype=bool)
-    return Recovered(seen, residues, members, int(members.sum()), False, none)
+    return Recovered(seen, residues, members, int(members.sum()), False, none, work=work)
 
 
-def _pursue(
-    matrix: FloatArray, target: FloatArray, largest: float, seconds: float
-) -> OptimizeResult:
+def _pursue(matrix: FloatArray, target: FloatArray, largest: float, steps: int) -> OptimizeResult:
     """``min |r|_1`` as a linear program in the positive and the negative part of r."""
     both = np.concatenate([matrix, -matrix]).T
     return linprog(
@@ -140,7 +144,7 @@ def _pursue(
         b_eq=target,
         bounds=(0.0, largest),
         method="highs-ds",
-        options={"time_limit": seconds},
+        options={"maxiter": steps},
     )
 
 
@@ -185,5 +189,5 @@ def hiding_places(matrix: FloatArray, members: BoolArray) -> BoolArray:
 def _remark(tried: int, batches: int, certified: int, failed: int) -> str:
     looked = f"looked at {tried} of {batches} batches"
     proof = f"{certified} recovered and certified to the last bit"
-    unsolved = f"; {failed} not solved in time" if failed else ""
+    unsolved = f"; {failed} not solved within the limit" if failed else ""
     return f"{looked}, {proof}{unsolved}"

@@ -65,6 +65,7 @@ def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0)
         decided_correct=float(right[guess.certain].mean()) if sure else None,
         seconds=seconds,
         remark=guess.remark,
+        limited=guess.limited or None,
     )
 
 

@@ -23,7 +23,7 @@ from taciturn.attacks.registry import attacks
 from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
-from taciturn.audit.runner import examine
+from taciturn.audit.runner import Examination, examine
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
@@ -37,8 +37,9 @@ from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
 
-# Attacks that took longer on the whole run are not repeated for the picture over epochs.
-_QUICK_SECONDS = 5.0
+# Attacks whose solvers did more on the whole run are not repeated for the picture over epochs.
+# Work is counted, not timed: the same audit has the same picture on any machine.
+_QUICK_WORK = 5_000.0
 _EPOCHS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
@@ -83,7 +84,7 @@ class Session:
         truth = labels
         if self.shuffle_truth:
             truth = labels.permuted(_coins(settings.seed, "shuffled truth"))
-        findings = self._examine(view, truth)
+        findings = self._examine(view, truth).findings
         if self.shuffle_truth:
             note = "Judged against labels shuffled after the run."
             findings = replace(findings, verdict=f"{note} {findings.verdict}")
@@ -99,7 +100,7 @@ class Session:
             membership=None,
         )
 
-    def _examine(self, view: AliceView, truth: LabelTable) -> Findings:
+    def _examine(self, view: AliceView, truth: LabelTable) -> Examination:
         callbacks = self.callbacks
         return examine(
             view,
@@ -107,7 +108,7 @@ class Session:
             attacks=self.attacks,
             announce=callbacks.announce,
             progress=callbacks.progress,
-        ).findings
+        )
 
     def _canary(
         self, settings: Settings, findings: Findings
@@ -120,17 +121,17 @@ class Session:
         outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
         view, labels = _view(outcome), outcome.data.labels_train
         whole = self._examine(view, labels)
-        return whole, tuple(self._over_epochs(view, labels, whole))
+        return whole.findings, tuple(self._over_epochs(view, labels, whole))
 
     def _over_epochs(
-        self, view: AliceView, labels: LabelTable, whole: Findings
+        self, view: AliceView, labels: LabelTable, whole: Examination
     ) -> Iterator[AfterEpochs]:
-        quick = {score.name for score in whole.attacks if score.seconds < _QUICK_SECONDS}
+        quick = {name for name, guess in whole.guesses.items() if guess.work <= _QUICK_WORK}
         chosen = tuple(attack for attack in self.attacks if attack.name in quick)
         last = view.agreement.epochs
         for epochs in sorted({*(number for number in _EPOCHS_SHOWN if number < last), last}):
             self.callbacks.announce(f"after {epochs} epochs")
-            findings = whole
+            findings = whole.findings
             if epochs < last:
                 findings = examine(view.until(epochs), labels, attacks=chosen).findings
             yield AfterEpochs(epochs, _accuracies(findings, quick))

@@ -4,7 +4,8 @@
 interval, of the accuracy or of the AUC, lies above the best control's figure; the sentence names
 the figure that shows it. In a rehearsal on coin labels an attack that guesses at random is said to
 leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``; one that calls
-rows certain leaks where nine of ten of those are right. No outcome is worded as safety.
+rows certain leaks where nine of ten of those are right. An attack that a limit on its work ended is
+a risk, whatever it said until then. No outcome is worded as safety.
 
 **Assumes.** What the intervals assume (``judge``). A control's figure is taken as it is, and each
 attack and figure is compared on its own: with k of them, one may show by chance up to k times as
@@ -35,6 +36,8 @@ _LEAK_SHARE = 0.75
 _RISK_SHARE = 0.55
 # Rows called certain count where they are this share of all, and nine of ten of them right.
 _CERTAIN_SHARE = 0.02
+
+_LIMITED = "a limit on its work ended it, so that more may be possible"
 
 Figure: TypeAlias = Literal["accuracy", "AUC"]
 
@@ -164,8 +167,14 @@ def _nothing_shown(
     return Status.NOT_SHOWN, (
         f"No attack of ours told more than the controls: best accuracy {_percent(best)} "
         f"against {_percent(accuracy)}, best AUC {_percent(area)} against {_percent(auc)}. "
-        "That is not a proof of safety."
+        f"{_unfinished(attacks)}That is not a proof of safety."
     )
+
+
+def _unfinished(attacks: Sequence[AttackScore]) -> str:
+    """Which attacks might tell more than they did, as a sentence; empty where none might."""
+    names = " and ".join(attack.name for attack in attacks if attack.limited)
+    return f"A limit on work ended {names}: more may be possible. " if names else ""
 
 
 def _or_none(figure: float) -> float:
@@ -193,7 +202,8 @@ def foresee(guess: LabelGuess, labels: LabelTable) -> tuple[Level, str]:
     """
     spoken = int(np.count_nonzero(guess.signal))
     if not spoken:
-        return CLEAR, "it has nothing to say of any row"
+        nothing = "it has nothing to say of any row"
+        return (AT_RISK, f"{nothing}; {_LIMITED}") if guess.limited else (CLEAR, nothing)
     right = (guess.scores > 0) == (labels.values == 1)
     correct = int(np.count_nonzero(right & guess.signal))
     low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * FALSE_ALARM)
@@ -208,7 +218,7 @@ def foresee(guess: LabelGuess, labels: LabelTable) -> tuple[Level, str]:
         return LEAKS, words
     if low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
         return AT_RISK, words
-    return CLEAR, words
+    return (AT_RISK, f"{words}; {_LIMITED}") if guess.limited else (CLEAR, words)
 
 
 def worst(levels: Sequence[Level]) -> Level:

@@ -180,6 +180,7 @@ class PaillierPublicKey:
         answers = []
         for rows, product in zip(self.packing.groups(prepared.rows), products, strict=True):
             shift = [value + self.packing.offset for value in mask.values[rows.start : rows.stop]]
+            # (1 + n)^m is 1 + m n modulo n^2: adding to a plaintext needs no exponentiation.
             answer = (1 + self.packing.pack(shift) * self.n) * product % self.square
             answers.append(answer * self._obfuscator(entropy) % self.square)
         return EncryptedAnswer(self.write_elements(answers), prepared.rows)
@@ -195,6 +196,7 @@ class PaillierPublicKey:
         if not all(0 <= entry < self.modulus for entry in masked):
             raise CryptoError(f"a masked product lies outside its {self.packing.width} bits")
         products = [r - m - offset for r, m in zip(masked, mask.values, strict=True)]
+        # The peer decrypted honestly only if what is left lies where a product can lie.
         if not all(-offset <= product <= offset for product in products):
             raise CryptoError(f"a product exceeds its {self.packing.product_bits} bits")
         return np.array(products, dtype=np.int64)

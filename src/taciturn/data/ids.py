@@ -102,6 +102,7 @@ class RowIds:
     def _hash(self) -> str:
         sha = hashlib.sha256()
         for start in range(0, len(self), _BLOCK):
+            # No printable id holds a zero byte, so that two lists never give the same text.
             block = self.series.slice(start, _BLOCK).str.join("\0").item()
             sha.update(block.encode() + b"\0")
         return sha.hexdigest()

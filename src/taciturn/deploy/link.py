@@ -209,6 +209,7 @@ class Link:
         """
         number = self._sent + 1
         if self._journal is not None:
+            # Before it leaves: after a crash the same bytes are sent again, never other ones.
             self._journal.sent(number, frame)
         self._sent = number
         self._unconfirmed[number] = frame
@@ -221,6 +222,7 @@ class Link:
         try:
             self._channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
         except ConnectionLost:
+            # A peer that aborts closes its end; its reason may have arrived before that.
             self._hear_last_words(self._channel)
             self._broken()
             self._live()
@@ -352,6 +354,8 @@ class Link:
     def _open(self, channel: Channel, timeout: float) -> None:
         """Exchanges openings and sends what the peer lacks."""
         if self._journal is not None:
+            # The opening confirms what was received, and the peer then forgets it: it must be on
+            # the disk first.
             self._journal.settle()
         channel.send(
             _OPENING.pack(_OPEN, VERSION, self._purpose, self._mine, self._peer, self._received)
@@ -391,6 +395,7 @@ class Link:
                 hint=Hint(f"restore this side's state folder, or {ANEW}", fresh=True),
             )
         if self._peer == UNKNOWN:
+            # The first meeting: from here on only this peer's session is resumed.
             self._peer = peer
             if self._journal is not None:
                 self._journal.met(peer)
@@ -408,6 +413,7 @@ class Link:
                 hint=Hint(ANEW, fresh=True),
             )
         self._confirmed(received)
+        # Confirmed frames are forgotten, so a peer that went back in time cannot be served.
         if min(self._unconfirmed, default=self._sent + 1) != received + 1:
             raise StateError(
                 f"the peer lacks frame {received + 1}, which this side no longer has: "
@@ -437,6 +443,7 @@ class Link:
         _, number, confirmed = _HEAD.unpack_from(envelope)
         self._confirmed(self._plausible(confirmed))
         if number <= self._received:
+            # Sent again after a break, because our confirmation was lost.
             return None
         if number != self._received + 1:
             raise RemoteProtocolError(

@@ -78,6 +78,8 @@ class _Playback:
         """What was said then in place of this; None where nothing had been said yet."""
         if not self._sent:
             return None
+        # Only the kind is compared: a mask or noise may be drawn otherwise now, and what counts is
+        # what was sent.
         before = self._sent.popleft()
         try:
             fits = kind_of(before) is kind_of(frame)
@@ -97,6 +99,7 @@ class _Playback:
         if self._received:
             return self._received.popleft()
         if self._sent:
+            # The program waits here, but the journal says that it spoke first.
             raise _unfit()
         return None
 
@@ -151,6 +154,7 @@ def run_party(
 
     def seen(event: Event) -> None:
         observe(event)
+        # During playback the link's counts are those of the end: a checkpoint would mix two times.
         if isinstance(event, Boundary) and keeper is not None and playback.over:
             keeper.passed(event.state)
 

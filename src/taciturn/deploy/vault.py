@@ -99,6 +99,7 @@ class Vault:
             failed.callback(stream.close)
             head = MAGIC + bytes([VERSION]) + salt
             _write_all(stream, head + b"".join(boxes.seal(record) for record in records))
+            # First the content, then the name: a power cut leaves the old file or the new one.
             os.fsync(stream.fileno())
             fresh.replace(path)
             sync_folder(path.parent)
@@ -161,6 +162,7 @@ def unwritable(path: Path) -> AbstractContextManager[None]:
 
 
 def _write_all(stream: BinaryIO, data: bytes) -> None:
+    # An unbuffered file may write less than it was given.
     view = memoryview(data)
     while view:
         view = view[stream.write(view) :]

@@ -103,6 +103,7 @@ class Driver(Generic[R]):
                 elif isinstance(step, Emit):
                     self._observe(step.event)
                 elif isinstance(step, Keep):
+                    # The only step with an answer: after a stop it is what was kept before it.
                     step = self._program.send(self._keep(step.data))
                     continue
                 else:
@@ -113,6 +114,7 @@ class Driver(Generic[R]):
                 step = next(self._program)
             self._expected = step.expected
         except StopIteration as done:
+            # How a generator returns; an error of the program is not caught here.
             self._result, self.finished = done.value, True
 
     def _check_sender(self, message: Message) -> None:

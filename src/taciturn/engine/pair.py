@@ -54,8 +54,10 @@ def run_pair(
     end_b = Driver("bob", bob, lambda frame: link.carry("bob", "alice", frame), observe)
     try:
         while not (end_a.finished and end_b.finished):
+            # Not `or`: both must run, also where the first has moved.
             if not (_run(end_a, link) | _run(end_b, link)):
                 raise Deadlock(_standstill(end_a, end_b))
+        # A frame that nobody read means that the two programs disagree about the conversation.
         for end in (end_a, end_b):
             if link.queues[end.role]:
                 raise RemoteProtocolError(f"a message arrived after {end.role} had finished")

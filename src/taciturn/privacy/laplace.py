@@ -32,8 +32,8 @@ def log_mass(k: IntArray, sigma: Scale) -> FloatArray:
     >>> float(np.exp(log_mass(np.arange(-60, 61), 3.0)).sum().round(6))
     1.0
     """
-    found: FloatArray = np.log(np.tanh(0.5 / np.asarray(sigma))) - np.abs(k) / sigma
-    return found
+    logs: FloatArray = np.log(np.tanh(0.5 / np.asarray(sigma))) - np.abs(k) / sigma
+    return logs
 
 
 def log_mass_at_least(k: IntArray, sigma: Scale) -> FloatArray:
@@ -46,8 +46,8 @@ def log_mass_at_least(k: IntArray, sigma: Scale) -> FloatArray:
     step = np.log1p(np.exp(-1.0 / np.asarray(sigma)))
     upper = -np.maximum(at, 1.0) / sigma - step
     lower = np.log1p(-np.exp(-(1.0 - np.minimum(at, 0.0)) / sigma - step))
-    found: FloatArray = np.where(at >= 1, upper, lower)
-    return found
+    logs: FloatArray = np.where(at >= 1, upper, lower)
+    return logs
 
 
 def log_density(x: FloatArray, sigma: Scale) -> FloatArray:
@@ -56,8 +56,8 @@ def log_density(x: FloatArray, sigma: Scale) -> FloatArray:
     >>> float(np.exp(log_density(np.array([0.0]), 0.5))[0])
     1.0
     """
-    found: FloatArray = -np.abs(x) / sigma - np.log(2.0 * np.asarray(sigma))
-    return found
+    logs: FloatArray = -np.abs(x) / sigma - np.log(2.0 * np.asarray(sigma))
+    return logs
 
 
 def log_at_least(x: FloatArray, sigma: Scale) -> FloatArray:
@@ -69,8 +69,8 @@ def log_at_least(x: FloatArray, sigma: Scale) -> FloatArray:
     at = np.asarray(x)
     upper = -np.maximum(at, 0.0) / sigma - np.log(2.0)
     lower = np.log1p(-0.5 * np.exp(np.minimum(at, 0.0) / sigma))
-    found: FloatArray = np.where(at >= 0, upper, lower)
-    return found
+    logs: FloatArray = np.where(at >= 0, upper, lower)
+    return logs
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ class Ledger:
     def to_json(self) -> dict[str, Any]:
         """What was charged so far, for a file of Bob's."""
         counts = [
-            [event.name, [getattr(event, each.name) for each in fields(event)], _packed(counted)]
+            [event.name, [getattr(event, part.name) for part in fields(event)], _packed(counted)]
             for event, counted in self._counts.items()
         ]
         return {"counts": counts, "tainted": self._tainted, "assumption": self._assumption}
@@ -141,14 +141,14 @@ class Ledger:
         """The figures of the row that paid most."""
         prices = [price(event) for event in self._counts]
         most = Price(
-            max((each.claimed for each in prices), default=0.0),
-            max((each.residue for each in prices), default=0.0),
-            max((each.label for each in prices), default=0.0),
+            max((cost.claimed for cost in prices), default=0.0),
+            max((cost.residue for cost in prices), default=0.0),
+            max((cost.label for cost in prices), default=0.0),
         )
         everything = np.arange(self.rows)
-        residue = self._totals([each.residue for each in prices], everything)
+        residue = self._totals([cost.residue for cost in prices], everything)
         label = self._label_totals(everything)
-        releases = self._totals([float(each.label > 0) for each in prices], everything)
+        releases = self._totals([float(cost.label > 0) for cost in prices], everything)
         tainted = self._tainted and bool(prices)
         return Statement(
             claimed_epsilon_per_release=most.claimed,
@@ -185,10 +185,10 @@ class Ledger:
 
     def _totals(self, prices: list[float], rows: IndexArray) -> FloatArray:
         total = np.zeros(len(rows))
-        for each, counts in zip(prices, self._counts.values(), strict=True):
-            mine = counts[rows]
+        for cost, counts in zip(prices, self._counts.values(), strict=True):
+            releases = counts[rows]
             # Infinity times no release is nothing, not NaN.
-            total += np.where(mine > 0, each, 0.0) * np.maximum(mine, 1)
+            total += np.where(releases > 0, cost, 0.0) * np.maximum(releases, 1)
         return total
 
 

@@ -180,6 +180,7 @@ def _write_floats(value: FloatArray) -> bytes:
 
 
 def _read_floats(reader: _Reader) -> FloatArray:
+    # The bytes are taken before an array is made: a count alone cannot ask for memory.
     data = reader.take(8 * reader.number(_U32))
     values: FloatArray = np.frombuffer(data, dtype="<f8").astype(np.float64, copy=False)
     if not np.isfinite(values).all():
@@ -385,6 +386,7 @@ def encode(message: Message) -> bytes:
         LocalProtocolError: The message is of an unknown class or exceeds a limit.
     """
     kind, codecs = _BY_CODE.get(message.code, (None, ()))
+    # By identity: a subclass would be written without the fields that it adds.
     if kind is not type(message):
         raise LocalProtocolError(f"{type(message).__name__} is not a registered message")
     parts = [MAGIC, _U8.pack(VERSION), _U8.pack(message.code)]
@@ -408,6 +410,7 @@ def decode(frame: bytes) -> Message:
     reader = _Reader(frame)
     kind, codecs = _read_head(reader)
     values = {name: codec.read(reader) for name, codec in codecs}
+    # Bytes after the last field would give one message two encodings.
     reader.finish()
     return kind(**values)
 

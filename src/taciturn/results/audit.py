@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from taciturn.results.serialise import INLINE, Result
+from taciturn.results.serialise import INLINE, OMITTED, Result
 from taciturn.results.training import TrainingRun
 
 
@@ -25,7 +25,8 @@ class AttackScore:
     """How right a guess was.
 
     The ends are those of 95 % intervals. ``decided`` is the share of all rows that the attack calls
-    certain, ``decided_correct`` the share of those that are right (None where none is).
+    certain, ``decided_correct`` the share of those that are right (None where none is). ``limited``
+    says that a limit on its work ended it, and is absent otherwise.
     """
 
     name: str
@@ -40,6 +41,7 @@ class AttackScore:
     decided_correct: float | None
     seconds: float
     remark: str
+    limited: bool | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,9 +103,11 @@ def named(
 
 
 def _explain(problem: ValidationError) -> ConfigError:
+    # One at a time: a wrong setting often makes others wrong.
     first = problem.errors(include_url=False, include_context=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     reason = first["msg"].removeprefix("Value error, ")
+    # A missing value cannot be shown, and our own validators say what is wrong with theirs.
     given = "" if first["type"] in ("missing", "value_error") else f", not {first['input']!r}"
     subject = f"setting {hyphenated(name)}: " if name else ""
     return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}", setting=name)

@@ -1,0 +1,114 @@
+"""Hooks of mkdocs: what stands outside ``docs/`` and belongs to the site, and the generated parts.
+
+Links in the documents are those of the repository, so that they also work there. For the site, the
+files of ``OUTSIDE`` are put under ``project/``, and links that leave ``docs/`` are rewritten.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer.main
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = "examples/two-machines"
+OUTSIDE = (
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    f"{EXAMPLE}/README.md",
+    f"{EXAMPLE}/Containerfile",
+    f"{EXAMPLE}/taciturn-party.service",
+    "examples/story.ipynb",
+    "docs/references.bib",
+)
+COMMANDS = "<!-- commands -->"
+_LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
+_FENCED = re.compile(r"(```.*?```)", flags=re.DOTALL)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the files of ``OUTSIDE``."""
+    for path in OUTSIDE:
+        files.append(File.generated(config, site_path(path), abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrites the links of one page, and fills in what is generated."""
+    if COMMANDS in markdown:
+        markdown = markdown.replace(COMMANDS, commands())
+    return relinked(markdown, page.file.src_uri)
+
+
+def site_path(path: str) -> str:
+    """Where a file of the repository is in the site.
+
+    >>> site_path("docs/audit.md"), site_path("SECURITY.md")
+    ('audit.md', 'project/SECURITY.md')
+    """
+    inside = path.startswith("docs/") and path not in OUTSIDE
+    return path.removeprefix("docs/") if inside else f"project/{path}"
+
+
+def repository_path(uri: str) -> str:
+    """The reverse of ``site_path``."""
+    return uri.removeprefix("project/") if uri.startswith("project/") else f"docs/{uri}"
+
+
+def relinked(markdown: str, uri: str) -> str:
+    """A page's text with its links between files as the site has them; code stays as it is.
+
+    >>> relinked("[the design](../ARCHITECTURE.md)", "sealed.md")
+    '[the design](project/ARCHITECTURE.md)'
+    """
+    here = posixpath.dirname(repository_path(uri))
+
+    def place(match: re.Match[str]) -> str:
+        target = site_path(posixpath.normpath(posixpath.join(here, match[1])))
+        return posixpath.relpath(target, posixpath.dirname(uri) or ".")
+
+    parts = _FENCED.split(markdown)
+    return "".join(part if part.startswith("```") else _LINK.sub(place, part) for part in parts)
+
+
+def commands() -> str:
+    """The help of every command, as the program prints it at a width of 100."""
+    # The help is as wide as the terminal, of which a build has none.
+    os.environ["COLUMNS"] = "100"
+    from taciturn.cli.app import app
+
+    return "\n".join(
+        f"## {name}\n\n```text\n{_help(name)}\n```\n"
+        for name in command_names(typer.main.get_command(app), "taciturn")
+    )
+
+
+def command_names(command: object, name: str) -> Iterator[str]:
+    """Every command that does something, by its full name; a group is replaced by its commands."""
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield name
+        return
+    for child, below in children.items():
+        yield from command_names(below, f"{name} {child}")
+
+
+def _help(name: str) -> str:
+    """What ``--help`` prints. In this process: a new one for each command takes longer."""
+    from taciturn.__main__ import run
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        run([*name.split()[1:], "--help"])
+    return "\n".join(line.rstrip() for line in printed.getvalue().strip("\n").splitlines())
