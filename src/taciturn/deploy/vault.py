@@ -45,6 +45,10 @@ _SALT = 32
 _HEAD = len(MAGIC) + 1 + _SALT
 _COUNT = struct.Struct("<I")
 _LONGEST = 1 << 30
+_KEY = (
+    "use the key with which the training started; if the state folder was moved since, name that "
+    "key as [state] key"
+)
 
 
 class _Boxes:
@@ -209,7 +213,7 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
                 raise StateError(
                     "the journal cannot be opened with this key",
                     where=str(path),
-                    hint="use the key with which the training started",
+                    hint=_KEY,
                 ) from None
             # The machine stopped while the last record was on its way to the disk.
             return
@@ -219,7 +223,7 @@ def _altered(number: int, path: Path) -> StateError:
     return StateError(
         f"record {number} of the journal was altered, or the key is wrong",
         where=str(path),
-        hint="use the key with which the training started",
+        hint=_KEY,
     )
 
 
