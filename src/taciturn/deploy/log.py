@@ -17,7 +17,7 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.link import Traffic
 from taciturn.engine.callbacks import Announce
-from taciturn.files import append_private, unwritable, write_private
+from taciturn.files import append_private, reporting_write_errors, write_private
 from taciturn.numerics.logistic import log_loss
 from taciturn.protocol.events import Event, HeldOutSeen, Progress
 from taciturn.protocol.outcome import Trained
@@ -50,7 +50,7 @@ class Log:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, "role": self._role, "event": event, **facts})
-        with unwritable(self._path, "log"):
+        with reporting_write_errors(self._path, "log"):
             append_private(self._path, line + "\n")
 
 
