@@ -17,7 +17,7 @@ from taciturn.deploy.keep import key_place
 from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
-from taciturn.deploy.vault import KEY_BYTES
+from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.doctor.link import look_at_link
 from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError
 from taciturn.results.doctor import Finding
@@ -123,7 +123,7 @@ def look_at_state(config: PartyConfig) -> list[Finding]:
         findings = [Finding.problem(area, f"{said}: too little", "make room on that disk")]
     elif free < _LITTLE_ROOM:
         findings = [Finding.warning(area, said, "make room: a journal may need some of it")]
-    return [*findings, *_lock(area, folder), *_state_key(area, config)]
+    return [*findings, *_room(area, folder), *_lock(area, folder), *_state_key(area, config)]
 
 
 def look_at_output(config: PartyConfig) -> list[Finding]:
@@ -143,6 +143,24 @@ def look_at_output(config: PartyConfig) -> list[Finding]:
                 )
             )
     return findings or [Finding.ok("output", "what the party writes can be written")]
+
+
+def _room(area: str, folder: Path) -> list[Finding]:
+    """A finding where a session could not be resumed for want of room."""
+    try:
+        needed, free = room_to_resume(folder / "journal")
+    except OSError:
+        return []
+    if needed <= free:
+        return []
+    return [
+        Finding.problem(
+            area,
+            f"resuming the session in {folder} takes another {needed / 2**20:,.1f} MiB for a "
+            f"while, and {free / 2**20:,.1f} MiB are free",
+            "make room on that disk",
+        )
+    ]
 
 
 def _lock(area: str, folder: Path) -> list[Finding]:
