@@ -28,8 +28,10 @@ from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.numerics.logistic import log_loss
 from taciturn.numerics.metrics import auc
+from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import PeerTable
+from taciturn.protocol.messages import EpochScores, PartialScores
 from taciturn.protocol.outcome import BobTrained
 from taciturn.report.parties import party_blocks
 from tests.deploy.sides import (
@@ -420,6 +422,22 @@ def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
     in_one_process(folder, note)
     told = [point["train_loss"] for point in bob["metrics"]["curve"]]
     assert told == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
+
+
+@pytest.mark.parametrize("name", ["none", "add", "mult", "label-rr", "hybrid"])
+def test_scores_in_clear_are_at_their_public_scale(folder, name):
+    """In training, at the end of an epoch and of the training: never a float in full."""
+    set_up(folder, **MECHANISMS[name] | {"residue-bits": 14, "evaluate": "epoch"})
+    run_both(folder, act=record(folder)).records  # noqa: B018
+    frames = Transcript.load(folder / "bob.transcript").frames("alice")
+    sent = [decode(frame) for frame in frames if kind_of(frame) in (PartialScores, EpochScores)]
+    assert {type(message) for message in sent} == {PartialScores, EpochScores}
+    scores = np.concatenate([getattr(message, "scores") for message in sent])  # noqa: B009
+    assert len(scores) > 200
+    units = scores * 2.0**14
+    assert np.array_equal(units, np.rint(units))
+    assert not np.signbit(scores[scores == 0]).any()
+    assert len(np.unique(scores)) > 50
 
 
 def test_what_lies_in_the_state_folder_is_not_readable(folder):
