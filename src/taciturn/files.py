@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,24 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
             with contextlib.suppress(OSError):
                 fresh.unlink(missing_ok=True)
             raise
+
+
+def append_private(path: Path, text: str) -> None:
+    """Adds text to a file that only its owner may read; one that others may is closed to them.
+
+    Args:
+        path: Where; made if it is not there. What is no plain file, such as a pipe, keeps its mode.
+        text: What is added.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+        stream.write(text)
 
 
 def sync_folder(folder: Path) -> None:

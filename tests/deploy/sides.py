@@ -19,6 +19,7 @@ from taciturn.engine.channel import Endpoint
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
+from taciturn.protocol.party import PartyResult
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
@@ -142,6 +143,15 @@ def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
 def in_one_process(
     folder: Path, observe: Observer = ignore
 ) -> tuple[list[float], list[float], dict[str, Any]]:
+    """The weights of both sides and Bob's ledger, of ``ends_in_one_process``."""
+    ends, ledger = ends_in_one_process(folder, observe)
+    one, two = (end.trained.weights.tolist() for end in ends)
+    return one, two, ledger
+
+
+def ends_in_one_process(
+    folder: Path, observe: Observer = ignore
+) -> tuple[tuple[PartyResult, PartyResult], dict[str, Any]]:
     """The same training, both programs in one thread, fed the coins that the parties recorded."""
     sides = {}
     for role in ("alice", "bob"):
@@ -153,5 +163,4 @@ def in_one_process(
     side = bob.bob_side(his)
     assert side is not None
     ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
-    one, two = (end.trained.weights.tolist() for end in ends)
-    return one, two, record_of(side.ledger.statement())
+    return ends, record_of(side.ledger.statement())

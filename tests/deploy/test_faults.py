@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.keep import key_place
 from taciturn.deploy.session import tellable
 from taciturn.deploy.train import Party
 from taciturn.deploy.vault import Vault
@@ -165,10 +166,23 @@ def test_the_peer_is_told_the_kind_and_nothing_more(problem, disclosed):
 
 def test_what_is_written_is_for_its_owner(folder):
     run_both(folder, act=record(folder)).records  # noqa: B018
-    for name in ("bob.model.json", "bob.metrics.json", "bob.state.key", "bob.transcript"):
+    for name in ("bob.model.json", "bob.metrics.json", "bob.log", "bob.transcript"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
+    key, _ = key_place(PartyConfig.read(folder / "bob.toml"))
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "bob-state").stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "bob-state" / "journal").stat().st_mode) == 0o600
+
+
+def test_a_log_that_others_could_read_is_closed_to_them(folder):
+    for role in ("alice", "bob"):
+        (folder / f"{role}.log").write_text("of an earlier version\n")
+        (folder / f"{role}.log").chmod(0o644)
+    run_both(folder).records  # noqa: B018
+    for role in ("alice", "bob"):
+        assert stat.S_IMODE((folder / f"{role}.log").stat().st_mode) == 0o600
+        assert (folder / f"{role}.log").read_text().startswith("of an earlier version\n{")
 
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_text("utf-8")

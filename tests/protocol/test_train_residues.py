@@ -110,7 +110,9 @@ def replayed(tables: Tables, terms: Agreement, releases: list[FloatArray]) -> Fl
         slope = terms.l2 * weights + terms.l1 * np.sign(weights)
         step = punished * slope - values[batch.rows].T @ used / len(used)
         if terms.bob_update == "true":
-            scores = values[batch.rows] @ weights
+            hers = values[batch.rows][:, ~his] @ weights[~his]
+            unit = 2.0**-terms.residue_bits
+            scores = np.rint(hers / unit) * unit + values[batch.rows][:, his] @ weights[his]
             true = tables.labels.values[batch.rows] - 1 / (1 + np.exp(-scores))
             exact = punished * slope - values[batch.rows].T @ true / len(true)
             step = np.where(his, exact, step)
@@ -169,13 +171,15 @@ class NoNoise:
 def grid_tolerance(tables: Tables, terms: Agreement) -> float:
     """How far rounding residues to their grid can move a weight, under a step that contracts.
 
-    Each released residue is within ``2^-(bits+1)`` of the true one, so each column's gradient is
-    within that times ``max|x|``; steps do not expand distances, so the errors only add up.
+    Each released residue is within ``2^-(bits+1)`` of the true one of the scores as Bob has them,
+    which is within ``2^-(bits+3)`` of the exact scores' (the sigmoid's slope is at most 1/4), so
+    each column's gradient is within the sum times ``max|x|``; steps do not expand distances, so the
+    errors only add up.
     """
     steepest = float(np.square(tables.joined).sum(axis=1).max()) / 4 + terms.l2
     assert terms.learning_rate * steepest <= 2
     steps = plan_of(tables, terms).iterations * terms.learning_rate
-    error = 2.0 ** -(terms.residue_bits + 1) * np.abs(tables.joined).max()
+    error = 1.25 * 2.0 ** -(terms.residue_bits + 1) * np.abs(tables.joined).max()
     return float(steps * math.sqrt(tables.joined.shape[1]) * error + 1e-13)
 
 

@@ -40,7 +40,7 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
         Recommendation(
             "the model of centralised training",
             "--mechanism sealed",
-            "nothing reaches Alice in clear; rests on the encryption, costs about twice none",
+            "nothing reaches Alice in clear; rests on the encryption, costs about as much as none",
         ),
         Recommendation(
             "a guarantee that does not rest on encryption",

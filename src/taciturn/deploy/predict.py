@@ -100,7 +100,7 @@ class Question:
 
         model = self.model
         if not model.sealed:
-            yield from predict.predict(table, model.weights)
+            yield from predict.predict(table, model.weights, self.terms.score_grid)
             return
         share = self._weight_share()
         yield from predict_sealed.predict(

@@ -48,7 +48,7 @@ _LABELS = ("label", "intercept")
 _PREPARATION = ("#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
-_STATE = ("folder", "key", "every_iterations", "every_seconds", "sync")
+_STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _LIMITS = ("#flips", "#budget", "delta", "#answer_milliseconds")
 # The sizes of the tables, which a dry run prints.

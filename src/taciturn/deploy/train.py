@@ -41,6 +41,7 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import ANY_TABLE, PROTOCOL_VERSION, PeerTable
+from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
@@ -336,6 +337,7 @@ class _Training:
             model=str(config.path(config.output.model)),
             stopped=None if stopped is None else stopped.value,
             metrics=read(PartyMetrics, share.metrics),
+            suspected_wraps=self._suspected_wraps(result.trained),
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
@@ -377,6 +379,12 @@ class _Training:
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=self.party.magnitude_bits,
         )
+
+    def _suspected_wraps(self, trained: Trained) -> int | None:
+        """What Bob counted from the first iteration on; None where no score can wrap."""
+        if trained.share is None or not isinstance(trained, BobTrained):
+            return None
+        return trained.suspected_wraps
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()

@@ -32,6 +32,7 @@ class TrainingState:
         losses: The held-out losses so far, as Bob has them.
         share: This party's share of Alice's weights, where they are shared.
         ahead: Alice's part of the next batch's scores, where Bob has it already.
+        suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
     """
 
     iteration: int
@@ -43,6 +44,7 @@ class TrainingState:
     losses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     share: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     ahead: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    suspected_wraps: int = 0
 
     def at(
         self,
@@ -51,6 +53,7 @@ class TrainingState:
         losses: FloatArray | None = None,
         share: IntArray | None = None,
         ahead: IntArray | None = None,
+        suspected_wraps: int = 0,
     ) -> TrainingState:
         """The same training, further on."""
         return replace(
@@ -60,6 +63,7 @@ class TrainingState:
             losses=self.losses if losses is None else losses,
             share=self.share if share is None else share,
             ahead=self.ahead if ahead is None else ahead,
+            suspected_wraps=suspected_wraps,
         )
 
     def to_bytes(self) -> bytes:
@@ -74,6 +78,7 @@ class TrainingState:
             "losses": _hex(self.losses),
             "share": self.share.astype("<i8").tobytes().hex(),
             "ahead": self.ahead.astype("<i8").tobytes().hex(),
+            "suspected_wraps": self.suspected_wraps,
         }
         return json.dumps(values).encode()
 
@@ -101,6 +106,7 @@ class TrainingState:
                 losses=_floats(values["losses"]),
                 share=_integers(values["share"]),
                 ahead=_integers(values["ahead"]),
+                suspected_wraps=int(values["suspected_wraps"]),
             )
         except (KeyError, TypeError, ValueError):
             raise StateError(

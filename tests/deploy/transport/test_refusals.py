@@ -187,8 +187,8 @@ def tls_server(authority: Authority, version: ssl.TLSVersion, protocol: str) -> 
     ("version", "protocol", "answer", "error", "words"),
     [
         (None, "", b"", PeerAbsent, "has not answered within"),
-        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerRefused, "does not speak TLS"),
-        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerRefused, "does not complete a TLS 1.3"),
+        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerAbsent, "does not speak TLS"),
+        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerAbsent, "does not complete a TLS 1.3"),
         (ssl.TLSVersion.TLSv1_3, "http/1.1", b"x", PeerRefused, "TLS, but not gRPC"),
         (ssl.TLSVersion.TLSv1_3, "h2", b"x" * 99, PeerRefused, "TLS, but not gRPC"),
     ],
@@ -231,8 +231,10 @@ def test_a_server_that_is_full_is_tried_again(authority):
 
 
 def test_a_port_that_is_taken_is_named(authority, server):
-    with pytest.raises(TransportError, match="cannot listen on this address"):
+    with pytest.raises(TransportError, match="cannot listen on this address: the port is in use"):
         ServeEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
+    with pytest.raises(TransportError, match="it is not this machine's"):
+        ServeEndpoint("192.0.2.7:9443", authority.load("alice"), peer="bob")
 
 
 def test_an_endpoint_that_is_closed_says_so(authority):
@@ -349,6 +351,20 @@ def knock(port: int, credentials: Credentials) -> None:
         call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
         with pytest.raises(grpc.RpcError):
             next(call)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("SSLV3_ALERT_BAD_RECORD_MAC", "its TLS handshake failed"),
+        ("TLSV1_ALERT_DECRYPT_ERROR", "its TLS handshake failed"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "it does not accept our certificate"),
+        ("SSLV3_ALERT_CERTIFICATE_EXPIRED", "it does not accept our certificate"),
+    ],
+)
+def test_an_alert_is_about_a_certificate_only_where_it_says_so(error, words):
+    line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SSL_ERROR_SSL: "
+    assert explain(line + error.encode()) == words
 
 
 def test_an_unknown_failure_still_has_words():

@@ -8,7 +8,9 @@ else is refused without a word, and the party is told why.
 
 from __future__ import annotations
 
+import errno
 import itertools
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -118,7 +120,7 @@ class ServeEndpoint:
         if port == 0:
             self._threads.shutdown(wait=False)
             raise TransportError(
-                "cannot listen on this address",
+                f"cannot listen on this address{_obstacle(listen)}",
                 where=listen,
                 hint="is it this machine's, is the port free, and may this account open it?",
             )
@@ -177,6 +179,26 @@ class ServeEndpoint:
             older.lose(ConnectionLost(f"{self._peer} has connected again"))
         if closed:
             channel.lose(ConnectionLost("the endpoint is closed"))
+
+
+def _obstacle(listen: str) -> str:
+    """Why an address cannot be listened on, from trying it, since gRPC does not tell a program."""
+    host, _, port = listen.rpartition(":")
+    try:
+        places = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, place in places:
+            with socket.socket(family, kind, protocol) as trial:
+                trial.bind(place)
+                trial.listen()
+    except OSError as problem:
+        if isinstance(problem, socket.gaierror):
+            return ": its name is not known here"
+        words = {
+            errno.EADDRINUSE: "the port is in use",
+            errno.EADDRNOTAVAIL: "it is not this machine's",
+        }
+        return f": {words.get(problem.errno or 0, problem.strerror)}"
+    return ""
 
 
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]

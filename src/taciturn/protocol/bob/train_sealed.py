@@ -55,10 +55,11 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
 
     rate, penalty = terms.rate, terms.penalty
     weights, share, losses, ahead = state.weights, state.share, state.losses, state.ahead
-    suspected_wraps = 0
+    suspected_wraps = state.suspected_wraps
     for batch, following in plan.with_next(state.iteration):
         number, size = batch.iteration, len(batch.rows)
-        yield from emit(Boundary(state.at(number, weights, losses, share, ahead)))
+        at = state.at(number, weights, losses, share, ahead, suspected_wraps)
+        yield from emit(Boundary(at))
         rows = features.values.take(batch.rows, axis=0)
         theirs = ahead
         if number == 0:
