@@ -41,7 +41,7 @@ from taciturn.view.alice_view import AliceView
 ITERATIONS = 242
 # Batches and tables are cut until a product of the scheme has no more parts than this: for
 # paillier, whose entries are ciphertexts of their own. A product of bfv has a few.
-_MOST_EFFORT = 64
+_MOST_EFFORT = 16
 _MOST_BATCH = 256
 
 
