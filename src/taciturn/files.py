@@ -67,7 +67,7 @@ def require_writable(*paths: Path | None) -> None:
     """
     for path in paths:
         if path is not None:
-            with unwritable(path):
+            with reporting_write_errors(path):
                 _try_to_open(Path(os.path.realpath(path)))
 
 
@@ -77,7 +77,7 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         OutputError: It cannot be written.
     """
-    with unwritable(path):
+    with reporting_write_errors(path):
         path.write_text(text, encoding="utf-8")
 
 
@@ -94,7 +94,7 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
     """
     octets = content.encode() if isinstance(content, str) else content
     fresh = path.with_name(path.name + ".new")
-    with unwritable(path, kind):
+    with reporting_write_errors(path, kind):
         try:
             # A left-over would keep its mode, and a link would lead elsewhere.
             fresh.unlink(missing_ok=True)
@@ -142,7 +142,7 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def unwritable(path: Path, kind: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
+def reporting_write_errors(path: Path, kind: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
     """Turns the system's refusal to write into an error that names the file.
 
     Raises:

@@ -114,9 +114,12 @@ def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folde
 
 def test_a_real_full_disk_is_one_of_those(tmp_path):
     """The kernel's own words for it become an OutputError."""
-    from taciturn.deploy.vault import unwritable
+    from taciturn.deploy.vault import reporting_write_errors
 
-    with pytest.raises(OutputError, match="No space left") as caught, unwritable(tmp_path):
+    with (
+        pytest.raises(OutputError, match="No space left") as caught,
+        reporting_write_errors(tmp_path),
+    ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert "nothing that was not stored has been sent" in caught.value.hint
 

@@ -38,7 +38,7 @@ from taciturn.errors import (
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.privacy import registry
-from taciturn.protocol.handshake import told
+from taciturn.protocol.handshake import wire_form
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.steps import Send
 from taciturn.rng import KeyedEntropy
@@ -334,7 +334,7 @@ def test_a_greeting_that_does_not_fit_is_named(plain, changes, match):
 def answered(heard: Hello, asked: Question, **changes: Any) -> Hello:
     """What Bob says to her greeting, about the same rows."""
     ids = asked.rows.table.ids.digest()
-    return told(replace(heard, **{"role": "bob", "ids_digest": ids, **changes}))
+    return wire_form(replace(heard, **{"role": "bob", "ids_digest": ids, **changes}))
 
 
 # --- rows and models that are not fit for use ----------------------------------------------------

@@ -11,7 +11,7 @@ from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol.alice import predict as alice
 from taciturn.protocol.bob import predict as bob
 from taciturn.protocol.codec import decode
-from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import Hello, Message, PartialScores
 from taciturn.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
 from taciturn.rng import KeyedEntropy
@@ -66,11 +66,15 @@ def test_only_bob_learns_anything():
     )
     assert nothing is None
     assert heard == [
-        told(Hello(PROTOCOL_VERSION, "bob", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 3))
+        wire_form(
+            Hello(PROTOCOL_VERSION, "bob", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 3)
+        )
     ]
 
 
-HELLO = told(Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 4))
+HELLO = wire_form(
+    Hello(PROTOCOL_VERSION, "alice", PREDICTION_TERMS, 11, TABLES.bob.ids.digest(), 0, 4)
+)
 
 
 @pytest.mark.parametrize("rows", [0, 10, 12])

@@ -85,7 +85,7 @@ def plain(ends: tuple[Trained, BobTrained]) -> list[tuple[list[float], int, Stop
 def test_from_every_boundary_the_weights_are_the_same_to_the_last_bit(name):
     seen = Halves()
     whole = plain(run_pair(*programs(name), observe=seen))
-    assert [each.iteration for each in seen.alice] == [each.iteration for each in seen.bob]
+    assert [state.iteration for state in seen.alice] == [state.iteration for state in seen.bob]
     for at in zip(seen.alice, seen.bob, strict=True):
         kept = tuple(TrainingState.of_bytes(state.to_bytes()) for state in at)
         assert plain(run_pair(*programs(name, (kept[0], kept[1])))) == whole

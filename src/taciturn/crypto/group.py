@@ -102,12 +102,12 @@ def hashed(context: bytes, texts: Iterable[str]) -> bytes:
     64
     """
     start, onto = hashlib.sha512(context), library().crypto_core_ristretto255_from_hash
-    found = []
+    elements = []
     for text in texts:
         sha = start.copy()
         sha.update(text.encode())
-        found.append(onto(sha.digest()))
-    return b"".join(found)
+        elements.append(onto(sha.digest()))
+    return b"".join(elements)
 
 
 def raised(scalar: Scalar, elements: bytes) -> bytes:
@@ -116,13 +116,13 @@ def raised(scalar: Scalar, elements: bytes) -> bytes:
     Raises:
         CryptoError: One is the identity or no element; says which.
     """
-    found = []
+    powers = []
     for at in range(0, len(elements), ELEMENT_BYTES):
         try:
-            found.append(scalar.times(elements[at : at + ELEMENT_BYTES]))
+            powers.append(scalar.times(elements[at : at + ELEMENT_BYTES]))
         except CryptoError as problem:
             raise _numbered(at, problem.message) from None
-    return b"".join(found)
+    return b"".join(powers)
 
 
 def require_elements(elements: bytes) -> None:
@@ -144,5 +144,5 @@ def _what_is_wrong(element: bytes) -> str:
     )
 
 
-def _numbered(at: int, what: str) -> CryptoError:
-    return CryptoError(f"element {at // ELEMENT_BYTES + 1} {what}")
+def _numbered(at: int, fault: str) -> CryptoError:
+    return CryptoError(f"element {at // ELEMENT_BYTES + 1} {fault}")

@@ -40,7 +40,7 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError, OutputError, PrivacyError
 from taciturn.faces import Hint
-from taciturn.files import canonical_json, exclusive_lock, unwritable, write_private
+from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
 from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 from taciturn.version import FORMER_NAME
@@ -167,7 +167,7 @@ class FlipBook:
         """Holds a lock beside the book, which one program can have, from reading to writing."""
         lock = self.path.with_name(self.path.name + ".lock")
         with contextlib.ExitStack() as held:
-            with unwritable(self.path, "flip book"):
+            with reporting_write_errors(self.path, "flip book"):
                 alone = held.enter_context(exclusive_lock(lock))
             if not alone:
                 raise OutputError(

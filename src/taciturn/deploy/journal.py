@@ -51,8 +51,8 @@ class Meta:
     @classmethod
     def of_bytes(cls, data: bytes) -> Meta:
         """Reads the record back."""
-        found = json.loads(data)
-        return cls(found["facts"], bytes.fromhex(found["coins"]), bytes.fromhex(found["nonce"]))
+        values = json.loads(data)
+        return cls(values["facts"], bytes.fromhex(values["coins"]), bytes.fromhex(values["nonce"]))
 
 
 @dataclass(frozen=True, slots=True)

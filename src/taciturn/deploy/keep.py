@@ -11,7 +11,7 @@ from pathlib import Path
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Journal
-from taciturn.deploy.vault import KEY_BYTES, unwritable
+from taciturn.deploy.vault import KEY_BYTES, reporting_write_errors
 from taciturn.errors import StateError
 from taciturn.files import exclusive_lock, sync_folder
 from taciturn.rng import SystemEntropy
@@ -34,7 +34,7 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
         OutputError: It cannot be made or written.
     """
     folder = config.path(config.state.folder)
-    with unwritable(folder):
+    with reporting_write_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with exclusive_lock(folder / "lock") as alone:
         if not alone:
@@ -72,7 +72,7 @@ def boot() -> str:
 def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
     """The key for what is kept; made where there is none."""
     if not path.exists():
-        with unwritable(path):
+        with reporting_write_errors(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             os.write(descriptor, SystemEntropy().token(KEY_BYTES).hex().encode() + b"\n")
             os.fsync(descriptor)

@@ -422,8 +422,8 @@ class Link:
             )
 
     def _confirmed(self, number: int) -> None:
-        for each in [known for known in self._unconfirmed if known <= number]:
-            del self._unconfirmed[each]
+        for known in [known for known in self._unconfirmed if known <= number]:
+            del self._unconfirmed[known]
 
     def _data(self, envelope: bytes) -> bytes | None:
         """A frame that is due; None for what only confirms, or was received before.

@@ -120,8 +120,8 @@ def _held_out(
     limit, prefix = int(share * 2**64), f"taciturn held out\0{salt}\0".encode()
     return np.array(
         [
-            int.from_bytes(hashlib.sha256(prefix + each.encode()).digest()[:8], "big") < limit
-            for each in ids.series.to_list()
+            int.from_bytes(hashlib.sha256(prefix + row_id.encode()).digest()[:8], "big") < limit
+            for row_id in ids.series.to_list()
         ],
         dtype=np.bool,
     )

@@ -461,7 +461,4 @@ def _unpinned(config: PartyConfig) -> tuple[str, ...]:
     """A note where Bob does not know how many columns to expect."""
     if config.role == "alice" or config.alice_columns is not None:
         return ()
-    return (
-        f"alice-columns is not agreed on: up to {MOST_COLUMNS:,} columns are accepted; "
-        "a dry run prints the line to add",
-    )
+    return (f"alice-columns is not agreed on: up to {MOST_COLUMNS:,} columns are accepted",)

@@ -91,7 +91,7 @@ class Vault:
         salt = SystemEntropy().token(_SALT)
         boxes = _Boxes(key, salt)
         fresh = path.with_name(path.name + ".new")
-        with unwritable(path), contextlib.ExitStack() as failed:
+        with reporting_write_errors(path), contextlib.ExitStack() as failed:
             # A left-over would keep its own mode.
             fresh.unlink(missing_ok=True)
             descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -134,7 +134,7 @@ class Vault:
         Raises:
             OutputError: The disk is full, or fails.
         """
-        with unwritable(self._path):
+        with reporting_write_errors(self._path):
             _write_all(self._stream, self._boxes.seal(record))
 
     def sync(self) -> None:
@@ -143,7 +143,7 @@ class Vault:
         Raises:
             OutputError: The disk fails.
         """
-        with unwritable(self._path):
+        with reporting_write_errors(self._path):
             os.fsync(self._stream.fileno())
 
     def close(self) -> None:
@@ -151,14 +151,14 @@ class Vault:
         self._stream.close()
 
 
-def unwritable(path: Path) -> AbstractContextManager[None]:
+def reporting_write_errors(path: Path) -> AbstractContextManager[None]:
     """Turns a failing disk into words.
 
     Raises:
         OutputError: It failed.
     """
     hint = "make room or name another folder; nothing that was not stored has been sent"
-    return files.unwritable(path, "party's state", hint)
+    return files.reporting_write_errors(path, "party's state", hint)
 
 
 def _write_all(stream: BinaryIO, data: bytes) -> None:

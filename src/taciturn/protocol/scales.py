@@ -102,13 +102,13 @@ class Scales:
         }
 
     @classmethod
-    def of_json(cls, found: dict[str, Any]) -> Scales:
+    def of_json(cls, values: dict[str, Any]) -> Scales:
         """The scales of a finished training, as ``to_json`` wrote them."""
         return cls(
-            found["modulus_bits"],
-            found["feature_bits"],
-            found["residue_bits"],
-            np.array([found["decay"]], dtype=np.float64),
+            values["modulus_bits"],
+            values["feature_bits"],
+            values["residue_bits"],
+            np.array([values["decay"]], dtype=np.float64),
         )
 
     @property

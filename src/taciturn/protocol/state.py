@@ -90,17 +90,17 @@ class TrainingState:
             StateError: The bytes are not a state, or one of another version.
         """
         try:
-            found: dict[str, Any] = json.loads(data)
+            values: dict[str, Any] = json.loads(data)
             return cls(
-                iteration=int(found["iteration"]),
-                weights=_floats(found["weights"]),
-                seed=bytes.fromhex(found["seed"]),
-                key=bytes.fromhex(found["key"]),
-                columns=int(found["columns"]),
-                magnitude_bits=int(found["magnitude_bits"]),
-                losses=_floats(found["losses"]),
-                share=_integers(found["share"]),
-                ahead=_integers(found["ahead"]),
+                iteration=int(values["iteration"]),
+                weights=_floats(values["weights"]),
+                seed=bytes.fromhex(values["seed"]),
+                key=bytes.fromhex(values["key"]),
+                columns=int(values["columns"]),
+                magnitude_bits=int(values["magnitude_bits"]),
+                losses=_floats(values["losses"]),
+                share=_integers(values["share"]),
+                ahead=_integers(values["ahead"]),
             )
         except (KeyError, TypeError, ValueError):
             raise StateError(

@@ -82,9 +82,9 @@ class _Parts:
         return part
 
 
-def _exactly(data: bytes, size: int, what: str) -> _Parts:
+def _exactly(data: bytes, size: int, kind: str) -> _Parts:
     if len(data) != size:
-        raise CryptoError(f"{what} of {len(data)} bytes where {size} were expected")
+        raise CryptoError(f"{kind} of {len(data)} bytes where {size} were expected")
     return _Parts(data)
 
 

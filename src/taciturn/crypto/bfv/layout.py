@@ -47,7 +47,7 @@ class Layout:
         least = -(-length // DEGREE)
         most = min(length, most_pieces(length))
         candidates = (cls(rows, length, pieces) for pieces in range(least, most + 1))
-        return min(candidates, key=lambda each: (each.pieces + each.answers, each.pieces))
+        return min(candidates, key=lambda layout: (layout.pieces + layout.answers, layout.pieces))
 
     @property
     def span(self) -> int:

@@ -55,10 +55,10 @@ def explain(line: bytes) -> str | None:
     """
     if _WRONG_NAME.search(line):
         return "it asks for a party of another name"
-    found = _FAILED.search(line)
-    if found is None:
+    failure = _FAILED.search(line)
+    if failure is None:
         return None
-    said = found[1].decode("ascii", "replace")
+    said = failure[1].decode("ascii", "replace")
     for sign, words in _WORDS:
         if sign in said:
             return words
