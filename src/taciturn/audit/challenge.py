@@ -85,7 +85,11 @@ class Challenge:
 
 
 def challenge(
-    view: AliceView, scheme: Scheme, entropy: KeyedEntropy, iterations: int = ITERATIONS
+    view: AliceView,
+    scheme: Scheme,
+    entropy: KeyedEntropy,
+    iterations: int = ITERATIONS,
+    sizes: tuple[int, int] | None = None,
 ) -> Challenge:
     """Trains on coins, with the agreement, the columns and the sizes of a view.
 
@@ -94,8 +98,10 @@ def challenge(
         scheme: The encryption; that of the agreement, or one to compare it with.
         entropy: The coins of the batches and of both parties.
         iterations: How many batches there are.
+        sizes: The rows of a batch and how many of Alice's columns take part; None for those of the
+            view, cut to what takes seconds.
     """
-    batch, columns = _sizes(view, scheme)
+    batch, columns = sizes or _sizes(view, scheme)
     rows = iterations * batch
     agreed = view.agreement
     changes = {

@@ -84,7 +84,7 @@ def distinguish(
         repeated = repeated_blocks([*payloads, *_recorded(view)])
         bits = entropy_bits(payloads)
         faults = (
-            _unencrypted(view, entropy, iterations),
+            _unencrypted(view, entropy, iterations, (heard.batch, heard.columns)),
             _reused_seed(payloads),
             _marked(heard),
             _delayed(heard),
@@ -267,9 +267,11 @@ def _recorded(view: AliceView) -> Iterator[bytes]:
 # --- faults that must be noticed --------------------------------------------------------------
 
 
-def _unencrypted(view: AliceView, entropy: KeyedEntropy, iterations: int) -> Fault:
+def _unencrypted(
+    view: AliceView, entropy: KeyedEntropy, iterations: int, sizes: tuple[int, int]
+) -> Fault:
     """The same training on the same coins, by the scheme that hides nothing."""
-    heard = challenge(view, scheme("clear"), entropy, iterations)
+    heard = challenge(view, scheme("clear"), entropy, iterations, sizes)
     look = _look(BYTES, _byte_features(heard), heard.coins)
     words = f"residues sent without encryption ({look.right} of {look.judged} coins right)"
     return Fault(UNENCRYPTED, words, BYTES, look.noticed)
