@@ -48,6 +48,14 @@ def test_check_prints_the_section_in_a_hundred_columns(capsys):
     assert json.loads(capsys.readouterr().out)["prediction"]["bob"]
 
 
+def test_check_says_what_sealed_costs_today(capsys):
+    """One exchange an iteration, as the baseline has."""
+    assert run("check --columns 7 --rows 200 --mechanism none --epochs 1 --json".split()) == 0
+    advice = json.loads(capsys.readouterr().out)["recommendations"]
+    (sealed,) = [one for one in advice if one["use"] == "--mechanism sealed"]
+    assert sealed["why"].endswith("costs about as much as none")
+
+
 def tables(rows: int = 4) -> tuple[FeatureTable, FeatureTable]:
     coins = KeyedEntropy.from_seed(5)
     hers = FeatureTable.of(coins.uniform((rows, COLUMNS)) * 4 - 2)
