@@ -78,7 +78,8 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
         f"Of {data_size(look.bytes)} of ciphertext {look.repeated:,} blocks of 16 bytes occur "
         f"again; a byte has {look.entropy:.2f} bits of entropy. Where nothing depends on labels, "
         f"something is noticed with probability {look.false_alarm:g} at most; what tells "
-        f"{share(look.detectable, 0)} of the batches is noticed in 95 of 100 audits."
+        f"{share(look.detectable, 0)} of the batches is noticed in 95 of 100 audits. "
+        "Times are those of a simulation in one process; a recorded run has none."
     )
     return [
         table(headings, rows, caption=caption),
