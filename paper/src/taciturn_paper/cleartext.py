@@ -14,6 +14,7 @@ from taciturn.numerics.logistic import gradient, sigmoid
 from taciturn.privacy.base import GradientMechanism, ResidueMechanism
 from taciturn.privacy.noise import LaplaceDraws, Stock
 from taciturn.protocol.batches import BatchPlan
+from taciturn.protocol.scores import at_scale
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -45,7 +46,9 @@ def train_with_noise(
     integers = labels.astype(np.int64) << grid.bits
     for batch in plan:
         rows = features.take(batch.rows, axis=0)
-        secret = integers[batch.rows] - grid.rounded(sigmoid(rows @ weights))
+        secret = integers[batch.rows] - grid.rounded(
+            sigmoid(at_scale(rows @ weights, terms.score_grid))
+        )
         released = mechanism.release(secret, stock.take(batch.iteration, len(secret)))
         step = gradient(rows, grid.decode(released.value)) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
@@ -79,7 +82,8 @@ def train_with_gradients(
     weights = np.zeros(features.shape[1])
     for batch in plan:
         rows = features.take(batch.rows, axis=0)
-        residues = grid.nearest(mechanism.residue(rows @ weights, labels[batch.rows]))
+        scores = at_scale(rows @ weights, terms.score_grid)
+        residues = grid.nearest(mechanism.residue(scores, labels[batch.rows]))
         total = residues @ whole.take(batch.rows, axis=0)
         step = total * unit / -len(batch.rows) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step

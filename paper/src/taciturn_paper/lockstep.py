@@ -24,6 +24,7 @@ from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.multiplicative import Bounds, Multiplicative
 from taciturn.privacy.noise import LaplaceDraws, Stock, draw
 from taciturn.protocol.batches import BatchPlan
+from taciturn.protocol.scores import at_scale
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -66,7 +67,7 @@ def train_side_by_side(
     for batch in plan:
         count = len(batch.rows)
         rows = features.take(batch.rows, axis=0)
-        scores = np.matmul(rows, weights[:, :, np.newaxis])[:, :, 0]
+        scores = at_scale(np.matmul(rows, weights[:, :, np.newaxis])[:, :, 0], terms.score_grid)
         secret = integers[batch.rows] - grid.rounded(sigmoid(scores))
         draws = stock.take(batch.iteration, count)
         for part, sampler in groups:
