@@ -45,6 +45,7 @@ from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
 from taciturn.results.serialise import read, record_of
@@ -128,6 +129,7 @@ class Party:
                 tables.train.rows,
             ),
             estimate=self._estimate(),
+            columns_exposed=self._exposure(),
         )
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
@@ -249,6 +251,22 @@ class Party:
             rows=self.tables.train.rows,
             held_out_rows=0 if held_out is None else held_out.rows,
             version=__version__,
+        )
+
+    def _exposure(self) -> ColumnExposure | None:
+        """What Bob can learn of her columns: for Alice to know before she begins."""
+        if self.config.role == "bob":
+            return None
+        # Loaded here: a training needs the counts alone.
+        from taciturn.engine.exposure import column_exposure
+
+        train, held_out = self.tables.train, self.tables.held_out
+        return column_exposure(
+            self.terms,
+            train.rows,
+            len(train.columns),
+            self.magnitude_bits,
+            0 if held_out is None else held_out.rows,
         )
 
     def _estimate(self) -> Estimate | None:
