@@ -175,12 +175,12 @@ class Packing:
 
     def read(self, scores: IntArray, group: list[int]) -> FloatArray:
         """The features, one column of the result each, the lowest digits first."""
-        left, half, found = scores >> self.shift, 1 << (self.width - 1), []
+        left, half, digits = scores >> self.shift, 1 << (self.width - 1), []
         for _ in group:
             digit = ((left + half) & ((1 << self.width) - 1)) - half
-            found.append(digit * 2.0**-self.scales.feature_bits)
+            digits.append(digit * 2.0**-self.scales.feature_bits)
             left = (left - digit) >> self.width
-        return np.stack(found, axis=1)
+        return np.stack(digits, axis=1)
 
 
 def packing_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
