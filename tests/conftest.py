@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,10 @@ settings.register_profile(
     "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("tests")
+
+# Parties make their state keys there, and not among the settings of whoever runs the tests.
+_SETTINGS = tempfile.TemporaryDirectory(prefix="taciturn-tests-")
+os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name
 
 # Read once, and made absolute: tests change the environment and the working directory.
 _NAMED = os.environ.get("TACITURN_DATA")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,21 @@ def browser_path() -> str:
     if path is None:
         pytest.skip(f"{NOT_TESTED}the report in a browser; get Chromium by `make system`")
     return path
+
+
+@contextmanager
+def small_disk(folder: Path, size: int) -> Iterator[Path]:
+    """A disk of so many bytes, mounted at a new folder; skips the test where none can be had."""
+    place = folder / "small"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(place)]
+    mounted = shutil.which("mount") and not subprocess.run(command, capture_output=True).returncode
+    if not mounted:
+        pytest.skip(f"{NOT_TESTED}a disk without room; mounting a small one needs root")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def _obstacle() -> str:

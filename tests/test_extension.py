@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -98,6 +99,8 @@ def test_a_check_rehearses_it_and_says_what_to_change(installed):
     assert {"likelihood", "mean-residue"} <= verdicts.keys()
     assert verdicts["mean-residue"]["verdict"] == "leaks"
     assert verdicts["mean-residue"]["change"].startswith("--epsilon ")
+    # The example refuses an epsilon below 0.001; the search for a smaller one begins above that.
+    assert re.match(r"--epsilon [\d.]+ or less", verdicts["likelihood"]["change"])
 
 
 def test_an_audit_attacks_a_recorded_run_and_the_report_names_both(installed, recording, tmp_path):

@@ -12,18 +12,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 VAGUE = frozenset({"found", "each", "told", "what", "mine"})
 SEARCHED = ("src", "paper/src", "tools", "examples", "tests")
-# Rooms whose bindings still have such names; a room that is mended leaves the list for good.
-EXCLUDED = (
-    "src/taciturn/audit",
-    "src/taciturn/cli",
-    "src/taciturn/crypto",
-    "src/taciturn/deploy",
-    "src/taciturn/protocol",
-    "tests/crypto",
-    "tests/deploy",
-    "tests/privacy",
-    "tests/protocol",
-)
 
 
 def bindings(node: ast.AST) -> Iterator[str]:
@@ -54,11 +42,10 @@ def vague(source: str) -> list[tuple[int, str]]:
 
 
 def searched() -> Iterator[Path]:
-    """Every file of Python code and every notebook outside the excluded rooms."""
+    """Every file of Python code and every notebook."""
     for folder in SEARCHED:
         for path in sorted((ROOT / folder).rglob("*")):
-            excluded = any(path.is_relative_to(ROOT / room) for room in EXCLUDED)
-            if path.suffix in (".py", ".ipynb") and not excluded:
+            if path.suffix in (".py", ".ipynb"):
                 yield path
 
 
@@ -80,11 +67,10 @@ def test_no_binding_has_a_vague_name():
     assert wrong == []
 
 
-def test_the_search_covers_the_tree_and_excludes_only_rooms_that_are_there():
+def test_the_search_covers_the_tree():
     files = {str(path.relative_to(ROOT)) for path in searched()}
     assert {"src/taciturn/files.py", "tests/test_names.py", "examples/story.ipynb"} <= files
     assert all(any(name.startswith(f"{folder}/") for name in files) for folder in SEARCHED)
-    assert all((ROOT / room).is_dir() for room in EXCLUDED)
 
 
 @pytest.mark.parametrize("name", sorted(VAGUE))

@@ -198,8 +198,8 @@ def audit(
     Raises:
         TaciturnError: With what is wrong, where, and the way out.
 
-    >>> found = audit(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1)
-    >>> found.attack("exact-solve")["accuracy"]
+    >>> result = audit(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1)
+    >>> result.attack("exact-solve")["accuracy"]
     1.0
     """
     # Loaded here: a training needs no attack, nor what attacks need.

@@ -244,7 +244,7 @@ class Deadlock(ProtocolError):
 
 
 class PeerStopped(ProtocolError):
-    """The other side gave up and said so."""
+    """The other side aborted and said so."""
 
     exit_code = 34
 
@@ -290,7 +290,7 @@ class CryptoError(TaciturnError):
 
 
 class PrivacyError(TaciturnError):
-    """Going on would break a stated guarantee."""
+    """Continuing would break a stated guarantee."""
 
     exit_code = 60
 
@@ -308,7 +308,7 @@ class TranscriptError(TaciturnError):
 
 
 class StateError(TaciturnError):
-    """What a party kept of an unfinished session is not fit to go on with."""
+    """What a party kept of an unfinished session is not fit to resume from."""
 
     exit_code = 71
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ def require_writable(*paths: Path | None) -> None:
     """
     for path in paths:
         if path is not None:
-            with unwritable(path):
+            with reporting_write_errors(path):
                 _try_to_open(Path(os.path.realpath(path)))
 
 
@@ -77,7 +78,7 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         OutputError: It cannot be written.
     """
-    with unwritable(path):
+    with reporting_write_errors(path):
         path.write_text(text, encoding="utf-8")
 
 
@@ -94,7 +95,7 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
     """
     octets = content.encode() if isinstance(content, str) else content
     fresh = path.with_name(path.name + ".new")
-    with unwritable(path, kind):
+    with reporting_write_errors(path, kind):
         try:
             # A left-over would keep its mode, and a link would lead elsewhere.
             fresh.unlink(missing_ok=True)
@@ -109,6 +110,24 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
             with contextlib.suppress(OSError):
                 fresh.unlink(missing_ok=True)
             raise
+
+
+def append_private(path: Path, text: str) -> None:
+    """Adds text to a file that only its owner may read; one that others may is closed to them.
+
+    Args:
+        path: Where; made if it is not there. What is no plain file, such as a pipe, keeps its mode.
+        text: What is added.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+        stream.write(text)
 
 
 def sync_folder(folder: Path) -> None:
@@ -142,7 +161,7 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
 
 
 @contextlib.contextmanager
-def unwritable(path: Path, kind: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
+def reporting_write_errors(path: Path, kind: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
     """Turns the system's refusal to write into an error that names the file.
 
     Raises:

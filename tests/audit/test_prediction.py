@@ -12,6 +12,7 @@ import taciturn
 from taciturn.__main__ import run
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
+from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.predict_sealed import predict as alice_sealed
@@ -47,6 +48,14 @@ def test_check_prints_the_section_in_a_hundred_columns(capsys):
     assert json.loads(capsys.readouterr().out)["prediction"]["bob"]
 
 
+def test_check_says_what_sealed_costs_today(capsys):
+    """One exchange an iteration, as the baseline has."""
+    assert run("check --columns 7 --rows 200 --mechanism none --epochs 1 --json".split()) == 0
+    advice = json.loads(capsys.readouterr().out)["recommendations"]
+    (sealed,) = [one for one in advice if one["use"] == "--mechanism sealed"]
+    assert sealed["why"].endswith("costs about as much as none")
+
+
 def tables(rows: int = 4) -> tuple[FeatureTable, FeatureTable]:
     coins = KeyedEntropy.from_seed(5)
     hers = FeatureTable.of(coins.uniform((rows, COLUMNS)) * 4 - 2)
@@ -61,12 +70,13 @@ def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weight
     numbers = []
     for alice_weights in weights:
         _, scores = run_pair(
-            alice_predict.predict(hers, alice_weights), bob_predict.predict(his, bob_weights)
+            alice_predict.predict(hers, alice_weights, FixedPoint(bits=20)),
+            bob_predict.predict(his, bob_weights),
         )
         numbers.append(scores - his.values @ bob_weights)
-    # One model gives w_A x_A exactly; as many as there are columns give x_A.
-    assert np.allclose(numbers[0], hers.values @ weights[0], atol=1e-12)
-    assert np.allclose(np.linalg.solve(weights, np.array(numbers)).T, hers.values, atol=1e-9)
+    # One model gives w_A x_A to its scale; as many as there are columns give x_A.
+    assert np.allclose(numbers[0], hers.values @ weights[0], atol=2.0**-20)
+    assert np.allclose(np.linalg.solve(weights, np.array(numbers)).T, hers.values, atol=1e-4)
 
 
 def sealed_scores(dither: float, seed: int, entry: int | None = None) -> tuple[Any, Any]:

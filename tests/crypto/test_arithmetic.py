@@ -57,14 +57,14 @@ def test_the_ends_of_the_range_of_exponents(entry, alone):
 @given(st.lists(units, min_size=1, max_size=5))
 def test_tables_hold_every_subset_and_the_inverse_of_all(bases):
     tables = SubsetTables.of([mpz(base) for base in bases], mpz(N), [len(bases)])
-    *found, inverse = (
+    *products, inverse = (
         int(short * (1 + tail * N) % SQUARE)
         for short, tail in zip(tables.shorts, tables.tails, strict=True)
     )
     expected = [1]
     for base in bases:
         expected += [product * base % SQUARE for product in expected]
-    assert found == expected
+    assert products == expected
     assert inverse == pow(expected[-1], -1, SQUARE)
     assert all(0 < short < N for short in tables.shorts)
 

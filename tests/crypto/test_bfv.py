@@ -98,9 +98,9 @@ def check(problem: tuple[Capacity, IntArray, IntArray, bool]) -> None:
         public.stock(prepared, mask, COINS)
     encrypted = secret.encrypt(vector, len(matrix), COINS)
     answer = public.masked_product(prepared, encrypted, mask, COINS)
-    found = public.unmask(secret.decrypt(answer, len(vector)), mask)
+    product = public.unmask(secret.decrypt(answer, len(vector)), mask)
     # No sum exceeds 58 bits: int64 is exact.
-    assert np.array_equal(found, np.einsum("ij,j->i", matrix, vector))
+    assert np.array_equal(product, np.einsum("ij,j->i", matrix, vector))
 
 
 SETTINGS = settings(
@@ -154,8 +154,8 @@ def test_both_directions_with_one_key():
     features = coins.integers(-(1 << 16), 1 << 16, (300, 37))
     residues, weights = coins.integers(-(1 << 20), 1 << 20, 300), coins.integers(-9, 9, 37)
     for _ in range(2):
-        found = exchange(secret, public, features.T, residues, COINS)
-        assert np.array_equal(found, features.T @ residues)
+        gradient = exchange(secret, public, features.T, residues, COINS)
+        assert np.array_equal(gradient, features.T @ residues)
         assert np.array_equal(
             exchange(secret, public, features, weights, COINS), features @ weights
         )
@@ -224,11 +224,11 @@ def test_no_encryption_of_zero_is_used_twice(key, ahead):
 def test_what_was_made_for_other_masks_is_thrown_away(key):
     public, coins = key.public, COINS
     prepared = public.prepare(np.full((4, 3), 5))
-    mine, other = public.draw_mask(4, coins), public.draw_mask(4, coins)
+    own, other = public.draw_mask(4, coins), public.draw_mask(4, coins)
     public.stock(prepared, other, coins)
     vector = key.encrypt(ints(1, 2, 3), 4, coins)
-    answer = public.masked_product(prepared, vector, mine, coins)
-    assert public.unmask(key.decrypt(answer, 3), mine).tolist() == [30] * 4
+    answer = public.masked_product(prepared, vector, own, coins)
+    assert public.unmask(key.decrypt(answer, 3), own).tolist() == [30] * 4
     assert public._covers is None
 
 
@@ -277,10 +277,10 @@ def test_seal_decrypts_our_encryptions(capacity):
     key._seal.evaluator.transform_from_ntt_inplace(piece)
     plain = sealapi.Plaintext()
     key._decryptor.decrypt(piece, plain)
-    found = [int(plain[at]) for at in range(plain.coeff_count())]
-    assert found == [value % key.public.modulus for value in vector.tolist()]
+    decrypted = [int(plain[at]) for at in range(plain.coeff_count())]
+    assert decrypted == [value % key.public.modulus for value in vector.tolist()]
     # Fresh noise is a few bits: nearly all of q/t is left.
-    bits = sum(each.bit_length() for each in first_primes(key)) - capacity.product_bits - 1
+    bits = sum(prime.bit_length() for prime in first_primes(key)) - capacity.product_bits - 1
     assert bits - 12 <= key._decryptor.invariant_noise_budget(piece) <= bits
 
 
@@ -314,14 +314,14 @@ def test_coefficients_beyond_their_prime_are_refused(capacity, beyond):
 
     def parts(primes: tuple[int, ...], counts: tuple[int, ...]) -> list[tuple[int, int, int]]:
         """(offset, value, width) of each spoiling."""
-        found, at = [], 0
+        spoilings, at = [], 0
         for prime, width in zip(primes, widths(primes), strict=True):
             top = (1 << 8 * width) - 1
             value = {"prime": prime, "prime-plus-one": prime + 1, "all-ones": top}[beyond]
             for count in counts:
-                found += [(at, value, width), (at + (count - 1) * width, value, width)]
+                spoilings += [(at, value, width), (at + (count - 1) * width, value, width)]
                 at += count * width
-        return found
+        return spoilings
 
     for spoil in parts(first_primes(key), (DEGREE,)):
         bad = replace(vector, data=spoiled(vector.data, *spoil))
@@ -335,7 +335,7 @@ def test_coefficients_beyond_their_prime_are_refused(capacity, beyond):
     for spoil in parts(key._seal.primes, (DEGREE,)):
         with pytest.raises(CryptoError, match="coefficient lies outside"):
             BfvScheme().read_public(spoiled(data, *spoil), 128, capacity)
-    # A refusal leaves nothing behind: the key goes on.
+    # A refusal leaves nothing behind: the key stays usable.
     assert public.unmask(key.decrypt(answer, 3), mask).tolist() == [6] * 5
 
 
@@ -430,10 +430,10 @@ def test_capacities_that_do_not_match_give_an_error_or_other_numbers(key, theirs
     prepared = stranger.prepare(np.full((40, 16), 3))
     masked = key.decrypt(stranger.masked_product(prepared, vector, mask, COINS), 16)
     try:
-        found = stranger.unmask(masked, mask).tolist()
+        unmasked = stranger.unmask(masked, mask).tolist()
     except CryptoError:
-        found = []
-    assert found.count(240) == 0
+        unmasked = []
+    assert unmasked.count(240) == 0
 
 
 def test_other_security_levels_are_refused(key):
@@ -450,8 +450,8 @@ def test_every_residue_is_a_product_of_the_capacity():
     public = bfv_key(Capacity(1, 0, 1)).public
     assert public.modulus == 5
     mask = public.draw_mask(1, COINS)
-    found = {int(public.unmask((entry,), mask)[0]) for entry in range(5)}
-    assert found == {-2, -1, 0, 1, 2}
+    products = {int(public.unmask((entry,), mask)[0]) for entry in range(5)}
+    assert products == {-2, -1, 0, 1, 2}
     for entry in (-1, 5, 1 << 70):
         with pytest.raises(CryptoError, match="outside the plaintext modulus"):
             public.unmask((entry,), mask)
@@ -498,11 +498,11 @@ def test_memory_files_hold_what_was_put_last():
 def test_memory_files_are_apart():
     one, two = _MemoryFile(), _MemoryFile()
     paths = one.put(b"one"), two.put(b"two")
-    found = []
+    contents = []
     for path in paths:
         with open(path, "rb") as read:
-            found.append(read.read())
-    assert found == [b"one", b"two"]
+            contents.append(read.read())
+    assert contents == [b"one", b"two"]
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")

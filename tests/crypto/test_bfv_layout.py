@@ -43,15 +43,15 @@ def negacyclic(one: IntArray, two: IntArray) -> IntArray:
 
 def by_polynomials(layout: Layout, matrix: IntArray, vector: IntArray) -> IntArray:
     """The product as the coefficients at the places, of sums of products of polynomials."""
-    found = []
+    products = []
     for rows in layout.groups():
         total = np.zeros(DEGREE, dtype=np.int64)
         for terms in layout.slices():
             polynomial = layout.polynomial(matrix[rows, terms])
             assert len(polynomial) <= DEGREE
             total += negacyclic(polynomial, vector[terms])
-        found.append(total[layout.places(rows.stop - rows.start)])
-    return np.concatenate(found)
+        products.append(total[layout.places(rows.stop - rows.start)])
+    return np.concatenate(products)
 
 
 @settings(max_examples=60)
@@ -61,8 +61,8 @@ def test_the_places_hold_the_exact_products(shape, seed):
     draw = np.random.default_rng(seed)
     matrix = draw.integers(-LIMIT, LIMIT, shape, endpoint=True)
     vector = draw.integers(-LIMIT, LIMIT, length, endpoint=True)
-    found = by_polynomials(Layout.of(rows, length), matrix, vector)
-    assert np.array_equal(found, np.einsum("ij,j->i", matrix, vector))
+    product = by_polynomials(Layout.of(rows, length), matrix, vector)
+    assert np.array_equal(product, np.einsum("ij,j->i", matrix, vector))
 
 
 @pytest.mark.parametrize(("rows", "length"), EXTREMES)
@@ -71,8 +71,8 @@ def test_extreme_shapes_and_entries(rows, length, sign):
     matrix = np.full((rows, length), sign * LIMIT)
     matrix[::2] *= -1
     vector = np.full(length, LIMIT)
-    found = by_polynomials(Layout.of(rows, length), matrix, vector)
-    assert np.array_equal(found, np.einsum("ij,j->i", matrix, vector))
+    product = by_polynomials(Layout.of(rows, length), matrix, vector)
+    assert np.array_equal(product, np.einsum("ij,j->i", matrix, vector))
 
 
 @settings(max_examples=30)

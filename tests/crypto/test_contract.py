@@ -167,8 +167,8 @@ def test_what_is_made_ahead_changes_no_result(name, ahead):
     for _ in range(2):
         encrypted = secret.encrypt(vector, 10, coins)
         answer = public.masked_product(prepared, encrypted, mask, coins)
-        found = public.unmask(secret.decrypt(answer, 3), mask)
-        assert found.tolist() == oracle(matrix, vector)
+        product = public.unmask(secret.decrypt(answer, 3), mask)
+        assert product.tolist() == oracle(matrix, vector)
     # What was made ahead and not used does no harm to what comes after.
     public.stock(prepared, mask, coins)
     for count in (10, 1, 4):
@@ -396,9 +396,9 @@ def test_a_matrix_of_whole_reals_gives_the_same_product(name):
     secret, public = key_pair(name, CAPACITY)
     coins = SystemEntropy()
     matrix, vector = np.array([[3, -5], [1 << 12, 0]]), ints(7, -2)
-    found = []
+    products = []
     for form in (matrix, matrix.astype(np.float64)):
         prepared, mask = public.prepare(form), public.draw_mask(2, coins)
         answer = public.masked_product(prepared, secret.encrypt(vector, 2, coins), mask, coins)
-        found.append(public.unmask(secret.decrypt(answer, 2), mask).tolist())
-    assert found[0] == found[1] == [31, 7 << 12]
+        products.append(public.unmask(secret.decrypt(answer, 2), mask).tolist())
+    assert products[0] == products[1] == [31, 7 << 12]

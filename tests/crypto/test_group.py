@@ -69,9 +69,9 @@ def test_the_context_stands_before_the_text():
 @pytest.mark.parametrize("encoding", [*REFUSED, "00" * 32])
 def test_what_is_no_element_is_refused_by_its_number(encoding):
     elements = BASE * 2 + bytes.fromhex(encoding) + BASE
-    what = "is the identity" if encoding == "00" * 32 else "is not a canonical encoding"
+    fault = "is the identity" if encoding == "00" * 32 else "is not a canonical encoding"
     for look in (lambda: raised(Scalar(5), elements), lambda: require_elements(elements)):
-        with pytest.raises(CryptoError, match=f"element 3 {what}"):
+        with pytest.raises(CryptoError, match=f"element 3 {fault}"):
             look()
 
 

@@ -71,8 +71,8 @@ def test_products_of_uniform_vectors_are_exact_modulo_the_power(
     matrix = coins.integers(2 * limit + 1, rows * length).astype(np.int64) - limit
     matrix = matrix.reshape(rows, length)
     vector, term = ring.draw(length, coins), ring.draw(rows, coins)
-    found = exchanged(name, ring, matrix, vector, term, coins, ahead=ahead)
-    assert found.tolist() == oracle(matrix, vector, term, ring.modulus_bits)
+    product = exchanged(name, ring, matrix, vector, term, coins, ahead=ahead)
+    assert product.tolist() == oracle(matrix, vector, term, ring.modulus_bits)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,17 +81,17 @@ def test_the_largest_of_everything_is_exact(name, sign):
     matrix = np.full((5, RING.terms), sign << RING.matrix_bits)
     vector = np.full(RING.terms, -(1 << RING.vector_bits))
     term = np.array([0, -1, 1, (1 << 49) - 1, -(1 << 49)])
-    found = exchanged(name, RING, matrix, vector, term, SystemEntropy())
-    assert found.tolist() == oracle(matrix, vector, term, 50)
+    product = exchanged(name, RING, matrix, vector, term, SystemEntropy())
+    assert product.tolist() == oracle(matrix, vector, term, 50)
 
 
 def test_one_key_serves_both_directions():
     coins = KeyedEntropy.from_seed(3)
     matrix = coins.integers(1 << 16, 32 * 15).astype(np.int64).reshape(32, 15)
-    for each in (matrix, matrix.T):
-        vector, term = RING.draw(each.shape[1], coins), RING.draw(len(each), coins)
-        found = exchanged("bfv", RING, each, vector, term, coins)
-        assert found.tolist() == oracle(each, vector, term, 50)
+    for factor in (matrix, matrix.T):
+        vector, term = RING.draw(factor.shape[1], coins), RING.draw(len(factor), coins)
+        product = exchanged("bfv", RING, factor, vector, term, coins)
+        assert product.tolist() == oracle(factor, vector, term, 50)
 
 
 def test_sums_of_shares_wrap_and_come_back():

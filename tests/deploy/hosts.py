@@ -99,8 +99,8 @@ class Side:
 
     @property
     def record(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / f"{self.role}.out").read_text())
-        return found
+        output: dict[str, Any] = json.loads((self.folder / f"{self.role}.out").read_text())
+        return output
 
     def said(self) -> str:
         return (self.folder / f"{self.role}.err").read_text()[-2000:]

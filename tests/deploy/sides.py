@@ -19,6 +19,7 @@ from taciturn.engine.channel import Endpoint
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
+from taciturn.protocol.party import PartyResult
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
@@ -84,7 +85,7 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     }
     for name, values in changes.items():
         sections[name] = {**sections.get(name, {}), **values}
-    text = f'role = "{role}"\n' + "\n".join(section(*each) for each in sections.items())
+    text = f'role = "{role}"\n' + "\n".join(section(*entry) for entry in sections.items())
     path = folder / f"{role}.toml"
     path.write_text(text, encoding="utf-8")
     return path
@@ -114,14 +115,14 @@ def run_both(
 ) -> Ends:
     """Both parties of a folder, each in a thread."""
     wire = wire or Wire()
-    found: dict[str, Any] = {}
+    ends: dict[str, Any] = {}
 
     def side(role: str, endpoint: Endpoint) -> None:
         try:
             config = PartyConfig.read(folder / f"{role}.toml")
-            found[role] = act(Party(config, endpoint, (watch or {}).get(role, Callbacks())))
+            ends[role] = act(Party(config, endpoint, (watch or {}).get(role, Callbacks())))
         except BaseException as problem:
-            found[role] = problem
+            ends[role] = problem
 
     threads = [
         threading.Thread(target=side, args=(role, wire.endpoint(serves=role == "bob")))
@@ -132,7 +133,7 @@ def run_both(
     for thread in threads:
         thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
-    return Ends(found["alice"], found["bob"])
+    return Ends(ends["alice"], ends["bob"])
 
 
 def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -142,6 +143,15 @@ def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
 def in_one_process(
     folder: Path, observe: Observer = ignore
 ) -> tuple[list[float], list[float], dict[str, Any]]:
+    """The weights of both sides and Bob's ledger, of ``ends_in_one_process``."""
+    ends, ledger = ends_in_one_process(folder, observe)
+    one, two = (end.trained.weights.tolist() for end in ends)
+    return one, two, ledger
+
+
+def ends_in_one_process(
+    folder: Path, observe: Observer = ignore
+) -> tuple[tuple[PartyResult, PartyResult], dict[str, Any]]:
     """The same training, both programs in one thread, fed the coins that the parties recorded."""
     sides = {}
     for role in ("alice", "bob"):
@@ -153,5 +163,4 @@ def in_one_process(
     side = bob.bob_side(his)
     assert side is not None
     ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
-    one, two = (end.trained.weights.tolist() for end in ends)
-    return one, two, record_of(side.ledger.statement())
+    return ends, record_of(side.ledger.statement())

@@ -25,10 +25,10 @@ def alice(coins: Entropy, turns: int = TURNS) -> Program[float]:
     """Sends a random number each turn, and sums them with what she hears."""
     total = 0.0
     for turn in range(turns):
-        mine = float(coins.uniform((1,))[0])
-        yield from send(scores(turn, mine))
+        drawn = float(coins.uniform((1,))[0])
+        yield from send(scores(turn, drawn))
         heard = yield from receive(EncryptedResidues)
-        total += mine + heard.residues.length
+        total += drawn + heard.residues.length
         yield from emit(Progress(turn + 1, turns))
     return total
 

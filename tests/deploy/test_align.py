@@ -81,7 +81,7 @@ def both(
 ) -> Ends:
     """Both sides, each in a thread."""
     wire = wire or Wire()
-    found: dict[str, Any] = {}
+    ends: dict[str, Any] = {}
 
     def side(role: str, how: str) -> None:
         try:
@@ -92,9 +92,9 @@ def both(
                 Normalisation.of(how),
                 (out or {}).get(role),
             )
-            found[role] = party.run()
+            ends[role] = party.run()
         except BaseException as problem:
-            found[role] = problem
+            ends[role] = problem
 
     threads = [
         threading.Thread(target=side, args=pair) for pair in zip(ROLES, normalise, strict=True)
@@ -104,7 +104,7 @@ def both(
     for thread in threads:
         thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
-    return Ends(found["alice"], found["bob"])
+    return Ends(ends["alice"], ends["bob"])
 
 
 def lists(folder: Path) -> list[AlignedRows]:
@@ -127,7 +127,9 @@ def test_both_sides_write_the_same_list(tmp_path):
 def test_spellings_that_normalise_alike_train_together(tmp_path):
     """The aligned rows of two tables that spell ids differently, from alignment to a dry run."""
     ids = [f"Person-{number}" for number in range(60)]
-    people(tmp_path, [each.upper() for each in ids], [each.lower() for each in ids[10:]][::-1])
+    people(
+        tmp_path, [row_id.upper() for row_id in ids], [row_id.lower() for row_id in ids[10:]][::-1]
+    )
     both(tmp_path, normalise=("case", "case")).records  # noqa: B018
     hers, his = lists(tmp_path)
     assert hers.common == his.common
@@ -169,9 +171,9 @@ def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):
 def test_another_normalisation_is_named_on_both_sides(tmp_path):
     people(tmp_path, ["a", "b"], ["a", "b"])
     ends = both(tmp_path, normalise=("trim", "trim,case"))
-    found = [end for end in (ends.alice, ends.bob) if isinstance(end, AgreementError)]
-    assert found
-    assert all("case: " in end.message for end in found)
+    refusals = [end for end in (ends.alice, ends.bob) if isinstance(end, AgreementError)]
+    assert refusals
+    assert all("case: " in end.message for end in refusals)
     assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
 
 
@@ -185,7 +187,7 @@ def test_a_repeated_id_is_refused_before_the_peer_is_met(tmp_path):
 def test_an_alignment_does_not_meet_a_training(tmp_path):
     ids = [f"p{number}" for number in range(40)]
     people(tmp_path, ids, ids)
-    wire, found = Wire(), {}
+    wire, ends = Wire(), {}
 
     def train() -> None:
         try:
@@ -194,7 +196,7 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
             )
             party.run()
         except TaciturnError as problem:
-            found["bob"] = problem
+            ends["bob"] = problem
 
     thread = threading.Thread(target=train)
     thread.start()
@@ -207,7 +209,7 @@ def test_an_alignment_does_not_meet_a_training(tmp_path):
     with pytest.raises((AgreementError, PeerStopped), match="this side"):
         alice.run()
     thread.join(HANG)
-    assert "the peer runs" in found["bob"].message
+    assert "the peer runs" in ends["bob"].message
 
 
 @pytest.mark.parametrize("frame", [5, 6, 7, 8])
@@ -245,14 +247,14 @@ def hostile(rows: int) -> Program[None]:
 
 def test_a_peer_that_sends_rubbish_is_told_why(tmp_path):
     people(tmp_path, ["a", "b", "c"], ["b"])
-    wire, past, found = Wire(), Past(Meta({}, b"", b"b" * 16)), {}
+    wire, past, ends = Wire(), Past(Meta({}, b"", b"b" * 16)), {}
 
     def bob() -> None:
         link = Link(wire.endpoint(serves=True), None, past, purpose=ALIGNMENT, rejoins=False)
         try:
             run_party("bob", hostile(3), link, past)
         except TaciturnError as problem:
-            found["bob"] = problem
+            ends["bob"] = problem
 
     thread = threading.Thread(target=bob)
     thread.start()
@@ -261,8 +263,8 @@ def test_a_peer_that_sends_rubbish_is_told_why(tmp_path):
     with pytest.raises(RemoteProtocolError, match="element 1 is not a canonical encoding"):
         alice.run()
     thread.join(HANG)
-    assert isinstance(found["bob"], PeerStopped)
-    assert "element 1 is not a canonical encoding" in found["bob"].message
+    assert isinstance(ends["bob"], PeerStopped)
+    assert "element 1 is not a canonical encoding" in ends["bob"].message
 
 
 def test_a_list_that_cannot_be_written_is_no_secret_and_no_traceback(tmp_path):
@@ -366,7 +368,7 @@ def test_two_hosts_align(tmp_path):
 def alice_here(folder: Path, observe: Observer = ignore) -> AlignmentResult:
     """Alice in this process, over real TLS."""
     config = PartyConfig.read(folder / "alice.toml")
-    with way_to_peer(config, lambda what: None) as endpoint:
+    with way_to_peer(config, lambda line: None) as endpoint:
         watch = Callbacks(observe=observe)
         return AligningParty(config, endpoint, watch, Normalisation()).run()
 
@@ -393,7 +395,7 @@ def test_a_peer_of_another_authority_is_refused(tmp_path):
     path = tmp_path / "alice.toml"
     path.write_text(path.read_text().replace('"certs/', '"others/'))
     bob = PartyConfig.read(tmp_path / "bob.toml")
-    with way_to_peer(bob, lambda what: None), pytest.raises(PeerRefused):
+    with way_to_peer(bob, lambda line: None), pytest.raises(PeerRefused):
         alice_here(tmp_path)
 
 

@@ -31,13 +31,13 @@ def listed(*own: str, common: tuple[str, ...] = ()) -> AlignedRows:
 def test_a_list_comes_back_as_it_was_written(tmp_path, name, column):
     path = tmp_path / name
     listed(*SPELLED).write(path, column)
-    found = AlignedRows.read(path, column)
-    assert found.own.series.to_list() == found.common.series.to_list() == SPELLED
+    rows = AlignedRows.read(path, column)
+    assert rows.own.series.to_list() == rows.common.series.to_list() == SPELLED
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     listed("Ann", "CY", common=("ann", "cy")).write(path, column)
-    found = AlignedRows.read(path, column)
-    assert found.own == RowIds.of(["Ann", "CY"])
-    assert found.common == RowIds.of(["ann", "cy"])
+    rows = AlignedRows.read(path, column)
+    assert rows.own == RowIds.of(["Ann", "CY"])
+    assert rows.common == RowIds.of(["ann", "cy"])
 
 
 def test_ids_with_spaces_at_their_ends_need_parquet(tmp_path):
@@ -87,28 +87,28 @@ def test_a_training_has_exactly_the_listed_rows(tmp_path, role):
     frame = bobs() if role == "bob" else bobs().drop("sick")
     chosen = [f"p{number:03d}" for number in range(0, ROWS, 2)]
     listed(*reversed(chosen)).write(tmp_path / "rows.csv", "id")
-    found = load(tmp_path, frame, role, aligned="rows.csv")
+    tables = load(tmp_path, frame, role, aligned="rows.csv")
     alone = load(tmp_path, frame.filter(pl.col("id").is_in(chosen)), role)
-    assert found.train.digest() == alone.train.digest()
-    assert found.held_out is not None
+    assert tables.train.digest() == alone.train.digest()
+    assert tables.held_out is not None
     assert alone.held_out is not None
-    assert found.held_out.digest() == alone.held_out.digest()
-    assert found.train.rows + found.held_out.rows == len(chosen)
-    if found.labels is not None and alone.labels is not None:
-        assert found.labels.digest() == alone.labels.digest()
+    assert tables.held_out.digest() == alone.held_out.digest()
+    assert tables.train.rows + tables.held_out.rows == len(chosen)
+    if tables.labels is not None and alone.labels is not None:
+        assert tables.labels.digest() == alone.labels.digest()
 
 
 def test_rows_have_the_common_names_of_the_list(tmp_path):
     """So two sides that spell ids differently still hold out the same rows."""
     own = [f"P{number:03d}" for number in range(ROWS)]
-    lower = tuple(each.lower() for each in own)
+    lower = tuple(row_id.lower() for row_id in own)
     listed(*own, common=lower).write(tmp_path / "rows.csv", "id")
-    found = load(tmp_path, bobs(id=own), aligned="rows.csv")
+    tables = load(tmp_path, bobs(id=own), aligned="rows.csv")
     plain = load(tmp_path, bobs())
-    assert found.train.ids == plain.train.ids
-    assert found.labels is not None
+    assert tables.train.ids == plain.train.ids
+    assert tables.labels is not None
     assert plain.labels is not None
-    assert np.array_equal(found.labels.values, plain.labels.values)
+    assert np.array_equal(tables.labels.values, plain.labels.values)
 
 
 def test_a_listed_row_that_the_table_lacks_is_named(tmp_path):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.keep import key_place
 from taciturn.deploy.session import tellable
 from taciturn.deploy.train import Party
 from taciturn.deploy.vault import Vault
@@ -64,7 +65,7 @@ def test_fresh_on_both_sides_mends_a_lost_state_folder(folder, role):
     stopped_midway(folder)
     shutil.rmtree(state(folder, role))
     run_both(folder, act=lambda party: party.run(fresh=True)).records  # noqa: B018
-    shares = [ModelShare.load(folder / f"{each}.model.json") for each in ("alice", "bob")]
+    shares = [ModelShare.load(folder / f"{side}.model.json") for side in ("alice", "bob")]
     assert shares[0].session == shares[1].session
 
 
@@ -76,9 +77,9 @@ def test_an_old_copy_of_the_state_is_refused(folder, role):
     shutil.rmtree(state(folder, role))
     shutil.move(folder / "old", state(folder, role))
     ends = run_both(folder)
-    found = [end for end in (ends.alice, ends.bob) if isinstance(end, StateError)]
-    assert found
-    assert any("old copy" in end.message for end in found)
+    refusals = [end for end in (ends.alice, ends.bob) if isinstance(end, StateError)]
+    assert refusals
+    assert any("old copy" in end.message for end in refusals)
     for end in (ends.alice, ends.bob):
         assert isinstance(end, StateError | PeerStopped)
 
@@ -114,9 +115,12 @@ def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folde
 
 def test_a_real_full_disk_is_one_of_those(tmp_path):
     """The kernel's own words for it become an OutputError."""
-    from taciturn.deploy.vault import unwritable
+    from taciturn.deploy.vault import reporting_write_errors
 
-    with pytest.raises(OutputError, match="No space left") as caught, unwritable(tmp_path):
+    with (
+        pytest.raises(OutputError, match="No space left") as caught,
+        reporting_write_errors(tmp_path),
+    ):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert "nothing that was not stored has been sent" in caught.value.hint
 
@@ -143,7 +147,7 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
 
 
 @pytest.mark.parametrize(
-    ("problem", "told"),
+    ("problem", "disclosed"),
     [
         (OutputError("the disk of secret-machine is full"), "it had an error of its own"),
         (StateError("the key in some place is wrong"), "its state does not fit the session"),
@@ -152,20 +156,33 @@ def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
         (ConnectionLost("at an inner address"), "it had an error of its own"),
     ],
 )
-def test_the_peer_is_told_the_kind_and_nothing_more(problem, told):
+def test_the_peer_is_told_the_kind_and_nothing_more(problem, disclosed):
     code, reason = tellable(problem)
-    assert reason.startswith(told)
+    assert reason.startswith(disclosed)
     assert code == (problem.exit_code if isinstance(problem, TaciturnError) else 1)
     for word in str(getattr(problem, "message", problem)).split():
-        assert len(word) < 5 or word not in reason.split() or word in told.split()
+        assert len(word) < 5 or word not in reason.split() or word in disclosed.split()
 
 
 def test_what_is_written_is_for_its_owner(folder):
     run_both(folder, act=record(folder)).records  # noqa: B018
-    for name in ("bob.model.json", "bob.metrics.json", "bob.state.key", "bob.transcript"):
+    for name in ("bob.model.json", "bob.metrics.json", "bob.log", "bob.transcript"):
         assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
+    key, _ = key_place(PartyConfig.read(folder / "bob.toml"))
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "bob-state").stat().st_mode) == 0o700
     assert stat.S_IMODE((folder / "bob-state" / "journal").stat().st_mode) == 0o600
+
+
+def test_a_log_that_others_could_read_is_closed_to_them(folder):
+    for role in ("alice", "bob"):
+        (folder / f"{role}.log").write_text("of an earlier version\n")
+        (folder / f"{role}.log").chmod(0o644)
+    run_both(folder).records  # noqa: B018
+    for role in ("alice", "bob"):
+        assert stat.S_IMODE((folder / f"{role}.log").stat().st_mode) == 0o600
+        assert (folder / f"{role}.log").read_text().startswith("of an earlier version\n{")
 
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_text("utf-8")
@@ -184,9 +201,9 @@ def test_the_page_names_every_figure_and_every_event(folder):
         for key in figures:
             assert f"`{key}`" in PAGE, key
         for line in (folder / f"{role}.log").read_text().splitlines():
-            found = json.loads(line)
-            assert f"`{found.pop('event')}`" in PAGE, line
-            for key in found.keys() - {"time", "role"}:
+            entry = json.loads(line)
+            assert f"`{entry.pop('event')}`" in PAGE, line
+            for key in entry.keys() - {"time", "role"}:
                 assert f"`{key}`" in PAGE, key
     source = "".join(
         (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
@@ -205,7 +222,7 @@ def test_the_page_has_the_versions_of_today():
     from taciturn.model import share
     from taciturn.protocol.handshake import PROTOCOL_VERSION
 
-    for what, version in (
+    for name, version in (
         ("wire", WIRE),
         ("session", link.VERSION),
         ("protocol", PROTOCOL_VERSION),
@@ -213,5 +230,5 @@ def test_the_page_has_the_versions_of_today():
         ("model file", share.VERSION),
         ("transcript", transcript.VERSION),
     ):
-        (row,) = [line for line in PAGE.splitlines() if re.match(rf"\| {what}[^|]*\| \d+ \|", line)]
+        (row,) = [line for line in PAGE.splitlines() if re.match(rf"\| {name}[^|]*\| \d+ \|", line)]
         assert f"| {version} |" in row

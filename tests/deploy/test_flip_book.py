@@ -129,8 +129,8 @@ def test_a_book_of_version_1_is_bound_when_it_is_first_used(book, labels):
 def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
     released = book.release(labels, coins(1))
     assert stat.S_IMODE(book.path.stat().st_mode) == 0o600
-    found = json.loads(book.path.read_text())
-    assert sorted(found) == [
+    content = json.loads(book.path.read_text())
+    assert sorted(content) == [
         "column",
         "digest",
         "epsilon",
@@ -141,7 +141,7 @@ def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
         "tags",
         "version",
     ]
-    assert found["labels"] == "".join(map(str, released.values.tolist()))
+    assert content["labels"] == "".join(map(str, released.values.tolist()))
     names = sorted(path.name for path in book.path.parent.iterdir())
     assert names == ["flips.json", "flips.json.lock"]
 

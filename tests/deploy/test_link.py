@@ -37,35 +37,35 @@ def link(wire: Wire, *, serves: bool, nonce: bytes, past: Past | None = None, **
 
 
 def both(alice: Callable[[], Any], bob: Callable[[], Any]) -> list[Any]:
-    found: list[Any] = [None, None]
+    ends: list[Any] = [None, None]
 
     def run(place: int, act: Callable[[], Any]) -> None:
         try:
-            found[place] = act()
+            ends[place] = act()
         except BaseException as problem:
-            found[place] = problem
+            ends[place] = problem
 
-    threads = [threading.Thread(target=run, args=each) for each in enumerate((alice, bob))]
+    threads = [threading.Thread(target=run, args=numbered) for numbered in enumerate((alice, bob))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
-    return found
+    return ends
 
 
-def talk(mine: Link, first: bool, rounds: int) -> list[bytes]:
+def talk(link: Link, first: bool, rounds: int) -> list[bytes]:
     """A strict to and fro; returns what was heard."""
     heard = []
     for number in range(rounds):
         if first:
-            mine.send(b"a%d" % number)
-            heard.append(mine.receive())
+            link.send(b"a%d" % number)
+            heard.append(link.receive())
         else:
-            heard.append(mine.receive())
-            mine.send(b"b%d" % number)
-    mine.finish(0.5)  # where the last word itself was cut off, nobody can know that it was heard
-    mine.close()
+            heard.append(link.receive())
+            link.send(b"b%d" % number)
+    link.finish(0.5)  # where the last word itself was cut off, nobody can know that it was heard
+    link.close()
     return heard
 
 

@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.keep import _usual_place, key_place
 from taciturn.deploy.train import Party
+from taciturn.deploy.vault import KEY_BYTES, Vault
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import (
@@ -26,10 +28,15 @@ from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.numerics.logistic import log_loss
 from taciturn.numerics.metrics import auc
+from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import PeerTable
+from taciturn.protocol.messages import EpochScores, PartialScores
+from taciturn.protocol.outcome import BobTrained
+from taciturn.report.parties import party_blocks
 from tests.deploy.sides import (
     MECHANISMS,
+    ends_in_one_process,
     in_one_process,
     run_both,
     weights,
@@ -37,6 +44,7 @@ from tests.deploy.sides import (
     write_tables,
 )
 from tests.deploy.wires import Wire
+from tests.report.test_terminal import shown
 from tests.waiting import HANG
 
 # Of an epoch: 120 rows less those that are held out, by eights.
@@ -412,8 +420,24 @@ def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
             losses.append(log_loss(event.scores, labels[event.rows]))
 
     in_one_process(folder, note)
-    told = [point["train_loss"] for point in bob["metrics"]["curve"]]
-    assert told == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
+    reported = [point["train_loss"] for point in bob["metrics"]["curve"]]
+    assert reported == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
+
+
+@pytest.mark.parametrize("name", ["none", "add", "mult", "label-rr", "hybrid"])
+def test_scores_in_clear_are_at_their_public_scale(folder, name):
+    """In training, at the end of an epoch and of the training: never a float in full."""
+    set_up(folder, **MECHANISMS[name] | {"residue-bits": 14, "evaluate": "epoch"})
+    run_both(folder, act=record(folder)).records  # noqa: B018
+    frames = Transcript.load(folder / "bob.transcript").frames("alice")
+    sent = [decode(frame) for frame in frames if kind_of(frame) in (PartialScores, EpochScores)]
+    assert {type(message) for message in sent} == {PartialScores, EpochScores}
+    scores = np.concatenate([getattr(message, "scores") for message in sent])  # noqa: B009
+    assert len(scores) > 200
+    units = scores * 2.0**14
+    assert np.array_equal(units, np.rint(units))
+    assert not np.signbit(scores[scores == 0]).any()
+    assert len(np.unique(scores)) > 50
 
 
 def test_what_lies_in_the_state_folder_is_not_readable(folder):
@@ -422,16 +446,70 @@ def test_what_lies_in_the_state_folder_is_not_readable(folder):
     journal = (folder / "bob-state" / "journal").read_bytes()
     assert b"weights" not in journal
     assert b"TACT" not in journal
-    assert (folder / "bob.state.key").stat().st_mode & 0o777 == 0o600
+    assert bobs_key(folder).stat().st_mode & 0o777 == 0o600
+
+
+def bobs_key(folder: Path) -> Path:
+    path, warnings = key_place(PartyConfig.read(folder / "bob.toml"))
+    assert not warnings
+    return path
+
+
+def test_a_new_state_key_is_not_made_beside_the_state_folder(folder):
+    set_up(folder, **MECHANISMS["none"])
+    run_both(folder).records  # noqa: B018
+    keys = {
+        role: key_place(PartyConfig.read(folder / f"{role}.toml"))[0] for role in ("alice", "bob")
+    }
+    assert keys["alice"] != keys["bob"]
+    for path in keys.values():
+        assert path.is_file()
+        assert folder not in path.parents
+        assert path.parent.name == "taciturn"
+    assert not list(folder.rglob("*.state.key"))
+
+
+def test_a_state_key_at_its_former_place_is_used_with_a_warning(folder):
+    set_up(folder, **MECHANISMS["none"])
+    key = "5e" * KEY_BYTES
+    (folder / "bob.state.key").write_text(key)
+    (folder / "bob.state.key").chmod(0o600)
+    said: list[str] = []
+    run_both(folder, watch={"bob": Callbacks(said.append)}).records  # noqa: B018
+    assert [line for line in said if "beside the state folder" in line]
+    assert not _usual_place(PartyConfig.read(folder / "bob.toml")).exists()
+    # The journal is that key's.
+    Vault.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
+
+
+def test_suspected_wraps_reach_bob_and_nobody_else(folder):
+    # Steps that are far too long: scores leave the range of 2^8 that sealed keeps for them.
+    set_up(folder, **MECHANISMS["sealed"] | {"learning-rate": 4000.0})
+    ends = run_both(folder)
+    alice, bob = ends.records
+    assert bob["suspected_wraps"] > 0
+    assert "suspected_wraps" not in alice
+    words = " ".join(shown(party_blocks(ends.bob)).split())
+    assert f"{bob['suspected_wraps']:,} scores came near the end of their range" in words
+    assert "end of their range" not in shown(party_blocks(ends.alice))
+
+
+def test_the_count_of_suspected_wraps_outlives_a_stop(folder):
+    set_up(folder, **MECHANISMS["sealed"] | {"learning-rate": 4000.0})
+    run_both(folder, act=record(folder), watch=pulled_at("bob", 30))
+    _, bob = run_both(folder, act=record(folder)).records
+    _, alone = ends_in_one_process(folder)[0]
+    assert isinstance(alone.trained, BobTrained)
+    assert bob["suspected_wraps"] == alone.trained.suspected_wraps > 0
 
 
 def test_a_lost_or_wrong_state_key_is_named(folder):
     set_up(folder, **MECHANISMS["none"])
     run_both(folder, watch=pulled_at("bob", 30))
-    (folder / "bob.state.key").write_text("00" * 32)
+    bobs_key(folder).write_text("00" * 32)
     with pytest.raises(StateError, match="key"):
         bob_alone(folder).run()
-    (folder / "bob.state.key").write_text("no hex")
+    bobs_key(folder).write_text("no hex")
     with pytest.raises(StateError, match="64 hexadecimal digits"):
         bob_alone(folder).run()
 
@@ -464,5 +542,5 @@ def test_boundaries_hold_what_each_side_needs(folder):
             seen.append(event)
 
     run_both(folder, watch={"alice": Callbacks(observe=observe)}).records  # noqa: B018
-    assert [each.state.iteration for each in seen] == list(range(2 * BATCHES))
+    assert [boundary.state.iteration for boundary in seen] == list(range(2 * BATCHES))
     assert np.array_equal(seen[0].state.weights, np.zeros(6))

@@ -40,7 +40,7 @@ def without(folder: Path, line: str) -> ConfigError:
     """What is said to Bob's file once a line is taken out of it."""
     path = write_config(folder, "bob")
     lines = path.read_text().splitlines()
-    kept = [each for each in lines if not each.startswith(line)]
+    kept = [written for written in lines if not written.startswith(line)]
     assert len(kept) < len(lines)
     return refused_text(folder, "\n".join(kept))
 
@@ -86,16 +86,16 @@ def test_hyphens_and_underscores_are_the_same(tmp_path):
     ],
 )
 def test_an_unknown_key_is_named_with_the_nearest(tmp_path, section, key, meant):
-    found = refusal(tmp_path, "bob", **{section: {key: 1}})
-    assert found.message == f"unknown setting {key}"
-    assert f"[{section}]" in found.where
-    assert meant in found.hint
+    error = refusal(tmp_path, "bob", **{section: {key: 1}})
+    assert error.message == f"unknown setting {key}"
+    assert f"[{section}]" in error.where
+    assert meant in error.hint
 
 
 def test_an_unknown_section_is_named_with_the_nearest(tmp_path):
-    found = refusal(tmp_path, agrement={"epochs": 3})
-    assert "agrement" in found.message
-    assert "agreement" in found.hint
+    error = refusal(tmp_path, agrement={"epochs": 3})
+    assert "agrement" in error.message
+    assert "agreement" in error.hint
 
 
 def test_a_setting_outside_of_every_section_is_refused(tmp_path):
@@ -145,9 +145,9 @@ def test_a_section_that_is_a_value_is_refused(tmp_path):
     ],
 )
 def test_a_value_of_the_wrong_kind_or_range_is_refused_by_name(tmp_path, section, key, value):
-    found = refusal(tmp_path, "bob", **{section: {key: value}})
-    assert key in found.message
-    assert f"[{section}]" in found.where
+    error = refusal(tmp_path, "bob", **{section: {key: value}})
+    assert key in error.message
+    assert f"[{section}]" in error.where
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,8 @@ def test_the_budget_is_bobs(tmp_path):
 
 @pytest.mark.parametrize("key", ["seed", "seeds", "permute-labels", "permute_labels"])
 def test_what_is_for_simulations_is_refused_with_the_reason(tmp_path, key):
-    found = refusal(tmp_path, agreement={key: 1})
-    assert "refused in a real training" in found.message
+    error = refusal(tmp_path, agreement={key: 1})
+    assert "refused in a real training" in error.message
 
 
 @pytest.mark.parametrize("key", ["budget", "delta"])
@@ -237,8 +237,8 @@ def test_patience_needs_a_look_after_every_epoch(tmp_path):
 def test_no_held_out_rows_are_written_as_zero(tmp_path):
     assert read(tmp_path, agreement={"held-out": 0}).agreed["held_out"] is None
     assert read(tmp_path, agreement={"held-out": 0.0}).agreed["held_out"] is None
-    found = refusal(tmp_path, agreement={"held-out": 0, "evaluate": "epoch"})
-    assert "there are none" in found.message
+    error = refusal(tmp_path, agreement={"held-out": 0, "evaluate": "epoch"})
+    assert "there are none" in error.message
 
 
 # --- what only the table can tell ----------------------------------------------------------------

@@ -62,12 +62,12 @@ def test_the_order_of_the_file_does_not_matter(tmp_path, role):
 
 
 def test_labels_stay_with_their_rows(tmp_path):
-    found = load(tmp_path, bobs().reverse())
+    tables = load(tmp_path, bobs().reverse())
     truth = dict(bobs().select("id", "sick").iter_rows())
-    assert found.labels is not None
-    assert found.held_out_labels is not None
-    for each in (found.labels, found.held_out_labels):
-        assert each.values.tolist() == [truth[name] for name in each.ids.series]
+    assert tables.labels is not None
+    assert tables.held_out_labels is not None
+    for labels in (tables.labels, tables.held_out_labels):
+        assert labels.values.tolist() == [truth[name] for name in labels.ids.series]
 
 
 names = st.lists(
@@ -84,8 +84,8 @@ def test_both_sides_hold_out_the_same_rows_for_any_ids(ids, shuffle, share):
     other = list(ids)
     shuffle.shuffle(other)
     held = {
-        frozenset(np.array(each)[_held_out(RowIds.of(each), share, "salt")].tolist())
-        for each in (ids, other)
+        frozenset(np.array(listed)[_held_out(RowIds.of(listed), share, "salt")].tolist())
+        for listed in (ids, other)
     }
     assert len(held) == 1
 
@@ -119,19 +119,19 @@ def test_the_held_out_share_is_near_the_fraction_with_a_false_alarm_once_in_a_bi
 
 
 def test_the_salt_changes_which_rows_they_are(tmp_path):
-    found = [
+    chosen = [
         load(tmp_path, bobs(), agreement={"split-salt": salt}).train.ids.series.to_list()
         for salt in ("one", "two", "one")
     ]
-    assert found[0] != found[1]
-    assert found[0] == found[2]
+    assert chosen[0] != chosen[1]
+    assert chosen[0] == chosen[2]
 
 
 def test_nothing_is_held_out_where_nothing_is_asked_for(tmp_path):
-    found = load(tmp_path, bobs(), agreement={"held-out": 0})
-    assert found.held_out is None
-    assert found.held_out_labels is None
-    assert found.train.rows == ROWS
+    tables = load(tmp_path, bobs(), agreement={"held-out": 0})
+    assert tables.held_out is None
+    assert tables.held_out_labels is None
+    assert tables.train.rows == ROWS
 
 
 def test_everything_held_out_is_refused(tmp_path):
@@ -140,17 +140,17 @@ def test_everything_held_out_is_refused(tmp_path):
 
 
 def test_a_constant_column_is_noted_and_kept_as_zeros(tmp_path):
-    found = load(tmp_path, bobs(floor=[3.0] * ROWS))
-    assert any("floor" in note for note in found.notes)
-    place = found.train.columns.index("floor")
-    assert not found.train.values[:, place].any()
+    tables = load(tmp_path, bobs(floor=[3.0] * ROWS))
+    assert any("floor" in note for note in tables.notes)
+    place = tables.train.columns.index("floor")
+    assert not tables.train.values[:, place].any()
 
 
 def test_the_preparation_is_fitted_on_training_rows_alone(tmp_path):
-    found = load(tmp_path, bobs(), data={"intercept": False})
-    assert np.allclose(found.train.values.mean(axis=0), 0)
-    assert found.held_out is not None
-    assert not np.allclose(found.held_out.values.mean(axis=0), 0)
+    tables = load(tmp_path, bobs(), data={"intercept": False})
+    assert np.allclose(tables.train.values.mean(axis=0), 0)
+    assert tables.held_out is not None
+    assert not np.allclose(tables.held_out.values.mean(axis=0), 0)
 
 
 def test_a_gap_is_filled_or_named_as_asked(tmp_path):
@@ -189,10 +189,10 @@ def test_labels_of_one_class_are_refused(tmp_path):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_bob_may_have_no_columns(tmp_path, intercept):
-    found = load(tmp_path, bobs().drop("age"), data={"intercept": intercept})
-    assert len(found.train.columns) == int(intercept)
-    assert found.train.values.shape == (found.train.rows, int(intercept))
-    assert found.preparation.columns == ()
+    tables = load(tmp_path, bobs().drop("age"), data={"intercept": intercept})
+    assert len(tables.train.columns) == int(intercept)
+    assert tables.train.values.shape == (tables.train.rows, int(intercept))
+    assert tables.preparation.columns == ()
 
 
 def test_alice_must_have_columns(tmp_path):
@@ -216,8 +216,8 @@ def test_a_table_that_is_not_there_is_named_with_its_path(tmp_path):
 
 def test_leading_zeros_of_ids_count(tmp_path):
     ids = [f"{number:03d}" for number in range(ROWS)]
-    found = load(tmp_path, bobs(id=ids))
+    tables = load(tmp_path, bobs(id=ids))
     assert "007" in [
-        *found.train.ids.series,
-        *(found.held_out.ids.series if found.held_out else []),
+        *tables.train.ids.series,
+        *(tables.held_out.ids.series if tables.held_out else []),
     ]

@@ -81,7 +81,7 @@ def test_nothing_is_overwritten(tmp_path, role):
         write_templates(tmp_path, Trial("add"))
     assert caught.value.where == str(path)
     assert path.read_text() == "precious"
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from taciturn.deploy.vault import MAGIC, Vault
 from taciturn.errors import OutputError, StateError
+from tests.system import small_disk
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 
@@ -176,3 +177,25 @@ def test_a_replacement_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         Vault.create(path, KEY, [b"new"])
     monkeypatch.undo()
     assert reread(path) == [b"old"]
+
+
+def test_resuming_says_how_much_room_it_takes(tmp_path):
+    """The journal takes more than half of the disk; one that takes less is resumed."""
+    with small_disk(tmp_path, 8 << 20) as disk:
+        path = disk / "journal"
+        written(path, [bytes(1 << 20)] * 5)
+        before = path.read_bytes()
+        with pytest.raises(OutputError, match=r"takes another 5\.0 MiB until it is done; 3\.0 MiB"):
+            reread(path)
+        assert path.read_bytes() == before
+        assert os.listdir(disk) == ["journal"]
+        path.unlink()
+        written(path, [bytes(1 << 20)] * 3)
+        assert len(reread(path)) == 3
+
+
+def test_a_copy_that_finds_no_room_is_taken_away_again(tmp_path):
+    with small_disk(tmp_path, 4 << 20) as disk:
+        with pytest.raises(OutputError, match="No space left"):
+            Vault.create(disk / "journal", KEY, [bytes(5 << 20)])
+        assert os.listdir(disk) == []

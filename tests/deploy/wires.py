@@ -26,14 +26,14 @@ class LoopChannel:
 
     def receive(self, timeout: float) -> bytes:
         try:
-            found = self._inbox.get(timeout=timeout)
+            received = self._inbox.get(timeout=timeout)
         except queue.Empty:
             raise PeerSilent("nothing came") from None
-        if found is _CLOSED or self._closed:
+        if received is _CLOSED or self._closed:
             self._closed = True
             raise ConnectionLost("the wire was cut")
-        assert isinstance(found, bytes)
-        return found
+        assert isinstance(received, bytes)
+        return received
 
     def close(self) -> None:
         if not self._closed:
@@ -57,8 +57,8 @@ class Wire:
         with self._lock:
             self._frames += 1
             if self._cut(self._frames) and self._live:
-                for each in self._live:
-                    each.close()
+                for channel in self._live:
+                    channel.close()
                 raise ConnectionLost("the wire was cut")
 
     def endpoint(self, *, serves: bool) -> LoopEndpoint:
@@ -72,13 +72,13 @@ class Wire:
                 raise PeerAbsent("nobody came") from None
         here: queue.Queue[object] = queue.Queue()
         there: queue.Queue[object] = queue.Queue()
-        mine, theirs = LoopChannel(self, here, there), LoopChannel(self, there, here)
-        self._live = mine, theirs
+        own, theirs = LoopChannel(self, here, there), LoopChannel(self, there, here)
+        self._live = own, theirs
         self.links += 1
         while not self._met.empty():  # the newest call wins
             self._met.get_nowait().close()
         self._met.put(theirs)
-        return mine
+        return own
 
 
 class LoopEndpoint:

@@ -24,6 +24,7 @@ from taciturn.doctor.schemes import look_at_scheme, look_at_schemes
 from taciturn.results.doctor import Finding, Level
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.transport.parties import Authority
+from tests.system import small_disk
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -212,6 +213,16 @@ def test_a_state_folder_that_is_a_file_is_in_use_or_has_a_damaged_key(bob):
     text = said(look_at_party(bob), "state")
     assert "64 hexadecimal digits" in text
     assert "short" not in text
+
+
+def test_a_session_that_has_no_room_to_be_resumed(bob, tmp_path):
+    with small_disk(tmp_path, 80 << 20) as disk:
+        write_config(bob.parent, "bob", state={"folder": str(disk)})
+        (disk / "journal").write_bytes(bytes(41 << 20))
+        text = said(look_at_party(bob), "state")
+        assert "takes another 41.0 MiB for a while, and 39.0 MiB are free" in text
+        (disk / "journal").write_bytes(bytes(39 << 20))
+        assert not any("for a while" in finding.summary for finding in look_at_party(bob))
 
 
 def test_an_output_in_a_folder_that_is_not_there(bob):

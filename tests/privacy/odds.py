@@ -54,9 +54,9 @@ def pushed_forward(
     pmf: Callable[[IntArray], FloatArray], reach: int, through: Callable[[int], int]
 ) -> dict[int, float]:
     """The distribution of ``through(k)``, k from the pmf on ``[-reach, reach]``, one by one."""
-    found: dict[int, float] = {}
+    masses: dict[int, float] = {}
     noise = np.arange(-reach, reach + 1)
     for k, mass in zip(noise.tolist(), pmf(noise).tolist(), strict=True):
         output = through(k)
-        found[output] = found.get(output, 0.0) + mass
-    return found
+        masses[output] = masses.get(output, 0.0) + mass
+    return masses

@@ -53,9 +53,9 @@ def test_probabilities_are_scipys_and_sum_to_one(epsilon):
     mechanism = add(epsilon)
     reach = int(20 * mechanism.sigma)
     outputs = np.arange(-reach, reach + 1)
-    found = np.exp(mechanism.log_probability(outputs, np.full_like(outputs, 77)))
-    assert found.sum() == pytest.approx(1.0)
-    np.testing.assert_allclose(found, dlaplace.pmf(outputs, 1 / mechanism.sigma, loc=77))
+    probabilities = np.exp(mechanism.log_probability(outputs, np.full_like(outputs, 77)))
+    assert probabilities.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(probabilities, dlaplace.pmf(outputs, 1 / mechanism.sigma, loc=77))
 
 
 @pytest.mark.parametrize("residue", [-ONE, -3, 0, 200])
@@ -96,8 +96,8 @@ def test_continuous_releases_fit_with_false_alarm_rate_1e_minus_6():
 
 @given(st.floats(-50, 50), st.floats(-1, 1), st.sampled_from(EPSILONS))
 def test_the_density_is_scipys(z, r, epsilon):
-    found = add(epsilon).log_density(np.array([z]), np.array([r]))
-    assert found[0] == pytest.approx(laplace.logpdf(z, loc=r, scale=2 / epsilon))
+    densities = add(epsilon).log_density(np.array([z]), np.array([r]))
+    assert densities[0] == pytest.approx(laplace.logpdf(z, loc=r, scale=2 / epsilon))
 
 
 def test_noise_beyond_the_sampler_is_refused_with_its_option():
@@ -123,11 +123,11 @@ def reachable(outputs: FloatArray, residue: float, scale: float) -> BoolArray:
     """
     away = outputs - residue
     nearest = np.rint(-np.expm1(-np.abs(away) / scale) * 2**53)
-    found = np.zeros(len(outputs), dtype=bool)
+    reached = np.zeros(len(outputs), dtype=bool)
     for step in range(-3, 4):
         size = -np.log1p(-(nearest + step) * 2.0**-53)
-        found |= residue + np.where(away < 0, -size, size) * scale == outputs
-    return found
+        reached |= residue + np.where(away < 0, -size, size) * scale == outputs
+    return reached
 
 
 def test_floating_point_noise_tells_the_label_and_the_grid_does_not():

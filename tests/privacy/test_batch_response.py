@@ -56,18 +56,18 @@ def coins(purpose: str) -> KeyedEntropy:
 )
 def test_the_papers_sizes_at_epsilon_one(dataset, subset, marked, true, asked, accepted):
     batch_size, columns, l_rr, rows = PAPER[dataset]
-    found = design(batch_size, 1.0, columns, rows, l_rr=l_rr)
-    assert found == BatchDesign(subset, marked, 1.0)
-    assert found.true_rows == pytest.approx(true, abs=0.005)
-    assert found.asked_rows == pytest.approx(asked, abs=0.005)
+    sizes = design(batch_size, 1.0, columns, rows, l_rr=l_rr)
+    assert sizes == BatchDesign(subset, marked, 1.0)
+    assert sizes.true_rows == pytest.approx(true, abs=0.005)
+    assert sizes.asked_rows == pytest.approx(asked, abs=0.005)
     # Between two draws and eighteen in a hundred are too short, although the average is not.
-    assert acceptance(found, columns) == pytest.approx(accepted, abs=0.0006)
+    assert acceptance(sizes, columns) == pytest.approx(accepted, abs=0.0006)
 
 
-def meets_the_requirement(found: BatchDesign, columns: int, rows: int) -> bool:
+def meets_the_requirement(sizes: BatchDesign, columns: int, rows: int) -> bool:
     """[Tan22, the requirement], word by word."""
-    s, q = found.subset, found.marked / found.subset
-    p = math.exp(found.epsilon) / (1 + math.exp(found.epsilon))
+    s, q = sizes.subset, sizes.marked / sizes.subset
+    p = math.exp(sizes.epsilon) / (1 + math.exp(sizes.epsilon))
     l_rr = q * s * p + (1 - q) * s * (1 - p)
     return columns < l_rr < s <= rows and 0 < q < 0.5 and 0.5 < p < 1
 
@@ -76,12 +76,12 @@ def meets_the_requirement(found: BatchDesign, columns: int, rows: int) -> bool:
 @pytest.mark.parametrize("dataset", sorted(PAPER))
 def test_the_papers_sizes_at_other_epsilons_are_the_smallest_that_reach_l_rr(dataset, epsilon):
     batch_size, columns, l_rr, rows = PAPER[dataset]
-    found = design(batch_size, epsilon, columns, rows, l_rr=l_rr)
-    assert meets_the_requirement(found, columns, rows)
-    assert found.marked == round(batch_size * (1 + math.exp(-epsilon)))
-    assert abs(found.true_rows - batch_size) <= 0.5
-    smaller = BatchDesign(found.subset - 1, found.marked, epsilon)
-    assert smaller.asked_rows < l_rr <= found.asked_rows + 1e-9
+    sizes = design(batch_size, epsilon, columns, rows, l_rr=l_rr)
+    assert meets_the_requirement(sizes, columns, rows)
+    assert sizes.marked == round(batch_size * (1 + math.exp(-epsilon)))
+    assert abs(sizes.true_rows - batch_size) <= 0.5
+    smaller = BatchDesign(sizes.subset - 1, sizes.marked, epsilon)
+    assert smaller.asked_rows < l_rr <= sizes.asked_rows + 1e-9
 
 
 @given(
@@ -94,14 +94,14 @@ def test_without_a_size_it_finds_one_wherever_there_are_rows(batch_size, epsilon
     """Also with either size given: what is not refused meets the paper's requirement."""
     for sizes in ({}, {"l_rr": 60}, {"subset_size": 150}):
         try:
-            found = design(batch_size, epsilon, columns, rows, **sizes)
+            chosen = design(batch_size, epsilon, columns, rows, **sizes)
         except ConfigError as refused:
             # Nothing but too few rows stands in the way of the solver's own choice.
             assert sizes or f"there are {rows}" in refused.message  # noqa: PT017
             continue
-        assert meets_the_requirement(found, columns, rows)
+        assert meets_the_requirement(chosen, columns, rows)
         if "subset_size" in sizes:
-            assert found.subset == 150
+            assert chosen.subset == 150
 
 
 def test_both_sizes_at_once_are_refused():
@@ -172,9 +172,9 @@ def test_each_refusal_names_its_inequality_and_its_hint_works(asked, message, se
     error = refused(**asked)
     assert re.search(message, error.message)
     assert error.setting == setting
-    found = suggestions(error.hint)
-    assert found
-    for name, number in found:
+    proposals = suggestions(error.hint)
+    assert proposals
+    for name, number in proposals:
         changed = applied(asked, name, number)
         assert meets_the_requirement(changed, asked["columns"], asked["rows"])
 
@@ -427,8 +427,8 @@ def test_flips_have_the_stated_probability_with_false_alarm_rate_1e_minus_6(epsi
     flips = response_flips(epsilon, size, coins(f"flips {epsilon}"))
     assert happens(int(flips.sum()), size, 1 / (1 + math.exp(epsilon)))
     for off in (0.95, 1.05):
-        told = happens(int(flips.sum()), size, 1 / (1 + math.exp(off * epsilon)))
-        assert told == (epsilon < 1)
+        accepted = happens(int(flips.sum()), size, 1 / (1 + math.exp(off * epsilon)))
+        assert accepted == (epsilon < 1)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])

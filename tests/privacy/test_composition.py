@@ -78,8 +78,8 @@ def test_one_release_of_add_has_the_laplace_mechanisms_curve(delta):
     """``delta(eps) = 1 - exp((eps - label) / 2)``, known in closed form."""
     label = 0.5
     exact = max(0.0, label + 2 * math.log(1 - delta))
-    found = label_epsilon({AdditiveNoise(2 * label): 1}, delta)
-    assert exact - 1e-12 <= found <= exact + 1e-4
+    epsilon = label_epsilon({AdditiveNoise(2 * label): 1}, delta)
+    assert exact - 1e-12 <= epsilon <= exact + 1e-4
 
 
 # --- properties --------------------------------------------------------------------------------
@@ -118,8 +118,8 @@ def test_it_is_what_a_finer_discretisation_gives_from_above(epsilon, count, delt
         2 / epsilon, value_discretization_interval=epsilon / 256 / 8
     )
     reference = finer.self_compose(count).get_epsilon_for_delta(delta)
-    found = label_epsilon({AdditiveNoise(epsilon): count}, delta)
-    assert reference - 1e-9 <= found <= reference + 1e-3
+    composed = label_epsilon({AdditiveNoise(epsilon): count}, delta)
+    assert reference - 1e-9 <= composed <= reference + 1e-3
 
 
 def discrete_losses(epsilon: float, bits: int, count: int) -> tuple[FloatArray, FloatArray]:
@@ -148,8 +148,8 @@ def test_it_bounds_the_discrete_mechanism_computed_by_brute_force(epsilon, count
     losses, masses = discrete_losses(epsilon, bits, count)
     for delta in DELTAS:
         exact = epsilon_at(delta, losses, masses)
-        found = label_epsilon({AdditiveNoise(epsilon): count}, delta)
-        assert exact - 1e-7 <= found <= exact + 2e-3
+        composed = label_epsilon({AdditiveNoise(epsilon): count}, delta)
+        assert exact - 1e-7 <= composed <= exact + 2e-3
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 40])
@@ -164,9 +164,9 @@ def test_other_events_compose_like_randomised_responses(event, count):
     losses = (2 * heads - count) * label
     for delta in DELTAS:
         exact = epsilon_at(delta, losses, masses)
-        found = label_epsilon({event: count}, delta)
+        composed = label_epsilon({event: count}, delta)
         # Far fewer dots than the sum has: the estimate is coarse, but from above.
-        assert exact - 1e-9 <= found <= exact + 0.01 * count * label
+        assert exact - 1e-9 <= composed <= exact + 0.01 * count * label
 
 
 def test_different_events_compose_on_the_same_dots():

@@ -37,8 +37,8 @@ def test_the_tail_is_the_sum_of_the_masses(sigma):
     masses = np.exp(laplace.log_mass(k, sigma))
     tails = np.cumsum(masses[::-1])[::-1]
     near = np.abs(k) < 15 * sigma + 10
-    found = np.exp(laplace.log_mass_at_least(k, sigma))
-    np.testing.assert_allclose(found[near], tails[near], rtol=1e-9, atol=1e-25)
+    computed = np.exp(laplace.log_mass_at_least(k, sigma))
+    np.testing.assert_allclose(computed[near], tails[near], rtol=1e-9, atol=1e-25)
 
 
 @given(st.integers(-(10**6), 10**6), st.floats(0.02, 1e9))

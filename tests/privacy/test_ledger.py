@@ -165,8 +165,8 @@ def test_sums_of_mixed_events_are_those_of_a_naive_sum(releases):
     assert statement.residue_epsilon_total == pytest.approx(max(residue))
     assert statement.releases_per_row == max(times)
     prices = [price(event) for event, _ in releases] or [Price(0.0, 0.0, 0.0)]
-    assert statement.claimed_epsilon_per_release == max(each.claimed for each in prices)
-    assert statement.label_epsilon_per_release == max(each.label for each in prices)
+    assert statement.claimed_epsilon_per_release == max(cost.claimed for cost in prices)
+    assert statement.label_epsilon_per_release == max(cost.label for cost in prices)
 
 
 def test_rows_that_no_infinite_release_speaks_of_stay_finite():

@@ -53,15 +53,15 @@ def agreed(name) -> Agreement:
 
 
 @pytest.fixture
-def each(agreed) -> Any:
+def method(agreed) -> Any:
     return mechanism(agreed)
 
 
 @pytest.fixture
-def releasing(each) -> Any:
-    if each.conversation == "sealed":
+def releasing(method) -> Any:
+    if method.conversation == "sealed":
         pytest.skip("sealed returns nothing")
-    return each
+    return method
 
 
 def secret(conversation: str) -> Any:
@@ -88,8 +88,8 @@ def test_the_registry_is_known_and_the_contract_covers_it():
     assert {made["mechanism"] for made in MADE.values()} == set(MECHANISMS)
 
 
-def test_a_mechanism_is_made_from_the_agreement_that_names_it(name, each):
-    assert each.name == MADE[name]["mechanism"]
+def test_a_mechanism_is_made_from_the_agreement_that_names_it(name, method):
+    assert method.name == MADE[name]["mechanism"]
 
 
 @pytest.mark.parametrize(
@@ -204,54 +204,54 @@ def test_other_coins_give_another_release_where_there_is_noise(releasing):
     assert (listed(first.value) != listed(second.value)) == (kind == "residues")
 
 
-def test_its_event_is_priced(name, each):
-    found = price(each.event)
-    least = min(found.claimed, found.residue, found.label)
+def test_its_event_is_priced(name, method):
+    cost = price(method.event)
+    least = min(cost.claimed, cost.residue, cost.label)
     assert least == 0 if name == "sealed" else least > 0
-    assert (found.label == float("inf")) == (name in UNPROTECTED)
+    assert (cost.label == float("inf")) == (name in UNPROTECTED)
 
 
-def test_it_claims_the_epsilon_it_was_given(name, each):
-    assert price(each.event).claimed == MADE[name].get(
+def test_it_claims_the_epsilon_it_was_given(name, method):
+    assert price(method.event).claimed == MADE[name].get(
         "epsilon", 0.0 if name == "sealed" else float("inf")
     )
 
 
-def test_its_event_can_cross_the_wire(each):
-    assert EVENTS[each.event.name] is type(each.event)
+def test_its_event_can_cross_the_wire(method):
+    assert EVENTS[method.event.name] is type(method.event)
 
 
-def test_it_says_what_it_rests_on_and_which_programs_use_it(name, each):
-    assert each.conversation in ALICE
-    assert each.conversation in BOB
-    assert ("no protection" in each.assumption) == (name in UNPROTECTED)
+def test_it_says_what_it_rests_on_and_which_programs_use_it(name, method):
+    assert method.conversation in ALICE
+    assert method.conversation in BOB
+    assert ("no protection" in method.assumption) == (name in UNPROTECTED)
 
 
-def test_only_a_conversation_with_ciphertexts_encrypts(each):
-    assert each.encrypts == (each.conversation != "residues")
+def test_only_a_conversation_with_ciphertexts_encrypts(method):
+    assert method.encrypts == (method.conversation != "residues")
 
 
-def test_what_it_released_has_a_probability_and_a_density(each):
+def test_what_it_released_has_a_probability_and_a_density(method):
     """Only where residues are told; both are what an attack computes."""
-    if each.conversation != "residues":
+    if method.conversation != "residues":
         return
     residues = secret("residues")
-    on_grid = each.release(residues, draw(5, KeyedEntropy.from_seed(4))).value
-    assert np.isfinite(each.log_probability(on_grid, residues)).all()
-    assert (each.log_probability(on_grid, residues) <= 0).all()
+    on_grid = method.release(residues, draw(5, KeyedEntropy.from_seed(4))).value
+    assert np.isfinite(method.log_probability(on_grid, residues)).all()
+    assert (method.log_probability(on_grid, residues) <= 0).all()
     reals = residues / 2.0**20
-    real = each.release_real(reals, KeyedEntropy.from_seed(4))
-    assert real.event == each.event
+    real = method.release_real(reals, KeyedEntropy.from_seed(4))
+    assert real.event == method.event
     assert real.value.dtype == np.float64
-    assert np.isfinite(each.log_density(real.value, reals)).all()
+    assert np.isfinite(method.log_density(real.value, reals)).all()
 
 
-def test_a_label_moves_the_residue_up_wherever_gradients_are_released(each):
+def test_a_label_moves_the_residue_up_wherever_gradients_are_released(method):
     """What attacks rely on: positive for a label of 1, negative for a 0, below 1 in size."""
-    if each.conversation == "residues":
+    if method.conversation == "residues":
         return
     scores = np.linspace(-8, 8, 33)
-    one, zero = (each.residue(scores, np.full(33, label, np.int8)) for label in (1, 0))
+    one, zero = (method.residue(scores, np.full(33, label, np.int8)) for label in (1, 0))
     assert ((0 < one) & (one < 1) & (-1 < zero) & (zero < 0)).all()
 
 
@@ -262,20 +262,20 @@ FLIPPING = {"label-rr", "label-rr over sealed"}
 WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed"}
 
 
-def test_it_says_what_others_ask_of_it(name, each):
-    assert each.lossless == (name in LOSSLESS)
-    assert each.shares_weights == (name in SHARING)
-    assert (each.label_flips is not None) == (name in FLIPPING)
-    assert (each.hidden_batch is not None) == (name == "hybrid")
-    assert each.weighable == (name in WEIGHABLE)
-    assert each.sized_by_columns == (name == "hybrid")
-    assert each.claims_protection == (name not in ("none", "hybrid"))
-    assert getattr(each, "keeps_signs", False) == (name == "mult one-sided")
-    assert each.releases(7) == (1 if name in FLIPPING else 7)
-    assert each.summary
+def test_it_says_what_others_ask_of_it(name, method):
+    assert method.lossless == (name in LOSSLESS)
+    assert method.shares_weights == (name in SHARING)
+    assert (method.label_flips is not None) == (name in FLIPPING)
+    assert (method.hidden_batch is not None) == (name == "hybrid")
+    assert method.weighable == (name in WEIGHABLE)
+    assert method.sized_by_columns == (name == "hybrid")
+    assert method.claims_protection == (name not in ("none", "hybrid"))
+    assert getattr(method, "keeps_signs", False) == (name == "mult one-sided")
+    assert method.releases(7) == (1 if name in FLIPPING else 7)
+    assert method.summary
     # Whoever must give a setting is shown it in a file to begin with.
-    needed = {*type(each).takes} - {*type(each).defaults} - {"subset_size", "l_rr"}
-    assert needed <= {*each.to_begin_with()}
+    needed = {*type(method).takes} - {*type(method).defaults} - {"subset_size", "l_rr"}
+    assert needed <= {*method.to_begin_with()}
 
 
 # --- none --------------------------------------------------------------------------------------

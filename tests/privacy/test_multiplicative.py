@@ -115,10 +115,10 @@ def test_probabilities_are_those_of_the_equations(name, case):
     expected = exact(name, residue, *parameters)
     mechanism = mult(name, *parameters)
     outputs = np.arange(-400, 401)
-    found = np.exp(mechanism.log_probability(outputs, np.full_like(outputs, residue)))
+    probabilities = np.exp(mechanism.log_probability(outputs, np.full_like(outputs, residue)))
     wanted = np.array([expected.get(int(z), 0.0) for z in outputs])
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-14)
-    assert found.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(probabilities, wanted, rtol=1e-9, atol=1e-14)
+    assert probabilities.sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("case", SMALL)
@@ -143,13 +143,13 @@ def test_probabilities_sum_to_one_for_every_residue(name, b2, eps):
     outer = math.ceil(b2 * ONE)
     outputs = np.arange(-outer - 1, outer + 2)
     shape = (len(residues), len(outputs))
-    found = np.exp(
+    probabilities = np.exp(
         mechanism.log_probability(
             np.broadcast_to(outputs, shape), np.broadcast_to(residues[:, None], shape)
         )
     )
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
-    assert (found[:, [0, -1]] == 0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+    assert (probabilities[:, [0, -1]] == 0).all()
 
 
 # --- known answers and the clips' edges --------------------------------------------------------
@@ -201,9 +201,9 @@ def test_edges_are_the_same_on_integers_and_on_reals(name, kind):
     for clipped in (64, -64, 65, -65, 256, -256):
         for noise in (0, 1, -1, 511, -511, 512, -512, 513, -513, 448, -448, 576, -576):
             arrays = np.array([clipped], kind), np.array([noise], kind)
-            found = mult(name)._output(*arrays, bound)
-            assert found.dtype == kind
-            assert found[0] == output(name, clipped, noise, 64, bound)
+            outputs = mult(name)._output(*arrays, bound)
+            assert outputs.dtype == kind
+            assert outputs[0] == output(name, clipped, noise, 64, bound)
 
 
 @pytest.mark.parametrize("real", [False, True])
@@ -216,8 +216,8 @@ def test_residues_up_to_b1_are_one(name, real):
     law: Any = mechanism.log_density if real else mechanism.log_probability
 
     def logs(r: int) -> FloatArray:
-        found: FloatArray = law(outputs, np.full_like(outputs, r * step))
-        return found
+        log_law: FloatArray = law(outputs, np.full_like(outputs, r * step))
+        return log_law
 
     for r in (0, 1, 63, 64):
         np.testing.assert_array_equal(logs(r), logs(64))
@@ -269,12 +269,12 @@ def test_continuous_releases_fit_with_false_alarm_rate_1e_minus_6(name, residue)
     mechanism = mult(name, eps, b1, b2)
     size = 10_000
     residues = np.full(size, residue)
-    found = mechanism.release_real(residues, coins(f"{name} {residue}")).value
+    outputs = mechanism.release_real(residues, coins(f"{name} {residue}")).value
     for atom in (-b2, b2):
         mass = math.exp(float(mechanism.log_density(np.array([atom]), np.array([residue]))[0]))
-        assert happens(int((found == atom).sum()), size, mass)
-    assert (np.abs(found) <= b2).all()
-    inside = found[np.abs(found) < b2]
+        assert happens(int((outputs == atom).sum()), size, mass)
+    assert (np.abs(outputs) <= b2).all()
+    inside = outputs[np.abs(outputs) < b2]
     # The distribution inside the clip, by cumulating the density on a fine grid.
     at = np.linspace(-b2, b2, 40_001)[1:-1]
     weights = np.exp(mechanism.log_density(at, np.full_like(at, residue)))
@@ -308,22 +308,22 @@ def test_one_sided_hands_out_every_label():
     labels = np.arange(SIZE) % 2
     scores = (coins("scores").uniform((SIZE,)) * 0.98 + 0.01) * ONE
     residues = labels * ONE - np.round(scores).astype(np.int64)
-    found = mult("one-sided").release(residues, draw(SIZE, coins("handed out"))).value
-    assert (found[found != 0] > 0).tolist() == (labels[found != 0] == 1).tolist()
-    assert (found != 0).mean() > 0.99
+    outputs = mult("one-sided").release(residues, draw(SIZE, coins("handed out"))).value
+    assert (outputs[outputs != 0] > 0).tolist() == (labels[outputs != 0] == 1).tolist()
+    assert (outputs != 0).mean() > 0.99
 
 
 def test_mean_one_is_right_on_average_where_the_bound_is_far():
     """By Hoeffding's inequality off by more than this once in a million seeds."""
     mechanism, residue = mult("mean-one", 10.0, 0.5, 4.0), 200
-    found = mechanism.release(np.full(SIZE, residue), draw(SIZE, coins("mean"))).value
+    outputs = mechanism.release(np.full(SIZE, residue), draw(SIZE, coins("mean"))).value
     width = 2 * 4 * ONE
     logs = mechanism.log_probability(
         np.arange(-4 * ONE, 4 * ONE + 1), np.full(8 * ONE + 1, residue)
     )
     mean = float(np.exp(logs) @ np.arange(-4 * ONE, 4 * ONE + 1))
     assert abs(mean - residue) < 25
-    assert abs(found.mean() - mean) < width * math.sqrt(math.log(2e6) / (2 * SIZE))
+    assert abs(outputs.mean() - mean) < width * math.sqrt(math.log(2e6) / (2 * SIZE))
 
 
 @pytest.mark.parametrize(
@@ -366,10 +366,10 @@ def test_what_cannot_be_is_refused_with_its_option(name, change, setting):
 def test_an_epsilon_that_is_no_protection_is_no_crash(name):
     mechanism = mult(name, 1e12, 0.1, 0.5)
     residues = np.array([5, -70, 200])
-    found = mechanism.release(residues, draw(3, coins("huge"))).value
+    outputs = mechanism.release(residues, draw(3, coins("huge"))).value
     expected = [round(output(name, r, 0, 26, 128)) for r in (5, -70, 200)]
-    assert found.tolist() == expected
-    assert mechanism.log_probability(found, residues).tolist() == pytest.approx([0.0] * 3)
+    assert outputs.tolist() == expected
+    assert mechanism.log_probability(outputs, residues).tolist() == pytest.approx([0.0] * 3)
 
 
 # --- the divisibility attack -------------------------------------------------------------------
@@ -393,8 +393,8 @@ def attacked(sampler: Sampler, residues: IntArray, seed: str) -> IntArray:
 
 def informative(outputs: IntArray) -> BoolArray:
     """Outputs that are neither zero nor clipped."""
-    found: BoolArray = (outputs != 0) & (np.abs(outputs) < math.ceil(10 * ATTACKED))
-    return found
+    inside: BoolArray = (outputs != 0) & (np.abs(outputs) < math.ceil(10 * ATTACKED))
+    return inside
 
 
 @pytest.mark.parametrize("sampler", ["wrong", "ours"])
@@ -409,28 +409,28 @@ def test_one_output_tells_the_label_of_the_wrong_sampler_only(sampler):
     kept = informative(outputs)
     by_one, by_zero = (outputs[kept] % c[kept] == 0 for c in (ATTACKED - scores, scores))
     truth = labels[kept] == 1
-    told = by_one != by_zero
-    right = int((by_one[told] == truth[told]).sum())
+    decided = by_one != by_zero
+    right = int((by_one[decided] == truth[decided]).sum())
     if sampler == "wrong":
         # The true candidate always divides; the other one hardly ever.
         assert np.where(truth, by_one, by_zero).all()
-        assert told.mean() > 0.95
-        assert right == told.sum()
+        assert decided.mean() > 0.95
+        assert right == decided.sum()
         return
     # By chance a candidate of some thousand steps divides one output in some thousand.
-    assert told.mean() < 0.01
+    assert decided.mean() < 0.01
     # Where it does, the true one does as often as the other: at chance, with false alarm 1e-6.
-    guesses = np.where(told, by_one, coins("guess").uniform((len(truth),)) < 0.5)
+    guesses = np.where(decided, by_one, coins("guess").uniform((len(truth),)) < 0.5)
     assert happens(int((guesses == truth).sum()), len(truth), 0.5)
 
 
 @pytest.mark.parametrize("sampler", ["wrong", "ours"])
 def test_several_outputs_tell_the_residue_of_the_wrong_sampler_only(sampler):
     """The greatest common divisor of a few outputs is the residue itself; no score is needed."""
-    found = 0
+    recovered = 0
     for residue in range(1500, 1540):
         outputs = attacked(sampler, np.full(400, residue), f"several {residue}")
         several = outputs[informative(outputs)][:8].tolist()
         assert len(several) == 8
-        found += math.gcd(*several) == residue
-    assert found == 40 if sampler == "wrong" else found == 0
+        recovered += math.gcd(*several) == residue
+    assert recovered == 40 if sampler == "wrong" else recovered == 0

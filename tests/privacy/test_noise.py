@@ -62,10 +62,10 @@ def test_known_divisors():
 
 @given(st.floats(2.0**-7, 2.0 ** (UNIT_BITS - 16)))
 def test_the_scale_is_never_below_the_one_asked_for_and_above_it_by_a_part_in_the_divisor(sigma):
-    found = divisor(sigma)
-    real = scale(found)
+    by = divisor(sigma)
+    real = scale(by)
     # The division and the quotient round once each, by 2^-53.
-    assert sigma * (1 - 2.0**-52) <= real <= sigma * (1 + 1 / found) * (1 + 2.0**-52)
+    assert sigma * (1 - 2.0**-52) <= real <= sigma * (1 + 1 / by) * (1 + 2.0**-52)
 
 
 def test_the_largest_scale_is_the_one_of_the_smallest_divisor():
@@ -180,11 +180,11 @@ def test_draws_are_cut_below_two_to_the_63():
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 5.3, 30.0])
 def test_noise_is_discrete_laplace_with_false_alarm_rate_1e_minus_6(sigma):
     by = divisor(sigma)
-    found = draw(SIZE, coins(f"laplace {sigma}")).noise(by)
+    noise = draw(SIZE, coins(f"laplace {sigma}")).noise(by)
     reach = math.ceil(6 * sigma)
     cells = dlaplace.pmf(np.arange(-reach, reach + 1), by / UNIT)
     beyond = 1 - cells.sum()
-    inside = found[np.abs(found) <= reach]
+    inside = noise[np.abs(noise) <= reach]
     counts = np.append(np.bincount(inside + reach, minlength=2 * reach + 1), SIZE - len(inside))
     assert fits(counts, np.append(cells, beyond))
 
@@ -192,9 +192,9 @@ def test_noise_is_discrete_laplace_with_false_alarm_rate_1e_minus_6(sigma):
 def test_each_number_can_have_a_scale_of_its_own():
     drawn = draw(200, coins("own scales"))
     sigmas = np.geomspace(0.1, 1e9, 200)
-    each = np.array([divisor(float(sigma)) for sigma in sigmas], dtype=np.uint64)
-    together = drawn.noise(each)
-    alone = [int(drawn[i : i + 1].noise(int(each[i]))[0]) for i in range(200)]
+    divisors = np.array([divisor(float(sigma)) for sigma in sigmas], dtype=np.uint64)
+    together = drawn.noise(divisors)
+    alone = [int(drawn[i : i + 1].noise(int(divisors[i]))[0]) for i in range(200)]
     assert together.tolist() == alone
     assert together.dtype == np.int64
 
@@ -240,8 +240,8 @@ def test_an_iteration_gets_the_same_draws_whichever_were_asked_for_before(order,
 def test_iterations_share_no_draw():
     stock = Stock(draw, coins("stock"), 64)
     # 64 iterations fill a block: the 65th starts the next.
-    found = [value for number in range(70) for value in taken(stock, number, 64)[0]]
-    assert len(set(found)) == len(found) == 70 * 64
+    draws = [value for number in range(70) for value in taken(stock, number, 64)[0]]
+    assert len(set(draws)) == len(draws) == 70 * 64
 
 
 def test_a_short_batch_gets_the_head_of_its_draws():
@@ -255,15 +255,15 @@ def test_a_short_batch_gets_the_head_of_its_draws():
 
 
 def test_continuous_noise_is_laplace_with_false_alarm_rate_1e_minus_6():
-    found = continuous_laplace(2.5, 20_000, coins("continuous"))
-    assert kstest(found, laplace(scale=2.5).cdf).pvalue > 1e-6
+    noise = continuous_laplace(2.5, 20_000, coins("continuous"))
+    assert kstest(noise, laplace(scale=2.5).cdf).pvalue > 1e-6
 
 
 def test_continuous_noise_takes_a_scale_for_each_number():
     scales = np.linspace(0.5, 9.0, 40)
     one = continuous_laplace(1.0, 40, coins("continuous"))
-    each = continuous_laplace(scales, 40, coins("continuous"))
-    np.testing.assert_array_equal(each, one * scales)
+    scaled = continuous_laplace(scales, 40, coins("continuous"))
+    np.testing.assert_array_equal(scaled, one * scales)
 
 
 def test_continuous_noise_is_finite_at_the_ends_of_the_uniform():
@@ -271,5 +271,5 @@ def test_continuous_noise_is_finite_at_the_ends_of_the_uniform():
         def uniform(self, shape: tuple[int, ...]) -> FloatArray:
             return np.array([[0.0, 1 - 2**-53], [0.0, 0.5]])
 
-    found = continuous_laplace(1.0, 2, Ends())
-    assert found.tolist() == [0.0, 53 * math.log(2)]
+    noise = continuous_laplace(1.0, 2, Ends())
+    assert noise.tolist() == [0.0, 53 * math.log(2)]

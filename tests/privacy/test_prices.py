@@ -55,8 +55,8 @@ def outputs_to_try(b2: float, residues: FloatArray) -> FloatArray:
     sizes = np.geomspace(1e-9, 1, 25) * b2
     near = np.concatenate([residues, residues * (1 - HAIR), residues * (1 + HAIR)])
     edges = [-b2, b2, -b2 * (1 - HAIR), b2 * (1 - HAIR), 0.0]
-    found = np.concatenate([near, sizes, -sizes, np.linspace(-1, 1, 81) * b2, edges])
-    return np.unique(found[np.abs(found) <= b2])
+    outputs = np.concatenate([near, sizes, -sizes, np.linspace(-1, 1, 81) * b2, edges])
+    return np.unique(outputs[np.abs(outputs) <= b2])
 
 
 def log_densities(
@@ -97,24 +97,24 @@ SCORES = np.unique([*np.geomspace(1e-12, 0.5, 30), *(1 - np.geomspace(1e-12, 0.5
 @pytest.mark.parametrize(("eps", "b1", "b2"), GRID)
 def test_printed_costs_the_largest_ratio_of_densities_for_residue_and_label(eps, b1, b2):
     mechanism = VARIANTS["printed"](eps, b1, b2, 8)
-    found = price(mechanism.event)
-    assert found.claimed == eps
-    assert found.residue == pytest.approx(largest_residue_ratio(mechanism), rel=1e-6, abs=1e-9)
-    assert found.label == pytest.approx(largest_label_ratio(mechanism, SCORES), rel=1e-6, abs=1e-9)
+    cost = price(mechanism.event)
+    assert cost.claimed == eps
+    assert cost.residue == pytest.approx(largest_residue_ratio(mechanism), rel=1e-6, abs=1e-9)
+    assert cost.label == pytest.approx(largest_label_ratio(mechanism, SCORES), rel=1e-6, abs=1e-9)
     # The formula of the design, in its own words; the bounds are the grid's.
     b1 = mechanism.event.b1
-    assert found.label == pytest.approx(max(math.log(1 / b1), eps * (1 - b1) / 2))
+    assert cost.label == pytest.approx(max(math.log(1 / b1), eps * (1 - b1) / 2))
 
 
 @pytest.mark.parametrize(("eps", "b1", "b2"), [case for case in GRID if case[2] >= 1])
 def test_mean_one_costs_the_largest_ratio_of_densities_where_b2_is_one_or_more(eps, b1, b2):
     mechanism = VARIANTS["mean-one"](eps, b1, b2, 8)
-    found = price(mechanism.event)
-    assert found.residue == pytest.approx(largest_residue_ratio(mechanism), rel=1e-6)
-    assert found.label == pytest.approx(largest_label_ratio(mechanism, SCORES), rel=1e-6)
+    cost = price(mechanism.event)
+    assert cost.residue == pytest.approx(largest_residue_ratio(mechanism), rel=1e-6)
+    assert cost.label == pytest.approx(largest_label_ratio(mechanism, SCORES), rel=1e-6)
     b1, b2 = mechanism.event.b1, mechanism.event.b2
     at_b1 = math.log(1 / b1) + (1 + b1) * b1 * eps / (2 * b2)
-    assert found.label == pytest.approx(max(at_b1, (1 - b1) * eps / 2 + b1 * eps / b2))
+    assert cost.label == pytest.approx(max(at_b1, (1 - b1) * eps / 2 + b1 * eps / b2))
 
 
 @pytest.mark.parametrize(("eps", "b1", "b2"), [case for case in GRID if case[2] < 1])
@@ -135,8 +135,8 @@ def test_no_pair_of_residues_exceeds_the_price_at_any_parameters(eps, b1, b2, pr
 def test_the_papers_claim_for_printed_fails_exactly_where_epsilon_is_below_ln_one_over_b1(
     eps, b1, b2
 ):
-    found = price(PrintedFactor(eps, b1, b2))
-    assert (found.label > found.claimed) == (math.log(1 / b1) > eps)
+    cost = price(PrintedFactor(eps, b1, b2))
+    assert (cost.label > cost.claimed) == (math.log(1 / b1) > eps)
 
 
 # --- a known score -----------------------------------------------------------------------------
@@ -148,21 +148,21 @@ def test_the_papers_claim_for_printed_fails_exactly_where_epsilon_is_below_ln_on
 def test_at_a_known_score_printed_costs_the_largest_ratio_there(eps, b1, score):
     mechanism = Printed(PrintedFactor(eps, b1, 2.0), 8)
     b1 = mechanism.event.b1
-    found = printed_label_price(PrintedFactor(eps, b1, 2.0), score)
+    cost = printed_label_price(PrintedFactor(eps, b1, 2.0), score)
     numeric = largest_label_ratio(mechanism, np.array([score]))
-    assert found == pytest.approx(numeric, rel=1e-6, abs=1e-9)
+    assert cost == pytest.approx(numeric, rel=1e-6, abs=1e-9)
     # Of the design, 2.4: a and a' are the sizes of the two clipped residues.
     a, smaller = max(b1, score, 1 - score), max(b1, min(score, 1 - score))
     formula = max(math.log(a / smaller), b1 * eps / 2 * (1 / smaller - 1 / a))
-    assert found == pytest.approx(formula, abs=1e-12)
+    assert cost == pytest.approx(formula, abs=1e-12)
 
 
 @given(st.floats(0, 1), st.floats(0.01, 20), st.floats(1e-3, 1))
 def test_a_known_score_costs_no_more_than_the_worst_and_mirrors(score, eps, b1):
     event = PrintedFactor(eps, b1, 1.0)
-    found = printed_label_price(event, score)
-    assert 0 <= found <= price(event).label * (1 + 1e-12)
-    assert found == pytest.approx(printed_label_price(event, 1 - score), abs=1e-9)
+    cost = printed_label_price(event, score)
+    assert 0 <= cost <= price(event).label * (1 + 1e-12)
+    assert cost == pytest.approx(printed_label_price(event, 1 - score), abs=1e-9)
 
 
 def test_the_ends_are_the_worst_score():
@@ -212,19 +212,19 @@ def test_on_the_grid_no_ratio_exceeds_the_price_but_for_the_divisors(name, eps, 
     mechanism = VARIANTS[name](eps, b1, b2, 8)
     slack = rounding_of_divisors(mechanism.event, 8)
     assert slack < 1e-4
-    found = largest_ratio_on_the_grid(mechanism, 8)
-    assert found <= price(mechanism.event).residue + slack + 1e-9
+    ratio = largest_ratio_on_the_grid(mechanism, 8)
+    assert ratio <= price(mechanism.event).residue + slack + 1e-9
 
 
 @pytest.mark.parametrize("name", ["printed", "mean-one"])
 def test_a_finer_grid_comes_closer_to_the_price_from_below(name):
-    prices, found = [], []
+    prices, ratios = [], []
     for bits in (8, 9, 10):
         mechanism = VARIANTS[name](2.0, 0.25, 1.0, bits)
         prices.append(price(mechanism.event).residue)
-        found.append(largest_ratio_on_the_grid(mechanism, bits))
-    assert found == sorted(found)
-    assert prices[0] * 0.97 < found[-1] <= prices[0] * (1 + 1e-6)
+        ratios.append(largest_ratio_on_the_grid(mechanism, bits))
+    assert ratios == sorted(ratios)
+    assert prices[0] * 0.97 < ratios[-1] <= prices[0] * (1 + 1e-6)
 
 
 def coarse_extremes(mechanism: Multiplicative, bits: int, outputs: list[int]) -> float:
@@ -240,17 +240,17 @@ def test_close_to_the_largest_scale_the_price_holds_to_a_part_in_two_to_the_16(e
     bits, excess = 28, []
     for b1 in (0.5, 0.51, 0.53):
         mechanism = VARIANTS["printed"](eps, b1, 500.0, bits)
-        found = coarse_extremes(mechanism, bits, [0])
-        excess.append(found / price(mechanism.event).label - 1)
+        ratio = coarse_extremes(mechanism, bits, [0])
+        excess.append(ratio / price(mechanism.event).label - 1)
     assert max(excess) <= 2.0**-15
 
 
 @pytest.mark.parametrize(("b1", "bits"), [(25.1 / 256, 8), (102.05 / 1024, 10)])
 def test_rounding_b1_to_the_grid_does_not_lift_mean_one_above_its_price(b1, bits):
     mechanism = MeanOne(MeanOneFactor(10.0, b1, 1.0), bits)
-    found = coarse_extremes(mechanism, bits, [-(1 << bits), 1 << bits])
+    ratio = coarse_extremes(mechanism, bits, [-(1 << bits), 1 << bits])
     slack = rounding_of_divisors(mechanism.event, bits)
-    assert found <= price(mechanism.event).label + slack
+    assert ratio <= price(mechanism.event).label + slack
 
 
 # --- all events --------------------------------------------------------------------------------
@@ -276,8 +276,8 @@ def test_one_sided_is_infinite_because_one_sign_cannot_have_the_others_outputs()
 def test_every_event_that_can_cross_the_wire_has_a_price(name):
     kind = EVENTS[name]
     made = kind(*[0.5] * len(fields(kind)))
-    found = price(made)
-    assert min(found.claimed, found.residue, found.label) >= 0
+    cost = price(made)
+    assert min(cost.claimed, cost.residue, cost.label) >= 0
 
 
 @pytest.mark.parametrize("event", [Unheard(), PrivacyEvent(), MultiplicativeNoise(1.0, 0.5, 1.0)])

@@ -135,9 +135,11 @@ def rounding_tolerance(tables: Tables, terms: Agreement) -> float:
     """How far rounding to the grid can move a weight; asserts what the bound rests on.
 
     Each step errs, in each of Alice's columns, by at most ``e = max|x - x'| + 2^-(fr+1) max|x'|``
-    (residues lie in ±1; x' is the rounded feature). A gradient step of rate ``lr`` on the logistic
-    loss with an L2 penalty does not expand distances while ``lr (max|row|^2 / 4 + l2) <= 2``, so
-    the Euclidean distance is at most ``sum(lr) sqrt(d_A) e``. Sums of floats add a hair.
+    (residues lie in ±1; x' is the rounded feature). Her rounded scores move residues by at most
+    ``2^-(fr+3)``, since the sigmoid's slope is at most 1/4, and so the step by that much of the
+    longest row. A gradient step of rate ``lr`` on the logistic loss with an L2 penalty does not
+    expand distances while ``lr (max|row|^2 / 4 + l2) <= 2``, so the Euclidean distance is at most
+    ``sum(lr) (sqrt(d_A) e + 2^-(fr+3) max|row|)``. Sums of floats add a hair.
     """
     values = tables.alice.values
     grid = FixedPoint(terms.feature_bits)
@@ -145,11 +147,13 @@ def rounding_tolerance(tables: Tables, terms: Agreement) -> float:
     error = (
         np.abs(values - rounded).max() + 2.0 ** -(terms.residue_bits + 1) * np.abs(rounded).max()
     )
-    steepest = float(np.square(tables.joined).sum(axis=1).max()) / 4 + terms.l2
+    longest = float(np.square(tables.joined).sum(axis=1).max())
+    steepest = longest / 4 + terms.l2
     assert terms.learning_rate * steepest <= 2
     rate = LearningRate(terms.learning_rate, terms.schedule, terms.decay)
     steps = sum(rate.at(number) for number in range(plan_of(tables, terms).iterations))
-    return float(steps * np.sqrt(values.shape[1]) * error + 1e-13)
+    from_scores = 2.0 ** -(terms.residue_bits + 3) * np.sqrt(longest)
+    return float(steps * (np.sqrt(values.shape[1]) * error + from_scores) + 1e-13)
 
 
 class ByHand(Generic[R]):

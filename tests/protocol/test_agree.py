@@ -37,8 +37,8 @@ def agreed(**values: Any) -> dict[str, Any]:
 
 def protection(**values: Any) -> dict[str, Any]:
     """What of the protection is settled."""
-    found = agreed(**values)
-    return {name: found[name] for name in AGREED if found[name] is not None}
+    settled = agreed(**values)
+    return {name: settled[name] for name in AGREED if settled[name] is not None}
 
 
 # --- defaults ------------------------------------------------------------------------------------
@@ -137,9 +137,9 @@ def test_the_papers_l_rr_is_used_with_the_papers_batch_size(name, columns):
 @pytest.mark.parametrize("batch_size", [8, 15, 20])
 def test_with_another_batch_size_the_requirement_decides(batch_size):
     """A tenth more than the least, not the paper's."""
-    found = agreed(mechanism="hybrid", batch_size=batch_size)["subset_size"]
-    assert found == design(batch_size, 1.0, COLUMNS, ROWS).subset
-    assert found != design(batch_size, 1.0, COLUMNS, ROWS, l_rr=40).subset
+    subset_size = agreed(mechanism="hybrid", batch_size=batch_size)["subset_size"]
+    assert subset_size == design(batch_size, 1.0, COLUMNS, ROWS).subset
+    assert subset_size != design(batch_size, 1.0, COLUMNS, ROWS, l_rr=40).subset
 
 
 def test_own_data_has_no_papers_l_rr():
@@ -227,8 +227,8 @@ def test_a_scheme_can_be_put_in_its_place():
 
 @pytest.mark.parametrize("name", EPSILONS)
 def test_the_terms_survive_the_handshake(name):
-    found = agree(settings(mechanism=name, **EPSILONS[name]), COLUMNS, ROWS).agreement
-    assert type(found).parse(found.canonical()) == found
+    agreement = agree(settings(mechanism=name, **EPSILONS[name]), COLUMNS, ROWS).agreement
+    assert type(agreement).parse(agreement.canonical()) == agreement
 
 
 def test_an_unknown_mechanism_is_named_with_the_nearest():
@@ -264,11 +264,11 @@ USED: dict[str, set[str]] = {
 @pytest.mark.parametrize("name", USED)
 @pytest.mark.parametrize("setting", GIVEN)
 def test_a_setting_is_used_or_noted(name, setting):
-    found = unused(settings(mechanism=name, **{setting: GIVEN[setting]}))
+    notes = unused(settings(mechanism=name, **{setting: GIVEN[setting]}))
     expected = (
         () if setting in USED[name] else (f"{name} does not use {setting.replace('_', '-')}",)
     )
-    assert found == expected
+    assert notes == expected
 
 
 def test_what_is_not_used_is_not_agreed_on_either():

@@ -57,19 +57,19 @@ def numbered(first: int, last: int) -> RowIds:
     return RowIds.of([f"person-{number}" for number in range(first, last)])
 
 
-def shuffled(found: RowIds, seed: int) -> RowIds:
-    return found.take(KeyedEntropy.from_seed(seed).permutation(len(found)))
+def shuffled(row_ids: RowIds, seed: int) -> RowIds:
+    return row_ids.take(KeyedEntropy.from_seed(seed).permutation(len(row_ids)))
 
 
 def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
     """Aligns, and holds the result against plain sets."""
-    found = align_ids(alice, bob, **options)
+    aligned = align_ids(alice, bob, **options)
     expected = sorted(set(alice.series.to_list()) & set(bob.series.to_list()))
-    assert found.ids.series.to_list() == expected
-    assert alice.take(found.alice.rows).series.to_list() == expected
-    assert bob.take(found.bob.rows).series.to_list() == expected
-    assert found.alice.digest == found.bob.digest
-    assert (found.alice.peer_ids, found.bob.peer_ids) == (len(bob), len(alice))
+    assert aligned.ids.series.to_list() == expected
+    assert alice.take(aligned.alice.rows).series.to_list() == expected
+    assert bob.take(aligned.bob.rows).series.to_list() == expected
+    assert aligned.alice.digest == aligned.bob.digest
+    assert (aligned.alice.peer_ids, aligned.bob.peer_ids) == (len(bob), len(alice))
     return expected
 
 
@@ -162,10 +162,10 @@ def test_awkward_ids_are_fit_as_row_ids():
 def test_normalised_ids_meet_and_keep_their_own_spelling():
     alice, bob = ids("Ann ", "BEA", "cy"), ids("ann", "Cy", "dan")
     assert align_ids(alice, bob).rows == 0
-    found = align_ids(alice, bob, normalisation=Normalisation.of("trim,case"))
-    assert found.ids.series.to_list() == ["ann", "cy"]
-    assert alice.take(found.alice.rows).series.to_list() == ["Ann ", "cy"]
-    assert bob.take(found.bob.rows).series.to_list() == ["ann", "Cy"]
+    aligned = align_ids(alice, bob, normalisation=Normalisation.of("trim,case"))
+    assert aligned.ids.series.to_list() == ["ann", "cy"]
+    assert alice.take(aligned.alice.rows).series.to_list() == ["Ann ", "cy"]
+    assert bob.take(aligned.bob.rows).series.to_list() == ["ann", "Cy"]
 
 
 def test_two_tables_from_files(tmp_path):
@@ -181,9 +181,9 @@ def test_two_tables_from_files(tmp_path):
 def test_progress_reaches_its_total():
     seen: list[Event] = []
     align_ids(numbered(0, 5), numbered(0, 9), observe=seen.append)
-    progress = [each for each in seen if isinstance(each, Aligning)]
-    assert [each.done for each in progress] == [14, 14]
-    assert {each.total for each in progress} == {14}
+    progress = [event for event in seen if isinstance(event, Aligning)]
+    assert [event.done for event in progress] == [14, 14]
+    assert {event.total for event in progress} == {14}
 
 
 # --- what crosses --------------------------------------------------------------------------------
@@ -201,20 +201,20 @@ def listened(alice: RowIds, bob: RowIds, seed: int) -> list[tuple[Role, bytes]]:
 
 
 def elements(frames: list[tuple[Role, bytes]], sender: Role, kind: type[Message]) -> list[bytes]:
-    found = b"".join(
+    sent = b"".join(
         message.elements
         for who, frame in frames
         if who == sender and isinstance(message := decode(frame), kind)
         if isinstance(message, BlindedIds | TwiceBlinded)
     )
-    return [found[at : at + ELEMENT_BYTES] for at in range(0, len(found), ELEMENT_BYTES)]
+    return [sent[at : at + ELEMENT_BYTES] for at in range(0, len(sent), ELEMENT_BYTES)]
 
 
 def test_frames_hold_neither_ids_nor_their_plain_hashes():
     alice, bob = numbered(0, 50), numbered(25, 75)
     wire = b"".join(frame for _, frame in listened(alice, bob, 3))
     hellos = [message for message in map(decode, (f for _, f in listened(alice, bob, 3)))]
-    salt = room._joint_salt(*[each for each in hellos if isinstance(each, AlignmentHello)])
+    salt = room._joint_salt(*[hello for hello in hellos if isinstance(hello, AlignmentHello)])
     for text in (*alice.series, *bob.series):
         data = text.encode()
         assert data not in wire
@@ -231,23 +231,25 @@ def test_each_side_sends_its_ids_raised_to_its_scalar_in_a_random_order():
     frames, coins = listened(alice, bob, 4), KeyedEntropy.from_seed(4)
     scalars = {role: Scalar.draw(coins.fork(role).fork("scalar")) for role in ("alice", "bob")}
     hellos = [decode(frame) for _, frame in frames[:2]]
-    salt = room._joint_salt(*[each for each in hellos if isinstance(each, AlignmentHello)])
+    salt = room._joint_salt(*[hello for hello in hellos if isinstance(hello, AlignmentHello)])
     pairs: list[tuple[Role, Role, RowIds]] = [("alice", "bob", alice), ("bob", "alice", bob)]
-    for role, peer, mine in pairs:
-        once = raised(scalars[role], hashed(b"taciturn alignment id 1\0" + salt, list(mine.series)))
+    for role, peer, own in pairs:
+        once = raised(scalars[role], hashed(b"taciturn alignment id 1\0" + salt, list(own.series)))
         plain = [once[at : at + ELEMENT_BYTES] for at in range(0, len(once), ELEMENT_BYTES)]
         sent = elements(frames, role, BlindedIds)
         assert sorted(sent) == sorted(plain)
         # Of 60 positions one is expected to stay by chance; ten or more do with less than 2e-7.
         assert sum(a == b for a, b in zip(sent, plain, strict=True)) < 10
-        assert elements(frames, peer, TwiceBlinded) == [scalars[peer].times(each) for each in sent]
+        assert elements(frames, peer, TwiceBlinded) == [
+            scalars[peer].times(element) for element in sent
+        ]
 
 
 def test_two_sessions_share_no_element():
     alice, bob = numbered(0, 30), numbered(0, 30)
     sessions = [listened(alice, bob, seed) for seed in (5, 6)]
     both = [
-        {each for role in ("alice", "bob") for each in elements(frames, role, BlindedIds)}
+        {element for role in ("alice", "bob") for element in elements(frames, role, BlindedIds)}
         for frames in sessions
     ]
     assert len(both[0]) == len(both[1]) == 60
@@ -315,7 +317,7 @@ class Peer:
         return raised(BOBS, hashed(context, list(HIS.series)))
 
     def answer(self) -> bytes:
-        (blinded,) = [each for each in self.sent if isinstance(each, BlindedIds)]
+        (blinded,) = [message for message in self.sent if isinstance(message, BlindedIds)]
         return raised(BOBS, blinded.elements)
 
     @property
@@ -453,8 +455,8 @@ def shuffling(program: Program[Alignment], seed: int) -> Program[Alignment]:
         try:
             step = program.send(answer)
         except StopIteration as done:
-            found: Alignment = done.value
-            return found
+            outcome: Alignment = done.value
+            return outcome
         if isinstance(step, Send) and isinstance(step.message, TwiceBlinded):
             data = np.frombuffer(step.message.elements, "V32")
             mixed = data[KeyedEntropy.from_seed(seed).permutation(len(data))].tobytes()
@@ -470,14 +472,14 @@ def test_a_peer_that_lies_passes_here_and_is_refused_by_the_trainings_greeting()
     his = align("bob", others, TERMS, coins.fork("bob"))
     here, there = run_pair(hers, shuffling(his, 2))
     assert (here.digest, len(here.rows)) == (there.digest, len(there.rows))
-    mine, theirs = (
-        FeatureTable.of(np.ones((10, 1)), ids=ids.take(found.rows))
-        for ids, found in ((names, here), (others, there))
+    own, theirs = (
+        FeatureTable.of(np.ones((10, 1)), ids=ids.take(aligned.rows))
+        for ids, aligned in ((names, here), (others, there))
     )
-    assert mine.ids.digest() != theirs.ids.digest()
+    assert own.ids.digest() != theirs.ids.digest()
     with pytest.raises(AgreementError, match="row ids"):
         run_pair(
-            shake_hands(greeting("alice", "{}", mine)), shake_hands(greeting("bob", "{}", theirs))
+            shake_hands(greeting("alice", "{}", own)), shake_hands(greeting("bob", "{}", theirs))
         )
 
 
@@ -532,6 +534,6 @@ def test_a_table_without_ids_cannot_be_aligned():
 
 
 def test_a_result_does_not_show_rows():
-    found = align_ids(HERS, HIS)
-    assert "array" not in repr(found.alice)
-    assert "bea" not in repr(found)
+    aligned = align_ids(HERS, HIS)
+    assert "array" not in repr(aligned.alice)
+    assert "bea" not in repr(aligned)

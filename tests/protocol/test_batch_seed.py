@@ -33,7 +33,7 @@ def test_swapping_the_shares_gives_another_seed():
 
 def test_bob_tells_his_share_only_after_hers():
     side = ByHand("bob", bobs.agree_seed(BOB))
-    assert [type(each) for each in side.said] == [BatchCommitment]
+    assert [type(message) for message in side.said] == [BatchCommitment]
     assert side.said[0] == BatchCommitment(commitment(draw_share(BOB)))
     side.feed(BatchShare(PublicBytes(bytes(32))))
     assert side.said[1] == BatchShare(draw_share(BOB))
@@ -69,4 +69,4 @@ def test_alice_does_not_train_on_batches_she_had_no_part_in():
     """Her program goes through the exchange: there is no way around it."""
     tables = Tables.make(rows=6, alice=2)
     side = ByHand("alice", alice_program(tables, agreement(mechanism="none")))
-    assert np.array_equal([type(each).__name__ for each in side.said], ["Hello"])
+    assert np.array_equal([type(message).__name__ for message in side.said], ["Hello"])

@@ -36,10 +36,10 @@ def test_all_batches_are_full_but_the_last_of_an_epoch(plan):
 
 @given(plans)
 def test_iterations_count_on_through_the_epochs(plan):
-    found = list(plan)
-    assert [batch.iteration for batch in found] == list(range(plan.iterations))
-    assert [batch.epoch for batch in found] == sorted(batch.epoch for batch in found)
-    assert {batch.epoch for batch in found} == set(range(plan.epochs))
+    batches = list(plan)
+    assert [batch.iteration for batch in batches] == list(range(plan.iterations))
+    assert [batch.epoch for batch in batches] == sorted(batch.epoch for batch in batches)
+    assert {batch.epoch for batch in batches} == set(range(plan.epochs))
 
 
 @given(plans)

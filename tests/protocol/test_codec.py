@@ -128,7 +128,7 @@ positive = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 
 def events_of(kind: type[PrivacyEvent]) -> st.SearchStrategy[PrivacyEvent]:
     bounds = {"b1": st.floats(min_value=0, max_value=1, exclude_min=True)}
-    return st.builds(kind, *(bounds.get(each.name, positive) for each in fields(kind)))
+    return st.builds(kind, *(bounds.get(field.name, positive) for field in fields(kind)))
 
 
 events = st.one_of(*(events_of(kind) for kind in EVENTS.values()))
@@ -299,8 +299,8 @@ def test_every_single_bit_flip_is_refused_or_another_canonical_message(name):
         for bit in range(8):
             changed = bytearray(frame)
             changed[place] ^= 1 << bit
-            found = accepted(bytes(changed))
-            assert found is None or not same(found, EXAMPLES[name])
+            decoded = accepted(bytes(changed))
+            assert decoded is None or not same(decoded, EXAMPLES[name])
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -456,7 +456,7 @@ def test_whole_numbers_take_the_narrowest_width_that_holds_them(low, high, width
     message = NoisyResidues(0, Released(whole(low, high), AdditiveNoise(1.0)))
     frame = encode(message)
     assert frame == noisy(
-        width, 2, b"".join(each.to_bytes(width, "little", signed=True) for each in (low, high))
+        width, 2, b"".join(number.to_bytes(width, "little", signed=True) for number in (low, high))
     )
     assert same(decode(frame), message)
 

@@ -18,7 +18,7 @@ from taciturn.protocol.handshake import (
     PeerTable,
     compare,
     shake_hands,
-    told,
+    wire_form,
 )
 from taciturn.protocol.messages import EncryptedResidues, Hello
 from taciturn.protocol.steps import Program, receive, send
@@ -29,7 +29,7 @@ OURS = Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 3, 4)
 
 
 def greet(hello: Hello) -> Program[Hello]:
-    """A peer that says exactly this, and takes whatever it is told."""
+    """A peer that says exactly this, and takes whatever it is wire_form."""
     yield from send(hello)
     return (yield from receive(Hello))
 
@@ -37,7 +37,7 @@ def greet(hello: Hello) -> Program[Hello]:
 def answer_to(hello: Hello) -> Hello:
     """What Bob's side makes of Alice's greeting."""
     _, heard = run_pair(
-        greet(told(hello)),
+        greet(wire_form(hello)),
         shake_hands(
             Hello(
                 PROTOCOL_VERSION,
@@ -92,8 +92,8 @@ def test_two_sides_that_are_alike_hear_each_other():
         shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4)),
         shake_hands(Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4)),
     )
-    assert alice == told(Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4))
-    assert bob == told(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4))
+    assert alice == wire_form(Hello(PROTOCOL_VERSION, "bob", TERMS, 10, "aa", 0, 4))
+    assert bob == wire_form(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 7, 4))
 
 
 @pytest.mark.parametrize("version", [PROTOCOL_VERSION + 1, -1])
@@ -232,7 +232,7 @@ def test_the_ends_of_the_range_are_accepted(bits):
 
 def test_alice_refuses_as_bob_does():
     side = ByHand("alice", shake_hands(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)))
-    assert side.said == [told(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4))]
+    assert side.said == [wire_form(Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4))]
     with pytest.raises(AgreementError, match="this side has 10 rows, the peer 9"):
         side.feed(replace(OURS, rows=9))
 
@@ -248,9 +248,9 @@ def test_anything_but_a_greeting_is_refused_by_name():
 def test_a_greeting_cannot_be_sent_back():
     """Who does not know the ids cannot make the other role's digest of them."""
     ours = Hello(PROTOCOL_VERSION, "alice", TERMS, 10, "aa", 0, 4)
-    wire = told(ours)
-    assert wire.ids_digest not in (ours.ids_digest, told(replace(ours, role="bob")).ids_digest)
+    wire = wire_form(ours)
+    assert wire.ids_digest not in (ours.ids_digest, wire_form(replace(ours, role="bob")).ids_digest)
     echo = replace(wire, role="bob")
     with pytest.raises(AgreementError, match="row ids"):
         compare(ours, echo)
-    compare(ours, told(replace(ours, role="bob")))
+    compare(ours, wire_form(replace(ours, role="bob")))

@@ -12,7 +12,7 @@ from taciturn.deploy.link import Link
 from taciturn.engine.driver import Driver
 from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
 from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import Hello
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
@@ -72,7 +72,9 @@ def handshakes(count: int, seed: int) -> int:
     tables, agreed, mutate, passed = Tables.make(rows=6, alice=3), agreement(), Mutator(seed), 0
     digest = tables.alice.ids.digest()
     hellos = [
-        encode(told(Hello(PROTOCOL_VERSION, role, agreed.canonical(), 6, digest, bits, columns)))
+        encode(
+            wire_form(Hello(PROTOCOL_VERSION, role, agreed.canonical(), 6, digest, bits, columns))
+        )
         for role, bits, columns in (("alice", 1, 3), ("bob", 0, 0))
     ]
     for number in range(count):

@@ -50,15 +50,17 @@ def other_label(tables: Tables, row: int = ROW) -> Tables:
     return replace(tables, labels=LabelTable.of(values))
 
 
-def others(found: Talk, tables: Tables, terms: Agreement) -> list[list[float]]:
+def others(session: Talk, tables: Tables, terms: Agreement) -> list[list[float]]:
     """What Alice is told of all rows but the one, iteration by iteration."""
-    told = []
+    releases = []
     replies = [
-        each for each in found.said_by("bob") if isinstance(each, NoisyResidues | RealResidues)
+        message
+        for message in session.said_by("bob")
+        if isinstance(message, NoisyResidues | RealResidues)
     ]
     for reply, batch in zip(replies, plan_of(tables, terms), strict=True):
-        told.append(reply.residues.value[batch.rows != ROW].tolist())
-    return told
+        releases.append(reply.residues.value[batch.rows != ROW].tolist())
+    return releases
 
 
 def first_use(tables: Tables, terms: Agreement) -> int:
@@ -136,8 +138,8 @@ def test_with_true_updates_the_releases_of_other_rows_differ(monkeypatch, split)
         for a, b in zip(others(one, tables, agreed), others(two, tables, agreed), strict=True)
     ]
     assert same == [at <= start for at in range(len(same))]
-    for found in (one, two):
-        stated = found.ledger.statement()
+    for session in (one, two):
+        stated = session.ledger.statement()
         assert math.isinf(stated.label_epsilon_total)
         assert math.isinf(stated.residue_epsilon_total)
         assert math.isinf(stated.label_epsilon_total_delta)
@@ -190,11 +192,11 @@ class Pinned(ResidueMechanism[LaplaceDraws]):
     def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
         return self._pinned(self._inner.release_real(residues, entropy))
 
-    def _pinned(self, told: Released[Any]) -> Released[Any]:
+    def _pinned(self, release: Released[Any]) -> Released[Any]:
         self._iteration += 1
         if self._iteration in self._places:
-            told.value[self._places[self._iteration]] = self._values[self._iteration]
-        return told
+            release.value[self._places[self._iteration]] = self._values[self._iteration]
+        return release
 
 
 def places_of(tables: Tables, terms: Agreement, coins: KeyedEntropy = BOB) -> dict[int, int]:
@@ -231,7 +233,9 @@ def test_the_same_holds_for_every_mechanism_with_noise(name, update):
     one = talk(tables, agreed)
     places = places_of(tables, agreed)
     replies = [
-        each for each in one.said_by("bob") if isinstance(each, NoisyResidues | RealResidues)
+        message
+        for message in one.said_by("bob")
+        if isinstance(message, NoisyResidues | RealResidues)
     ]
     values = {at: replies[at].residues.value[place] for at, place in places.items()}
     pinned = Pinned(_release(agreed), places, values)
@@ -257,7 +261,7 @@ RUNS = 150
 CHANCE = range(75 - 27, 75 + 27 + 1)
 
 
-def guess(tables: Tables, terms: Agreement, found: Talk) -> int:
+def guess(tables: Tables, terms: Agreement, session: Talk) -> int:
     """The label of the row, from the releases of the other rows alone, by maximum likelihood.
 
     The distinguisher knows all else: every other label, Bob's columns, that he updates with true
@@ -271,14 +275,14 @@ def guess(tables: Tables, terms: Agreement, found: Talk) -> int:
         labels = tables.labels.values.astype(np.int64)
         labels[ROW] = label
         his, total = np.zeros(len(tables.bob.columns)), 0.0
-        for seen in found.seen(ResiduesSeen):
-            mine, bobs = tables.alice.values[seen.rows], tables.bob.values[seen.rows]
-            chance = sigmoid(mine @ seen.weights + bobs @ his)
+        for seen in session.seen(ResiduesSeen):
+            hers, bobs = tables.alice.values[seen.rows], tables.bob.values[seen.rows]
+            chance = sigmoid(hers @ seen.weights + bobs @ his)
             unit = 2**terms.residue_bits
             secret = labels[seen.rows] * unit - np.rint(chance * unit).astype(np.int64)
-            told = np.rint(seen.residues * unit).astype(np.int64)
+            released = np.rint(seen.residues * unit).astype(np.int64)
             kept = seen.rows != ROW
-            total += float(method.log_probability(told[kept], secret[kept]).sum())
+            total += float(method.log_probability(released[kept], secret[kept]).sum())
             his = his + terms.learning_rate * bobs.T @ (labels[seen.rows] - chance) / len(chance)
         likely.append(total)
     return int(likely[1] > likely[0])
@@ -296,8 +300,8 @@ def right_guesses(update: str) -> int:
         places = places_of(tables, agreed, coins)
         noise = {at: coins.fork(f"own {at}").below(2**21) - 2**20 for at in places}
         method = Pinned(_release(agreed), places, {at: float(v) for at, v in noise.items()})
-        found = talk(tables, agreed, mechanism=method, coins=coins)
-        right += guess(tables, agreed, found) == tables.labels.values[ROW]
+        session = talk(tables, agreed, mechanism=method, coins=coins)
+        right += guess(tables, agreed, session) == tables.labels.values[ROW]
     return right
 
 

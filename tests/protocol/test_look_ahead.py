@@ -53,17 +53,17 @@ def test_the_block_product_is_the_step_and_the_next_scores(columns, batch, short
     assert turns.ahead
     largest = float(1 << (scales.feature_bits + size))
     signs = [np.sign(coins.uniform((n, columns)) - 0.5) for n in (batch, short)]
-    rows, following = (largest * each for each in signs)
+    rows, following = (largest * sign for sign in signs)
     step, share = ring.draw(batch, coins.fork("step")), ring.draw(columns, coins.fork("share"))
     matrix = turns.matrix(rows, following)
     ring.check_matrix(matrix)
     vector = turns.vector(step, share)
     ring.check_vector(vector)
-    found = ring.product(matrix, vector)
+    answer = ring.product(matrix, vector)
     moved = ring.product(rows.T, step)
-    assert found[:columns].tolist() == moved.tolist()
+    assert answer[:columns].tolist() == moved.tolist()
     scores = ring.product(following, ring.centred(share + moved))
-    assert found[columns:].tolist() == scores.tolist()
+    assert answer[columns:].tolist() == scores.tolist()
 
 
 @given(columns=st.integers(1, 90), size=st.integers(0, 12), rate=st.sampled_from([1.0, 0.01]))

@@ -15,6 +15,7 @@ from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.errors import StateError
+from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
@@ -26,6 +27,7 @@ from taciturn.protocol.bob.registry import TRAININGS as BOBS
 from taciturn.protocol.events import Boundary, Event, HeldOutSeen
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.outcome import BobTrained, StopReason, Trained
+from taciturn.protocol.scores import at_scale
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
 from tests.protocol.parties import ALICE, BOB, Tables, agreement
@@ -85,7 +87,7 @@ def plain(ends: tuple[Trained, BobTrained]) -> list[tuple[list[float], int, Stop
 def test_from_every_boundary_the_weights_are_the_same_to_the_last_bit(name):
     seen = Halves()
     whole = plain(run_pair(*programs(name), observe=seen))
-    assert [each.iteration for each in seen.alice] == [each.iteration for each in seen.bob]
+    assert [state.iteration for state in seen.alice] == [state.iteration for state in seen.bob]
     for at in zip(seen.alice, seen.bob, strict=True):
         kept = tuple(TrainingState.of_bytes(state.to_bytes()) for state in at)
         assert plain(run_pair(*programs(name, (kept[0], kept[1])))) == whole
@@ -138,7 +140,9 @@ def test_bob_learns_how_good_the_model_is_after_each_epoch(changes):
     seen = [event for event in events if isinstance(event, HeldOutSeen)]
     theirs, ours = held_out()
     assert [event.iteration for event in seen] == [4, 9, 14]
-    scores = theirs.values @ alice.weights + ours.features.values @ bob.weights
+    grid = FixedPoint(agreement().residue_bits)
+    hers = at_scale(theirs.values @ alice.weights, grid)
+    scores = hers + ours.features.values @ bob.weights
     assert seen[-1].metrics.loss == evaluate(scores, ours.labels.values).loss
 
 

@@ -22,7 +22,7 @@ from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import (
     BatchShare,
     EncryptedResidues,
@@ -112,10 +112,10 @@ def draws(tables: Tables, terms: Agreement) -> list[HiddenBatch]:
 def test_the_joint_model_is_centralised_sgd_on_the_true_batches(split, terms):
     """With L1 it also needs that no weight changes its sign in one run only: true for these."""
     tables, agreed = SPLITS[split], hidden(**TERMS[terms])
-    found = talk(tables, agreed)
-    expected = centralised(tables, agreed, found.batches)
-    assert len(found.batches) == agreed.epochs * math.ceil(24 / agreed.batch_size)
-    assert np.abs(found.weights - expected).max() <= tolerance(tables, agreed)
+    session = talk(tables, agreed)
+    expected = centralised(tables, agreed, session.batches)
+    assert len(session.batches) == agreed.epochs * math.ceil(24 / agreed.batch_size)
+    assert np.abs(session.weights - expected).max() <= tolerance(tables, agreed)
     assert np.abs(expected).max() > 2 * tolerance(tables, agreed)
 
 
@@ -125,13 +125,15 @@ def test_encryption_changes_no_bit_of_the_model(scheme, split):
     """Paillier with a key of 512 bits, which protects nothing; the arithmetic is the real one."""
     tables, (chosen, names) = SPLITS[split], SCHEMES[scheme]
     values = {"epochs": 1, "l2": 0.1}
-    found = talk(tables, hidden(**values, **names), chosen)
+    session = talk(tables, hidden(**values, **names), chosen)
     in_clear = talk(tables, hidden(**values))
-    assert found.weights.tolist() == in_clear.weights.tolist()
-    assert [rows.tolist() for rows in found.batches] == [rows.tolist() for rows in in_clear.batches]
+    assert session.weights.tolist() == in_clear.weights.tolist()
+    assert [rows.tolist() for rows in session.batches] == [
+        rows.tolist() for rows in in_clear.batches
+    ]
     agreed = hidden(**values)
-    expected = centralised(tables, agreed, found.batches)
-    assert np.abs(found.weights - expected).max() <= tolerance(tables, agreed)
+    expected = centralised(tables, agreed, session.batches)
+    assert np.abs(session.weights - expected).max() <= tolerance(tables, agreed)
 
 
 def test_the_intercept_carries_no_penalty():
@@ -144,33 +146,33 @@ def test_the_intercept_carries_no_penalty():
 # --- the batch -----------------------------------------------------------------------------------
 
 
-def offers(found: Talk) -> list[HiddenBatchOffer]:
-    return [each for each in found.said_by("bob") if isinstance(each, HiddenBatchOffer)]
+def offers(session: Talk) -> list[HiddenBatchOffer]:
+    return [message for message in session.said_by("bob") if isinstance(message, HiddenBatchOffer)]
 
 
 def asked(offer: HiddenBatchOffer) -> list[int]:
     return [int(row) for row in offer.subset[offer.response.value == 1]]
 
 
-def encoded(found: Talk) -> list[list[int]]:
+def encoded(session: Talk) -> list[list[int]]:
     """What Bob encrypts, where the scheme is clear."""
     return [
-        np.frombuffer(each.residues.data, dtype="<i8").tolist()
-        for each in found.said_by("bob")
-        if isinstance(each, EncryptedResidues)
+        np.frombuffer(message.residues.data, dtype="<i8").tolist()
+        for message in session.said_by("bob")
+        if isinstance(message, EncryptedResidues)
     ]
 
 
 def test_the_true_batch_is_what_was_marked_and_told_to_be():
     tables, agreed = SPLITS["halves"], hidden(epochs=3)
-    found = talk(tables, agreed)
+    session = talk(tables, agreed)
     drawn = draws(tables, agreed)
-    for rows, draw in zip(found.batches, drawn, strict=True):
+    for rows, draw in zip(session.batches, drawn, strict=True):
         assert rows.tolist() == draw.subset[draw.marks & draw.response].tolist()
         assert np.count_nonzero(draw.marks) == design(agreed).marked
     turned = [draw.subset[draw.marks & ~draw.response] for draw in drawn]
     assert sum(map(len, turned)) > 10
-    for rows, lost in zip(found.batches, turned, strict=True):
+    for rows, lost in zip(session.batches, turned, strict=True):
         assert not np.isin(lost, rows).any()
 
 
@@ -191,8 +193,10 @@ def test_a_marked_row_that_was_turned_to_zero_is_not_trained_on():
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_every_row_off_the_true_batch_has_a_residue_of_exactly_zero(split):
-    found = talk(SPLITS[split], hidden())
-    for offer, numbers, rows in zip(offers(found), encoded(found), found.batches, strict=True):
+    session = talk(SPLITS[split], hidden())
+    for offer, numbers, rows in zip(
+        offers(session), encoded(session), session.batches, strict=True
+    ):
         true = np.isin(asked(offer), rows)
         assert len(numbers) == len(true)
         assert [bool(number) for number in numbers] == true.tolist()
@@ -201,8 +205,8 @@ def test_every_row_off_the_true_batch_has_a_residue_of_exactly_zero(split):
 def test_residues_are_scaled_so_that_alice_divides_by_the_agreed_size():
     """In the first iteration every residue is a half, times ``batch_size / k``."""
     tables, agreed = SPLITS["all-at-alice"], hidden(epochs=1)
-    found = talk(tables, agreed)
-    rows, numbers = found.batches[0], encoded(found)[0]
+    session = talk(tables, agreed)
+    rows, numbers = session.batches[0], encoded(session)[0]
     signs = [1 if label else -1 for label in tables.labels.values[rows]]
     expected = [round(2**20 * sign * 0.5 * 3 / len(rows)) for sign in signs]
     assert [number for number in numbers if number] == expected
@@ -212,34 +216,34 @@ def test_an_empty_true_batch_works_and_shows_nothing():
     """At an epsilon next to 0 a marked row is kept with probability 1/2: of two, none by 1/4."""
     tables = SPLITS["halves-and-intercept"]
     agreed = hidden(batch_size=1, epsilon=1e-3, l2=0.1)
-    found = talk(tables, agreed)
-    sizes = [len(rows) for rows in found.batches]
+    session = talk(tables, agreed)
+    sizes = [len(rows) for rows in session.batches]
     assert sizes.count(0) >= 3
     assert max(sizes) == 2
-    for rows, numbers in zip(found.batches, encoded(found), strict=True):
+    for rows, numbers in zip(session.batches, encoded(session), strict=True):
         assert any(numbers) == bool(len(rows))
-    assert {type(each) for each in found.said_by("bob")} == BOBS_WORDS
-    expected = centralised(tables, agreed, found.batches)
-    assert np.abs(found.weights - expected).max() <= tolerance(tables, agreed)
+    assert {type(message) for message in session.said_by("bob")} == BOBS_WORDS
+    expected = centralised(tables, agreed, session.batches)
+    assert np.abs(session.weights - expected).max() <= tolerance(tables, agreed)
 
 
 @pytest.mark.parametrize("scheme", ["paillier", "bfv"])
 def test_an_empty_true_batch_works_under_encryption(scheme):
     tables, (chosen, names) = SPLITS["all-at-alice"], SCHEMES[scheme]
     values: dict[str, Any] = {"batch_size": 1, "epsilon": 1e-3, "epochs": 1}
-    found = talk(tables, hidden(**values, **names), chosen)
-    assert any(not len(rows) for rows in found.batches)
-    assert found.weights.tolist() == talk(tables, hidden(**values)).weights.tolist()
+    session = talk(tables, hidden(**values, **names), chosen)
+    assert any(not len(rows) for rows in session.batches)
+    assert session.weights.tolist() == talk(tables, hidden(**values)).weights.tolist()
 
 
 def test_draws_that_are_too_short_are_made_anew_and_counted():
     """With 4 columns and 5.1 rows asked on average, many responses are too short."""
     tables, agreed = SPLITS["all-at-alice"], hidden(subset_size=12, epochs=4)
-    found = talk(tables, agreed)
+    session = talk(tables, agreed)
     redraws = [draw.redraws for draw in draws(tables, agreed)]
-    assert found.bob.redraws == sum(redraws)
+    assert session.bob.redraws == sum(redraws)
     assert np.count_nonzero(redraws) > 5
-    assert all(sum(each.response.value.tolist()) > 4 for each in offers(found))
+    assert all(sum(offer.response.value.tolist()) > 4 for offer in offers(session))
 
 
 # --- what Alice sees -----------------------------------------------------------------------------
@@ -248,8 +252,8 @@ BOBS_WORDS = {Hello, KeyOffer, HiddenBatchOffer, EncryptedResidues, RevealedGrad
 
 
 def test_the_conversation_is_the_chart():
-    found = talk(SPLITS["halves"], hidden(epochs=1, batch_size=5))
-    said = [(who, kind_of(frame)) for who, frame in found.frames]
+    session = talk(SPLITS["halves"], hidden(epochs=1, batch_size=5))
+    said = [(who, kind_of(frame)) for who, frame in session.frames]
     turn = [
         ("bob", HiddenBatchOffer),
         ("alice", PartialScores),
@@ -267,14 +271,14 @@ def test_no_frame_tells_how_many_rows_the_true_batch_has(scheme):
     And the size of an encrypted vector depends on the rows asked alone, while k varies.
     """
     chosen, names = SCHEMES[scheme]
-    found = talk(SPLITS["all-at-alice"], hidden(epochs=2, **names), chosen)
+    session = talk(SPLITS["all-at-alice"], hidden(epochs=2, **names), chosen)
     sizes: dict[int, set[int]] = {}
     ks: dict[int, set[int]] = {}
     turns = zip(
-        offers(found),
-        (frame for frame in found.sent_by("bob") if kind_of(frame) is EncryptedResidues),
-        (each for each in found.said_by("bob") if isinstance(each, RevealedGradient)),
-        found.batches,
+        offers(session),
+        (frame for frame in session.sent_by("bob") if kind_of(frame) is EncryptedResidues),
+        (message for message in session.said_by("bob") if isinstance(message, RevealedGradient)),
+        session.batches,
         strict=True,
     )
     for offer, frame, gradient, rows in turns:
@@ -286,17 +290,17 @@ def test_no_frame_tells_how_many_rows_the_true_batch_has(scheme):
         assert len(gradient.gradient.value) == 4
         sizes.setdefault(ones, set()).add(len(frame))
         ks.setdefault(ones, set()).add(len(rows))
-    assert all(len(each) == 1 for each in sizes.values())
-    assert any(len(each) > 1 for each in ks.values())
+    assert all(len(lengths) == 1 for lengths in sizes.values())
+    assert any(len(counts) > 1 for counts in ks.values())
 
 
 def test_alice_reports_the_offer_and_the_gradient_of_the_rows_she_scored():
     tables, agreed = SPLITS["halves"], hidden()
-    found = talk(tables, agreed)
-    shown, gradients = found.seen(HiddenBatchSeen), found.seen(GradientSeen)
-    assert len(shown) == len(gradients) == len(found.batches) == 16
+    session = talk(tables, agreed)
+    shown, gradients = session.seen(HiddenBatchSeen), session.seen(GradientSeen)
+    assert len(shown) == len(gradients) == len(session.batches) == 16
     features = FixedPoint(agreed.feature_bits).rounded(tables.alice.values)
-    for at, (offer, numbers) in enumerate(zip(offers(found), encoded(found), strict=True)):
+    for at, (offer, numbers) in enumerate(zip(offers(session), encoded(session), strict=True)):
         assert shown[at].subset.tolist() == offer.subset.tolist()
         assert shown[at].response.tolist() == (offer.response.value == 1).tolist()
         seen = gradients[at]
@@ -353,16 +357,16 @@ def test_the_response_is_charged_before_the_offer_and_the_gradient_before_it_is_
 
 
 def test_the_events_on_the_wire_are_the_response_and_the_gradient():
-    found = talk(SPLITS["halves"], hidden(epochs=1))
-    assert {each.response.event for each in offers(found)} == {BatchResponse(1.0)}
-    gradients = [each for each in found.said_by("bob") if isinstance(each, RevealedGradient)]
-    assert {each.gradient.event for each in gradients} == {HiddenBatchGradient(1.0)}
+    session = talk(SPLITS["halves"], hidden(epochs=1))
+    assert {offer.response.event for offer in offers(session)} == {BatchResponse(1.0)}
+    replies = [reply for reply in session.said_by("bob") if isinstance(reply, RevealedGradient)]
+    assert {reply.gradient.event for reply in replies} == {HiddenBatchGradient(1.0)}
 
 
 def test_only_rows_of_a_true_batch_pay_for_gradients():
-    found = talk(SPLITS["halves"], hidden(epochs=2))
-    stated = found.ledger.statement()
-    most = np.bincount(np.concatenate(found.batches), minlength=24).max()
+    session = talk(SPLITS["halves"], hidden(epochs=2))
+    stated = session.ledger.statement()
+    most = np.bincount(np.concatenate(session.batches), minlength=24).max()
     assert stated.releases_per_row == most
     assert math.isinf(stated.label_epsilon_total)
     assert "no protection" in stated.assumption
@@ -377,7 +381,7 @@ AGREED = hidden(subset_size=7, batch_size=2)
 
 def hello(role: str, columns: int = 2, terms: Agreement = AGREED) -> Hello:
     digest = TABLES.alice.ids.digest()
-    return told(Hello(PROTOCOL_VERSION, role, terms.canonical(), ROWS, digest, 1, columns))
+    return wire_form(Hello(PROTOCOL_VERSION, role, terms.canonical(), ROWS, digest, 1, columns))
 
 
 def offer_of(subset: list[int], bits: list[int], iteration: int = 0) -> HiddenBatchOffer:
@@ -439,7 +443,7 @@ def test_alice_refuses_an_offer_that_does_not_fit(offer, said):
     side = alice_after()
     with pytest.raises(RemoteProtocolError, match=said):
         side.feed(offer)
-    assert not any(isinstance(each, PartialScores) for each in side.said)
+    assert not any(isinstance(message, PartialScores) for message in side.said)
 
 
 @pytest.mark.parametrize("iteration", [-1, 1, 2**63 - 1])
@@ -511,7 +515,7 @@ def test_bob_refuses_sizes_that_break_the_requirement_when_he_hears_alices_colum
         side.feed(hello("alice", columns, agreed))
     assert raised.value.setting in ("l_rr", "subset_size")
     assert raised.value.hint
-    assert [type(each) for each in side.said] == [Hello]
+    assert [type(message) for message in side.said] == [Hello]
 
 
 @pytest.mark.parametrize("epsilon", [1e-20, 40.0])

@@ -30,7 +30,7 @@ from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.batch_seed import commitment
 from taciturn.protocol.codec import MESSAGES, decode, kind_of
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, told
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
@@ -117,10 +117,10 @@ def test_under_paillier_the_model_is_bit_for_bit_that_of_the_clear_scheme(split)
     tables = SPLITS[split]
     in_clear = agreement(epochs=1)
     agreed = agreement(epochs=1, scheme="paillier-for-tests", key_bits=512)
-    found = joint_weights(tables, agreed, SMALL_KEY)
-    assert found.tolist() == joint_weights(tables, in_clear).tolist()
+    weights = joint_weights(tables, agreed, SMALL_KEY)
+    assert weights.tolist() == joint_weights(tables, in_clear).tolist()
     tolerance = rounding_tolerance(tables, in_clear)
-    assert np.abs(found - centralised(tables, in_clear)).max() <= tolerance
+    assert np.abs(weights - centralised(tables, in_clear)).max() <= tolerance
 
 
 @pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
@@ -128,8 +128,8 @@ def test_under_paillier_the_model_is_bit_for_bit_that_of_the_clear_scheme(split)
 def test_under_bfv_the_model_is_bit_for_bit_that_of_the_clear_scheme(split, terms):
     tables, values = SPLITS[split], {**TERMS[terms], "epochs": 1}
     agreed = agreement(**values, scheme="bfv", key_bits=128)
-    found = joint_weights(tables, agreed, BfvScheme())
-    assert found.tolist() == joint_weights(tables, agreement(**values)).tolist()
+    weights = joint_weights(tables, agreed, BfvScheme())
+    assert weights.tolist() == joint_weights(tables, agreement(**values)).tolist()
 
 
 def test_the_intercept_carries_no_penalty():
@@ -149,7 +149,7 @@ def test_alice_sees_the_exact_integer_gradient_of_every_batch():
     run_pair(alice_program(tables, agreed), bob_program(tables, agreed), observe=seen.append)
     gradients = [event for event in seen if isinstance(event, GradientSeen)]
     plan = list(plan_of(tables, agreed))
-    assert [(each.iteration, each.epoch) for each in gradients] == [
+    assert [(gradient.iteration, gradient.epoch) for gradient in gradients] == [
         (batch.iteration, batch.epoch) for batch in plan
     ]
     first, batch = gradients[0], plan[0]
@@ -191,7 +191,7 @@ def test_the_conversation_is_the_chart():
         ("alice", MaskedGradient),
         ("bob", RevealedGradient),
     ]
-    said = [(who, type(what)) for who, what in heard]
+    said = [(who, type(message)) for who, message in heard]
     opening = [
         ("alice", Hello),
         ("bob", Hello),
@@ -235,8 +235,10 @@ def test_what_bob_returns_is_masked():
         tap=lambda _, frame: revealed.append(decode(frame)),
         observe=seen.append,
     )
-    on_wire = [each.gradient.value for each in revealed if isinstance(each, RevealedGradient)]
-    unmasked = [each.gradient.tolist() for each in seen if isinstance(each, GradientSeen)]
+    on_wire = [
+        message.gradient.value for message in revealed if isinstance(message, RevealedGradient)
+    ]
+    unmasked = [event.gradient.tolist() for event in seen if isinstance(event, GradientSeen)]
     assert len(on_wire) == len(unmasked) == 5
     for masked, plain in zip(on_wire, unmasked, strict=True):
         assert all(m != p % 2**64 for m, p in zip(masked, plain, strict=True))
@@ -296,8 +298,8 @@ ROWS = 6
 TABLES = Tables.make(rows=ROWS, alice=3)
 AGREED = agreement(batch_size=4, epochs=1)  # batches of 4 and 2 rows
 DIGEST = TABLES.alice.ids.digest()
-BOBS_HELLO = told(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4))
-ALICES_HELLO = told(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3))
+BOBS_HELLO = wire_form(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, DIGEST, 0, 4))
+ALICES_HELLO = wire_form(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 1, 3))
 KEY = KeyOffer(PublicBytes(b""))
 BOUND, SHARE = BatchCommitment(commitment(bytes(32))), BatchShare(PublicBytes(bytes(32)))
 
@@ -336,7 +338,7 @@ def one_of_each(hello: Hello) -> list[Message]:
 def introduce(alice: ByHand[Any], bob: ByHand[Any]) -> None:
     """Lets two programs talk to each other up to Alice's first scores."""
     heard = {"alice": 0, "bob": 0}
-    while not any(isinstance(each, PartialScores) for each in alice.said):
+    while not any(isinstance(message, PartialScores) for message in alice.said):
         for name, side, other in (("bob", bob, alice), ("alice", alice, bob)):
             for frame in other.frames[heard[name] :]:
                 side.driver.feed(frame)
@@ -356,7 +358,7 @@ def test_alice_goes_on_with_a_bob_who_keeps_to_it():
     side.feed(RevealedGradient(1, Released.unprotected(masked_by(side))))
     assert side.driver.finished
     assert len(side.driver.result.weights) == 3
-    assert [type(each) for each in side.said] == [
+    assert [type(message) for message in side.said] == [
         Hello,
         BatchShare,
         PartialScores,
@@ -364,7 +366,7 @@ def test_alice_goes_on_with_a_bob_who_keeps_to_it():
         PartialScores,
         MaskedGradient,
     ]
-    sizes = [len(each.scores) for each in side.said if isinstance(each, PartialScores)]
+    sizes = [len(message.scores) for message in side.said if isinstance(message, PartialScores)]
     assert sizes == [4, 2]
 
 
@@ -433,7 +435,7 @@ def test_alice_refuses_a_public_key_where_there_is_none():
 def test_alice_refuses_a_bad_paillier_key(key):
     agreed = agreement(batch_size=4, epochs=1, scheme="paillier-for-tests", key_bits=512)
     side = ByHand("alice", alice_program(TABLES, agreed, SMALL_KEY))
-    side.feed(told(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
+    side.feed(wire_form(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
     with pytest.raises(CryptoError, match="public key"):
         side.feed(KeyOffer(PublicBytes(key)))
 
@@ -477,7 +479,7 @@ def test_alice_refuses_malformed_paillier_ciphertexts(data):
 def test_alice_refuses_a_bad_bfv_key(key):
     agreed = agreement(batch_size=4, epochs=1, scheme="bfv", key_bits=128)
     side = ByHand("alice", alice_program(TABLES, agreed, BfvScheme()))
-    side.feed(told(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
+    side.feed(wire_form(Hello(PROTOCOL_VERSION, "bob", agreed.canonical(), ROWS, DIGEST, 0, 4)))
     with pytest.raises(CryptoError, match=r"public key of|coefficient lies outside"):
         side.feed(KeyOffer(PublicBytes(key)))
 
@@ -520,7 +522,9 @@ def test_alice_refuses_a_gradient_outside_the_capacity(change):
 def test_alice_refuses_to_train_with_another_row_order():
     side = ByHand("alice", alice_program(TABLES, AGREED))
     with pytest.raises(AgreementError, match="order"):
-        side.feed(told(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, "00" * 32, 0, 4)))
+        side.feed(
+            wire_form(Hello(PROTOCOL_VERSION, "bob", AGREED.canonical(), ROWS, "00" * 32, 0, 4))
+        )
 
 
 # --- a peer that does not keep to it: Bob's side -----------------------------------------------
@@ -541,9 +545,9 @@ def test_bob_goes_on_with_an_alice_who_keeps_to_it():
     side.feed(MaskedGradient(1, answer(4, 5, 6)))
     assert side.driver.finished
     assert side.driver.result.weights.tolist() == []
-    revealed = [each for each in side.said if isinstance(each, RevealedGradient)]
-    assert [each.gradient.value for each in revealed] == [(1, 2, 3), (4, 5, 6)]
-    assert [each.gradient.event for each in revealed] == [NonPrivate(), NonPrivate()]
+    revealed = [message for message in side.said if isinstance(message, RevealedGradient)]
+    assert [message.gradient.value for message in revealed] == [(1, 2, 3), (4, 5, 6)]
+    assert [message.gradient.event for message in revealed] == [NonPrivate(), NonPrivate()]
 
 
 BOB_WAITS: list[tuple[tuple[Message, ...], type[Message]]] = [
@@ -615,7 +619,7 @@ def test_bob_refuses_a_malformed_answer(bad):
     side = bob_after(ALICES_HELLO, SHARE, SCORES)
     with pytest.raises(CryptoError):
         side.feed(MaskedGradient(0, bad))
-    assert not any(isinstance(each, RevealedGradient) for each in side.said)
+    assert not any(isinstance(message, RevealedGradient) for message in side.said)
 
 
 @pytest.mark.parametrize("length", [0, 2, 4, 2**32 - 1])
@@ -623,7 +627,7 @@ def test_bob_decrypts_no_other_number_of_entries_than_alice_has_columns(length):
     side = bob_after(ALICES_HELLO, SHARE, SCORES)
     with pytest.raises(RemoteProtocolError, match=f"{length} entries for 3 columns"):
         side.feed(MaskedGradient(0, EncryptedAnswer(bytes(24), length)))
-    assert not any(isinstance(each, RevealedGradient) for each in side.said)
+    assert not any(isinstance(message, RevealedGradient) for message in side.said)
 
 
 def test_bob_refuses_labels_of_other_rows():
@@ -635,7 +639,9 @@ def test_bob_refuses_labels_of_other_rows():
 def test_bob_refuses_features_too_large_for_any_product():
     side = bob_after()
     with pytest.raises(CryptoError, match="do not fit 62"):
-        side.feed(told(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 40, 4)))
+        side.feed(
+            wire_form(Hello(PROTOCOL_VERSION, "alice", AGREED.canonical(), ROWS, DIGEST, 40, 4))
+        )
 
 
 @pytest.mark.parametrize("scale", [1e300, -1e300])

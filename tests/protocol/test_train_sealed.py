@@ -111,10 +111,10 @@ def shared(end: Trained) -> WeightShare:
     return end.share
 
 
-def opened(found: Talk) -> Opened:
-    hers, his = shared(found.alice), shared(found.bob)
+def opened(session: Talk) -> Opened:
+    hers, his = shared(session.alice), shared(session.bob)
     assert same(hers.scales, his.scales)
-    return Opened(found, hers.scales, {"alice": hers.values, "bob": his.values})
+    return Opened(session, hers.scales, {"alice": hers.values, "bob": his.values})
 
 
 def trained(tables: Tables, agreed: Agreement, scheme: Scheme | None = None) -> Opened:
@@ -142,9 +142,9 @@ def oracle(tables: Tables, agreed: Agreement, run: Opened) -> tuple[np.ndarray, 
         weights = weights - rate.at(number) * slope
     steepest = np.square(np.abs(tables.joined) + 0.02).sum(axis=1).max() / 4 + agreed.l2
     assert agreed.learning_rate * steepest <= 2
-    each = 2.0 ** -(run.scales.residue_bits + 1) * np.abs(tables.alice.values).max() + 1e-15
+    rounding = 2.0 ** -(run.scales.residue_bits + 1) * np.abs(tables.alice.values).max() + 1e-15
     rows_seen = sum(len(batch) for batch in run.talk.batches)
-    return weights, float(1.01 * rows_seen * each * np.sqrt(len(tables.alice.columns)) + 1e-12)
+    return weights, float(1.01 * rows_seen * rounding * np.sqrt(len(tables.alice.columns)) + 1e-12)
 
 
 SPLITS = {
@@ -238,15 +238,15 @@ TO_ALICE = {
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("changes", [{}, {"fresh_keys": True}, {"dither": 0.1}])
 def test_every_message_to_alice_is_public_or_a_ciphertext(changes, way):
-    found = talk(SPLITS["halves"], sealed(**changes), WAYS[way])
-    kinds = {type(message) for message in found.said_by("bob")}
+    session = talk(SPLITS["halves"], sealed(**changes), WAYS[way])
+    kinds = {type(message) for message in session.said_by("bob")}
     assert kinds == TO_ALICE[way]
     assert kinds <= set(MESSAGES)
     hidden = {SealedWeights, SealedResidues}
     for kind in kinds:
         types = {get_type_hints(kind)[name] for name, _ in field_codecs(kind)}
         assert (EncryptedVector in types) == (kind in hidden)
-        assert not any("Released" in str(each) for each in types)
+        assert not any("Released" in str(field_type) for field_type in types)
 
 
 def without_ciphertext(message: Message) -> Message:
@@ -263,7 +263,7 @@ def test_complementary_labels_change_nothing_that_alice_can_read(name):
     """The same coins on both sides; bfv's key is the operating system's, so its bytes differ."""
     tables, scheme = SPLITS["halves-and-intercept"], SCHEMES[name]
     agreed = sealed(scheme, epochs=1)
-    one, other = (talk(each, agreed, scheme) for each in (tables, complement(tables)))
+    one, other = (talk(world, agreed, scheme) for world in (tables, complement(tables)))
     seen = [
         [encode(without_ciphertext(message)) for message in run.said_by("bob")]
         for run in (one, other)
@@ -280,22 +280,22 @@ def test_complementary_labels_change_nothing_that_alice_can_read(name):
 def test_under_bfv_kinds_and_lengths_do_not_depend_on_labels(name):
     tables, scheme = SPLITS["halves"], SCHEMES[name]
     agreed = sealed(scheme, epochs=1)
-    one, other = (talk(each, agreed, scheme) for each in (tables, complement(tables)))
+    one, other = (talk(world, agreed, scheme) for world in (tables, complement(tables)))
     assert [(who, kind_of(frame), len(frame)) for who, frame in one.frames] == [
         (who, kind_of(frame), len(frame)) for who, frame in other.frames
     ]
 
 
 def test_alice_observes_nothing_and_returns_no_weights():
-    found = talk(SPLITS["halves"], sealed())
-    assert found.seen(Observation) == []
-    assert found.alice.weights.tolist() == []
+    session = talk(SPLITS["halves"], sealed())
+    assert session.seen(Observation) == []
+    assert session.alice.weights.tolist() == []
 
 
 def test_alices_share_does_not_depend_on_labels_at_all():
     shares = [
-        trained(each, sealed()).shares["alice"].tolist()
-        for each in (SPLITS["halves"], complement(SPLITS["halves"]))
+        trained(world, sealed()).shares["alice"].tolist()
+        for world in (SPLITS["halves"], complement(SPLITS["halves"]))
     ]
     assert shares[0] == shares[1]
 
@@ -322,7 +322,7 @@ SCORES: list[tuple[str, type[Message]]] = [("bob", SealedWeights), ("alice", Sea
     [("one-exchange", 3 * STEP), ("two-exchanges", [*STEP, *SCORES, *STEP, *SCORES, *STEP])],
 )
 def test_the_conversation_is_the_chart(way, turns):
-    found = talk(SPLITS["halves"], sealed(epochs=1, batch_size=6), WAYS[way])
+    session = talk(SPLITS["halves"], sealed(epochs=1, batch_size=6), WAYS[way])
     opening = [
         ("alice", Hello),
         ("bob", Hello),
@@ -331,7 +331,7 @@ def test_the_conversation_is_the_chart(way, turns):
         ("alice", BatchShare),
         ("bob", BatchShare),
     ]
-    said = [(who, kind_of(frame)) for who, frame in found.frames]
+    said = [(who, kind_of(frame)) for who, frame in session.frames]
     # Who of two speaks first is the driver's affair; each side's own order is the chart's.
     for role in ("alice", "bob"):
         assert [kind for who, kind in said if who == role] == [
@@ -341,11 +341,13 @@ def test_the_conversation_is_the_chart(way, turns):
 
 def test_the_vector_is_as_long_as_the_chart_says_and_the_last_asks_for_no_scores():
     """18 rows in batches of 5, the last one of 3; two columns at Alice."""
-    found = talk(SPLITS["halves"], sealed(epochs=1, batch_size=5))
-    asked = [each for each in found.said_by("bob") if isinstance(each, SealedResidues)]
-    told = [each for each in found.said_by("alice") if isinstance(each, SealedGradient)]
-    assert [each.residues.length for each in asked] == [5 + 5 + 2, 5 + 5 + 2, 5 + 5 + 2, 3]
-    assert [each.answer.length for each in told] == [2 + 5, 2 + 5, 2 + 3, 2]
+    session = talk(SPLITS["halves"], sealed(epochs=1, batch_size=5))
+    asked = [message for message in session.said_by("bob") if isinstance(message, SealedResidues)]
+    answered = [
+        message for message in session.said_by("alice") if isinstance(message, SealedGradient)
+    ]
+    assert [message.residues.length for message in asked] == [5 + 5 + 2, 5 + 5 + 2, 5 + 5 + 2, 3]
+    assert [message.answer.length for message in answered] == [2 + 5, 2 + 5, 2 + 3, 2]
 
 
 @pytest.mark.parametrize(
@@ -357,8 +359,8 @@ def test_the_vector_is_as_long_as_the_chart_says_and_the_last_asks_for_no_scores
 )
 def test_with_fresh_keys_every_vector_has_a_key_of_its_own(name, after):
     scheme = SCHEMES[name]
-    found = talk(SPLITS["halves"], sealed(scheme, epochs=1, fresh_keys=True), scheme)
-    said = found.said_by("bob")
+    session = talk(SPLITS["halves"], sealed(scheme, epochs=1, fresh_keys=True), scheme)
+    said = session.said_by("bob")
     offers = [message for message in said if isinstance(message, KeyOffer)]
     assert len({offer.public_key for offer in offers}) == (len(offers) if name != "clear" else 1)
     kinds = [type(message) for message in said if not isinstance(message, Hello)]
@@ -378,13 +380,13 @@ def test_the_ledger_is_zero_and_says_what_it_rests_on():
 
 def test_a_revealed_share_costs_infinity_and_gives_alice_her_weights():
     tables, agreed = SPLITS["halves"], sealed(reveal=True)
-    found = talk(tables, agreed)
-    run = opened(found)
-    weights = found.alice.weights.tolist()
+    session = talk(tables, agreed)
+    run = opened(session)
+    weights = session.alice.weights.tolist()
     assert weights == run.weights[:2].tolist()
-    assert [event.weights.tolist() for event in found.seen(ShareRevealed)] == [weights]
-    assert isinstance(found.said_by("bob")[-1], RevealedShare)
-    stated = found.ledger.statement()
+    assert [event.weights.tolist() for event in session.seen(ShareRevealed)] == [weights]
+    assert isinstance(session.said_by("bob")[-1], RevealedShare)
+    stated = session.ledger.statement()
     assert stated.label_epsilon_total == float("inf")
     assert "malicious Alice" in stated.assumption
 
@@ -641,7 +643,7 @@ def test_bob_looks_at_held_out_rows_and_says_nothing_of_them():
     agreed = sealed(epochs=3, evaluate="epoch")
     terms, method = Terms(agreed, ClearScheme()), mechanism_of(agreed)
     ledger = Ledger(18, method.assumption)
-    found: list[Event] = []
+    events: list[Event] = []
     frames: list[Message] = []
     held_out = HeldOut(new.bob, new.labels)
     alice, bob = run_pair(
@@ -649,10 +651,10 @@ def test_bob_looks_at_held_out_rows_and_says_nothing_of_them():
         BOBS["sealed"](
             BobInputs(tables.bob, tables.labels, terms, method, ledger, BOB, held_out=held_out)
         ),
-        observe=found.append,
+        observe=events.append,
         tap=lambda sender, frame: frames.append(decode(frame)) if sender == "bob" else None,
     )
-    seen = [event for event in found if isinstance(event, HeldOutSeen)]
+    seen = [event for event in events if isinstance(event, HeldOutSeen)]
     assert [event.iteration for event in seen] == [4, 9, 14]
     scales = shared(bob).scales
     weights = scales.weights(shared(alice).values, shared(bob).values)
@@ -686,8 +688,8 @@ def test_what_does_not_fit_is_refused_with_a_way_out(changes, size):
 def test_steps_are_some_integers_whatever_the_residues_are():
     scales = Scales.of(sealed(), 18, 2)
     strange = np.array([np.nan, np.inf, -np.inf, 1e300])
-    found = scales.steps(strange, 0.25, 0)
-    assert np.abs(found).max() < 1 << 49
+    steps = scales.steps(strange, 0.25, 0)
+    assert np.abs(steps).max() < 1 << 49
 
 
 def test_receive_is_the_only_thing_bob_waits_for():

@@ -193,12 +193,17 @@ def test_the_sides_of_a_training_read_back_as_they_were():
         model="bob.json",
         stopped=None,
         metrics=PartyMetrics(metrics(0.9, 0.95)),
+        suspected_wraps=3,
         ledger=TRAINING.ledger,
         run=FIGURES,
         peer_confirmed=True,
     )
     alice = replace(
-        bob, metrics=PartyMetrics(), ledger=None, run=replace(FIGURES, loss_recent=None)
+        bob,
+        metrics=PartyMetrics(),
+        suspected_wraps=None,
+        ledger=None,
+        run=replace(FIGURES, loss_recent=None),
     )
     dry = DryRun(identity=IDENTITY, peer_columns=4, agreement=Sizes(4, 455), estimate=None)
     for result in (bob, alice, dry):

@@ -131,9 +131,19 @@ def test_a_forecast_counts_the_bytes_that_cross(scheme):
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", ["all", "half"])
 @pytest.mark.parametrize(
-    ("dataset", "weights"), [("census-income", 0.05), ("give-me-some-credit", 0.01)]
+    ("dataset", "rate", "weights"),
+    [("census-income", 0.01, 1e-3), ("give-me-some-credit", None, 0.01)],
 )
-def test_the_large_datasets_equal_centralised_training(dataset_dir, dataset, weights, columns):
-    """Rates beyond 2/L on rare levels and far values let roundings grow, as for ``none``."""
-    result = record(dataset=dataset, alice_columns=columns, data_dir=str(dataset_dir(dataset)))
-    require_centralised(result, weights, accuracy=2e-4)
+def test_the_large_datasets_equal_centralised_training(
+    dataset_dir, dataset, rate, weights, columns
+):
+    """The paper's batch sizes and ten epochs.
+
+    At the census' own rate of 0.05, beyond 2/L on rare levels, roundings grow as they do for
+    ``none``: the two models are equally good, but their weights drift apart by how much the draw of
+    the batches decides (0.2 for this seed). At 0.01 they contract, and the bound says something.
+    """
+    folder = str(dataset_dir(dataset))
+    options = {} if rate is None else {"learning_rate": rate}
+    result = record(dataset=dataset, alice_columns=columns, data_dir=folder, **options)
+    require_centralised(result, weights, accuracy=3e-4)

@@ -178,8 +178,8 @@ class WitnessKey:
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
         return self._key.draw_mask(length, entropy)
 
-    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
-        return self._key.mask_of(residues, entropy)
+    def mask_of(self, values: IntArray, entropy: Entropy) -> Mask:
+        return self._key.mask_of(values, entropy)
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         self._matrices.append(matrix.copy())

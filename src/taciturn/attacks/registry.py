@@ -19,6 +19,7 @@ from taciturn.attacks.exact_solve import ExactSolveAttack
 from taciturn.attacks.gradient_direction import GradientDirectionAttack
 from taciturn.attacks.gradient_norm import GradientNormAttack
 from taciturn.attacks.known_scores import KnownScoresAttack
+from taciturn.attacks.label_enumeration import LabelEnumerationAttack
 from taciturn.attacks.least_squares import LeastSquaresAttack
 from taciturn.attacks.likelihood import LikelihoodAttack
 from taciturn.attacks.sign import SignAttack
@@ -39,6 +40,7 @@ ATTACKS: tuple[LabelAttack, ...] = (
     SignAttack(),
     GradientNormAttack(),
     GradientDirectionAttack(),
+    LabelEnumerationAttack(),
 )
 """The attacks of this package."""
 

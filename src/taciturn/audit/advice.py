@@ -28,6 +28,8 @@ TOLERATED = 0.6
 WANTED_EPSILON = 1.0
 _LESS = "a smaller --epsilon, or fewer --epochs"
 _ROWS = 2000
+# Where the search for a smaller epsilon begins: at the first of these that the mechanism accepts.
+_SMALL_EPSILONS = tuple(1e-4 * 2.0**step for step in range(20))
 _STEPS = 12
 
 
@@ -38,7 +40,7 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
         Recommendation(
             "the model of centralised training",
             "--mechanism sealed",
-            "nothing reaches Alice in clear; rests on the encryption, costs about twice none",
+            "nothing reaches Alice in clear; rests on the encryption, costs about as much as none",
         ),
         Recommendation(
             "a guarantee that does not rest on encryption",
@@ -118,15 +120,21 @@ def _longer_response(attack: str, rehearsal: Rehearsal, design: BatchDesign) -> 
 def _more_noise(agreed: Agreement) -> str:
     if agreed.epsilon is None:
         return "fewer --epochs, or another mechanism"
+    low = next((value for value in _SMALL_EPSILONS if _accepted(agreed, value)), math.inf)
+    return _less_epsilon(agreed, low, agreed.epsilon) if low < agreed.epsilon else _LESS
+
+
+def _accepted(agreed: Agreement, epsilon: float) -> bool:
+    """Whether the mechanism can be had at an epsilon: it need not take every one."""
     try:
-        return _less_epsilon(agreed, agreed.epsilon)
-    except ConfigError:  # a mechanism need not take every epsilon that is tried
-        return _LESS
+        mechanism(agreed.model_copy(update={"epsilon": epsilon}))
+    except ConfigError:
+        return False
+    return True
 
 
-def _less_epsilon(agreed: Agreement, high: float) -> str:
-    """The largest epsilon, below ``high``, at which summed likelihoods tell what is tolerated."""
-    low = 1e-4
+def _less_epsilon(agreed: Agreement, low: float, high: float) -> str:
+    """The largest epsilon, from ``low`` to ``high``, at which summed likelihoods are tolerable."""
     if likelihood_success(agreed.model_copy(update={"epsilon": low})) > TOLERATED:
         return "no epsilon helps here: use another mechanism" + (
             ", or a larger --b1" if agreed.b1 else ""

@@ -171,7 +171,7 @@ def epsilon_lower_bound_over(
     tail = failure / (2 * _CANDIDATES * len(pairs))
     judged = samples - samples // 2
 
-    found: list[EpsilonBound] = []
+    bounds: list[EpsilonBound] = []
     for name, (first, second) in pairs.items():
         coins = entropy.fork(f"epsilon bound {name}")
         candidates = _choose(
@@ -188,7 +188,7 @@ def epsilon_lower_bound_over(
             likelier, rarer = first_hits, second_hits
             if direction == SECOND_OVER_FIRST:
                 likelier, rarer = rarer, likelier
-            found.append(
+            bounds.append(
                 EpsilonBound(
                     epsilon=_refuted(likelier, rarer, judged, tail=tail, delta=delta),
                     event=str(event),
@@ -204,7 +204,7 @@ def epsilon_lower_bound_over(
                     pair=name,
                 )
             )
-    return max(found, key=lambda bound: bound.epsilon)
+    return max(bounds, key=lambda bound: bound.epsilon)
 
 
 class _Event(NamedTuple):

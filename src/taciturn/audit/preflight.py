@@ -176,15 +176,15 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
 def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     """What the guarantee of sealed training rests on, and what voids it."""
     agreed = rehearsal.terms.agreement
-    found = []
+    warnings = []
     if not agreed.fresh_keys:
-        found.append(
+        warnings.append(
             "for Bob: against an Alice who does not keep to the protocol the encryption must be "
             "funcCPA, which does not follow from IND-CPA; --fresh-keys does without"
         )
     if agreed.reveal:
-        found.append(
+        warnings.append(
             "for Bob: --reveal hands Alice's weights out at the end, which depend on labels; "
             "an Alice who does not keep to the protocol may have had any label put into them"
         )
-    return found
+    return warnings

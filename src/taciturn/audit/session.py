@@ -3,9 +3,11 @@
 Beside the run itself stand a *canary run*, whose labels are shuffled before training, so that what
 an attack recovers is the protocol's leak alone; the attacks after fewer epochs of it; the list of
 messages; and, where the ledger claims a finite epsilon, a run on coin labels whose guesses are set
-against the claim. Those runs use no encryption: what Alice sees is the same to the last bit.
+against the claim. Those runs use no encryption: what Alice sees is the same to the last bit. Where
+all that she receives is encrypted, a run *with* encryption is looked at from outside
+(``distinguisher``).
 
-**Guarantee.** As the parts: ``runner``, ``judge``, ``evidence``.
+**Guarantee.** As the parts: ``runner``, ``judge``, ``evidence``, ``distinguisher``.
 
 **Assumes.** The schemes compute exactly, so that an unencrypted run shows the same view.
 """
@@ -20,6 +22,7 @@ from pathlib import Path
 from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import attacks
+from taciturn.audit.distinguisher import applies, distinguish
 from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
@@ -29,7 +32,15 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import TranscriptError
 from taciturn.protocol.observations import Signal
-from taciturn.results.audit import Accuracy, AfterEpochs, AuditRun, Evidence, Findings, Membership
+from taciturn.results.audit import (
+    Accuracy,
+    AfterEpochs,
+    AuditRun,
+    Distinguisher,
+    Evidence,
+    Findings,
+    Membership,
+)
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -98,6 +109,7 @@ class Session:
             evidence=self._evidence(settings, training.ledger.label_epsilon_total),
             messages=tuple(messages_to_alice(view)),
             membership=None,
+            distinguisher=self._distinguisher(settings, view),
         )
 
     def _examine(self, view: AliceView, truth: LabelTable) -> Examination:
@@ -151,6 +163,13 @@ class Session:
             _view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
         )
         return evidence(examination.guesses, labels, outcome.result.ledger)
+
+    def _distinguisher(self, settings: Settings, view: AliceView) -> Distinguisher | None:
+        """Ciphertexts from outside, where they are all that Alice receives."""
+        if self.shuffle_truth or not self.canary or not applies(view):
+            return None
+        self.callbacks.announce("telling messages apart")
+        return distinguish(view, _coins(settings.seed, "distinguisher"))
 
     def _membership(self, view: AliceView, outcome: Outcome) -> Membership | None:
         if Signal.RESPONSE not in view.signals:

@@ -25,7 +25,15 @@ import numpy as np
 from taciturn.attacks.base import LabelGuess
 from taciturn.data.tables import LabelTable
 from taciturn.numerics.intervals import clopper_pearson
-from taciturn.results.audit import AttackScore, Control, Evidence, Findings
+from taciturn.results.audit import (
+    REUSED_SEED,
+    UNENCRYPTED,
+    AttackScore,
+    Control,
+    Distinguisher,
+    Evidence,
+    Findings,
+)
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
 from taciturn.results.runs import AuditResult, mean_findings
 
@@ -275,7 +283,8 @@ class Conclusion:
     """What an audit comes to: the gravest of what was found.
 
     ``evidence`` is what refutes the ledger's claim, or else the strongest there is; ``refuted_by``
-    is the number of the run that does.
+    is the number of the run that does. ``apart`` is what the ciphertexts were told apart by, in the
+    first run where they were, or else in the first run.
     """
 
     status: Status
@@ -285,6 +294,7 @@ class Conclusion:
     evidence: Evidence | None
     refuted_by: int | None
     caveat: str = ""
+    apart: Distinguisher | None = None
 
 
 _HIDDEN = (
@@ -303,7 +313,60 @@ _CHECK = (
 
 
 def conclude(audit: AuditResult) -> Conclusion:
-    """Weighs the claim, the canary run and the run itself; the gravest gives the headline."""
+    """Weighs the claim, the canary run, the run itself and the look at ciphertexts.
+
+    The gravest gives the headline.
+    """
+    looks = [one.distinguisher for one in audit.runs if one.distinguisher is not None]
+    if not looks:
+        return _conclude_attacks(audit)
+    apart = next((look for look in looks if look.noticed), looks[0])
+    conclusion = replace(_conclude_attacks(audit), apart=apart)
+    if apart.noticed and conclusion.status is not Status.REFUTED:
+        headline = "What Alice receives depends on the labels"
+        return replace(conclusion, status=Status.LEAK, headline=headline)
+    if conclusion.status is Status.NOT_TESTED and _would_notice(apart):
+        headline = "No attack of ours succeeded"
+        return replace(conclusion, status=Status.NOT_SHOWN, headline=headline)
+    return conclusion
+
+
+def _would_notice(look: Distinguisher) -> bool:
+    """Whether it noticed the faults that it must on any machine, and so tested something."""
+    must = (UNENCRYPTED, REUSED_SEED)
+    return all(fault.noticed for fault in look.faults if fault.name in must)
+
+
+def apart_sentence(look: Distinguisher) -> str:
+    """What a look at ciphertexts came to, in words."""
+    if look.noticed:
+        return f"What Alice receives depends on the labels: {'; '.join(_noticed(look))}."
+    counts = ", ".join(f"{one.name} {one.right} of {one.judged}" for one in look.looks)
+    seen = "; ".join(fault.words for fault in look.faults if fault.noticed) or "nothing"
+    unseen = "; ".join(fault.words for fault in look.faults if not fault.noticed)
+    blind = f" Not even this would have been noticed: {unseen}." if unseen else ""
+    return (
+        "Batches of label 1 were not told from batches of label 0 by what Alice receives "
+        f"(guessed right from {counts}): chance. This would have been noticed: {seen}.{blind} "
+        "That is not a proof of safety."
+    )
+
+
+def _noticed(look: Distinguisher) -> list[str]:
+    parts = [
+        f"from {one.name} {one.right} of {one.judged} batches were told"
+        for one in look.looks
+        if one.noticed
+    ]
+    if look.repeated:
+        parts.append(f"{look.repeated:,} blocks of 16 bytes occur again")
+    # What is neither told nor repeated was noticed by its entropy.
+    if not parts:
+        parts.append(f"a byte has {look.entropy:.2f} bits of entropy, unlike one of a ciphertext")
+    return parts
+
+
+def _conclude_attacks(audit: AuditResult) -> Conclusion:
     run = _weigh_runs([one.findings for one in audit.runs])
     shuffled = audit.first.permute_labels
     # A run whose labels were shuffled is its own canary; it is not shown twice.

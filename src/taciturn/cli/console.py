@@ -42,10 +42,10 @@ def show(result: T, as_json: bool, blocks: Callable[[T], Iterable[Block]]) -> No
 
 def console(*, error: bool = False) -> Console:
     """A console no wider than 100 columns; colours only on a terminal."""
-    found = Console(stderr=error, highlight=False)
+    default = Console(stderr=error, highlight=False)
     return (
-        Console(stderr=error, highlight=False, width=min(found.width, WIDTH))
-        if found.is_terminal
+        Console(stderr=error, highlight=False, width=min(default.width, WIDTH))
+        if default.is_terminal
         else Console(stderr=error, highlight=False, width=WIDTH)
     )
 
@@ -66,10 +66,10 @@ class Meter:
                 self._task, description=event.work, completed=event.done, total=event.total
             )
 
-    def announce(self, what: str) -> None:
+    def announce(self, activity: str) -> None:
         """Shows what runs now."""
         if self._progress and self._task is not None:
-            self._progress.update(self._task, description=what, completed=0, total=None)
+            self._progress.update(self._task, description=activity, completed=0, total=None)
 
     def say(self, line: str) -> None:
         """Shows a line above the bar; without a terminal it goes to standard error as it is."""

@@ -157,8 +157,13 @@ def shown(settings: PartyConfig) -> Iterator[Callbacks]:
         def announce(text: str) -> None:
             meter.say(f"{settings.role}: {text}")
 
-        # The reasons why callers fail before they are callers; this command owns its process.
-        with handshake_reasons(lambda why: announce(f"refused a connection: {why}"), for_good=True):
+        def failed(reason: str) -> None:
+            announce(f"a connection failed in its handshake: {reason}")
+
+        # Why callers fail before they are callers, which the side that calls has none of; this
+        # command owns its process.
+        listens = settings.link.listen is not None
+        with handshake_reasons(failed if listens else None, for_good=True):
             yield Callbacks(announce, meter.observe, meter.progress)
 
 

@@ -22,7 +22,7 @@ Stocking never changes a result; without it the same work is done when it is nee
 made for a capacity, both sides know it, and a product that could exceed it is refused before
 anything is computed. ``Wrapping`` is its sister for values that are shared modulo ``2^k``: vectors
 are uniform there, products wrap, and nothing is out of range. The masks are then given
-(``PublicKey.mask_of``), and Bob decrypts residues, which he keeps (``SecretKey.decrypt_shares``).
+(``PublicKey.mask_of``), and Bob keeps what he decrypts (``SecretKey.decrypt_shares``).
 
 The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
 structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
@@ -98,7 +98,7 @@ MOST_MODULUS_BITS = 62
 class Wrapping(Capacity):
     """Sums of products modulo ``t = 2^modulus_bits``, of vectors that may be anything modulo t.
 
-    A residue stands as the integer of its class in ``[-t/2, t/2)``; ``vector_bits`` is the size of
+    A value stands as the integer of its class in ``[-t/2, t/2)``; ``vector_bits`` is the size of
     those, and ``product_bits`` that of a product before it is reduced.
 
     **Guarantee.** All arithmetic is exact modulo t.
@@ -133,13 +133,13 @@ class Wrapping(Capacity):
         return self.vector_bits + 1
 
     def centred(self, values: IntArray) -> IntArray:
-        """Any integers, as residues."""
+        """Any integers, as values modulo t."""
         shift = np.int64(64 - self.modulus_bits)
         reduced: IntArray = (values << shift) >> shift
         return reduced
 
     def reduced(self, decrypted: tuple[int, ...]) -> IntArray:
-        """Integers of any size, as residues."""
+        """Integers of any size, as values modulo t."""
         low = (1 << self.modulus_bits) - 1
         return self.centred(np.array([entry & low for entry in decrypted], dtype=np.int64))
 
@@ -237,8 +237,8 @@ class PublicKey(Protocol):
         """Fresh masks for one answer; may be drawn ahead of time."""
         ...
 
-    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
-        """Masks that add given residues: for a key whose capacity is ``Wrapping``.
+    def mask_of(self, values: IntArray, entropy: Entropy) -> Mask:
+        """Masks that add given values modulo t: for a key whose capacity is ``Wrapping``.
 
         Where the plaintexts are wider than the modulus, multiples of it that hide the product's own
         are drawn and added.
@@ -289,11 +289,11 @@ class SecretKey(Protocol):
         ...
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
-        """Makes ahead what the next vector of this length needs, for an answer of so many rows."""
+        """Makes ahead what the next vector of this length needs, for an answer of ``rows`` rows."""
         ...
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
-        """Encrypts with fresh randomness, for an answer of so many rows.
+        """Encrypts with fresh randomness, for an answer of ``rows`` rows.
 
         Raises:
             CryptoError: The vector does not fit the capacity.
@@ -309,7 +309,7 @@ class SecretKey(Protocol):
         ...
 
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
-        """The products as residues modulo ``2^k``: for a key whose capacity is ``Wrapping``.
+        """The products modulo ``2^k``: for a key whose capacity is ``Wrapping``.
 
         Raises:
             CryptoError: The answer's bytes are not of this key's form.

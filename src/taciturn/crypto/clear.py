@@ -78,9 +78,9 @@ class ClearPublicKey:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.words(length).tolist()))
 
-    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
-        """The residues modulo 2^64: nothing is hidden here."""
-        return Mask(tuple(residues.view(np.uint64).tolist()))
+    def mask_of(self, values: IntArray, entropy: Entropy) -> Mask:
+        """The values modulo 2^64: nothing is hidden here."""
+        return Mask(tuple(values.view(np.uint64).tolist()))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as reals where those are exact, else as it is.
@@ -89,6 +89,7 @@ class ClearPublicKey:
             CryptoError: The matrix does not fit the capacity.
         """
         self.capacity.check_matrix(matrix)
+        # Products of reals are several times faster than products of integers.
         exact = self.capacity.product_bits <= _EXACT_FLOAT_BITS
         kind = np.float64 if exact else np.int64
         return PreparedMatrix.of(matrix, matrix.astype(kind, copy=False))
@@ -112,10 +113,10 @@ class ClearPublicKey:
         return EncryptedAnswer(masked.astype("<u8", copy=False).tobytes(), prepared.rows)
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
-        """The exact signed product: residue minus mask modulo 2^64.
+        """The exact signed product: masked product minus mask modulo 2^64.
 
         Raises:
-            CryptoError: A residue lies outside [0, modulus) or the product outside its capacity.
+            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
         """
         if len(masked) != len(mask.values):
             raise CryptoError(f"{len(mask.values)} masks for {len(masked)} entries")
@@ -160,7 +161,7 @@ class ClearSecretKey:
         return EncryptedVector(vector.astype("<i8", copy=False).tobytes(), len(vector))
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
-        """The residues modulo 2^64.
+        """The values modulo 2^64.
 
         Raises:
             CryptoError: The answer has another number of bytes.
@@ -168,7 +169,7 @@ class ClearSecretKey:
         return tuple(np.frombuffer(_exactly(answer.data, answer.length), dtype="<u8").tolist())
 
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
-        """The residues modulo the key's power of two.
+        """The values modulo the key's power of two.
 
         Raises:
             CryptoError: The answer has another number of bytes, or the key wraps at no power.

@@ -85,6 +85,7 @@ class Scalar:
         try:
             return bytes(library().crypto_scalarmult_ristretto255(self._bytes, element))
         except RuntimeError:
+            # The library only refuses; which of the two reasons it had shows in the element.
             raise CryptoError(_what_is_wrong(element)) from None
 
     def __repr__(self) -> str:
@@ -101,13 +102,14 @@ def hashed(context: bytes, texts: Iterable[str]) -> bytes:
     >>> len(hashed(b"doctest", ["ann", "bea"]))
     64
     """
+    # The context is hashed once; each text continues from a copy.
     start, onto = hashlib.sha512(context), library().crypto_core_ristretto255_from_hash
-    found = []
+    elements = []
     for text in texts:
         sha = start.copy()
         sha.update(text.encode())
-        found.append(onto(sha.digest()))
-    return b"".join(found)
+        elements.append(onto(sha.digest()))
+    return b"".join(elements)
 
 
 def raised(scalar: Scalar, elements: bytes) -> bytes:
@@ -116,13 +118,13 @@ def raised(scalar: Scalar, elements: bytes) -> bytes:
     Raises:
         CryptoError: One is the identity or no element; says which.
     """
-    found = []
+    powers = []
     for at in range(0, len(elements), ELEMENT_BYTES):
         try:
-            found.append(scalar.times(elements[at : at + ELEMENT_BYTES]))
+            powers.append(scalar.times(elements[at : at + ELEMENT_BYTES]))
         except CryptoError as problem:
             raise _numbered(at, problem.message) from None
-    return b"".join(found)
+    return b"".join(powers)
 
 
 def require_elements(elements: bytes) -> None:
@@ -134,6 +136,7 @@ def require_elements(elements: bytes) -> None:
     valid = library().crypto_core_ristretto255_is_valid_point
     for at in range(0, len(elements), ELEMENT_BYTES):
         element = elements[at : at + ELEMENT_BYTES]
+        # The library counts the identity as valid; no blinded id is it.
         if element == _IDENTITY or not valid(element):
             raise _numbered(at, _what_is_wrong(element))
 
@@ -144,5 +147,5 @@ def _what_is_wrong(element: bytes) -> str:
     )
 
 
-def _numbered(at: int, what: str) -> CryptoError:
-    return CryptoError(f"element {at // ELEMENT_BYTES + 1} {what}")
+def _numbered(at: int, fault: str) -> CryptoError:
+    return CryptoError(f"element {at // ELEMENT_BYTES + 1} {fault}")

@@ -59,7 +59,7 @@ class _Unit(NamedTuple):
 
 
 def block_sizes(bases: int, positions: int) -> list[int]:
-    """How many bases stand in each block, for the least work over so many bit positions.
+    """How many bases stand in each block, for the least work over the bit positions.
 
     A block of b bases costs a table of 2^b entries, and a multiplication per position.
 
@@ -107,8 +107,10 @@ class Ladder:
         inverse = sum(1 << size for size in sizes)
         steps = []
         for slot in _subsets(shifted, top, sizes)[::-1].tolist():
+            # The offset is in every exponent: the inverse of all bases, at its bit, takes it off.
             slot[top - offset_bits].append(inverse)
             steps += [(entries, 1) for entries in slot[:-1]] + [(slot[-1], width - top)]
+        # Below the lowest slot there is nothing to square for.
         last, _ = steps.pop()
         return cls([*steps, (last, 0)])
 

@@ -52,7 +52,7 @@ class Packing:
 
     @classmethod
     def within(cls, capacity: Capacity, bits: int) -> Packing:
-        """As many slots as fit below every modulus of so many bits.
+        """As many slots as fit below every modulus of ``bits`` bits.
 
         Raises:
             CryptoError: Not even one slot fits.
@@ -82,7 +82,7 @@ class Packing:
         return 1 << (self.product_bits + 1 + MASK_BITS)
 
     def plaintexts(self, length: int) -> int:
-        """How many plaintexts hold so many entries: one, or an even number for two cores to share.
+        """How many plaintexts hold the entries: one, or an even number for two cores to share.
 
         >>> [Packing(product_bits=0, slots=10).plaintexts(length) for length in (1, 10, 20, 21)]
         [1, 1, 2, 4]
@@ -92,6 +92,7 @@ class Packing:
 
     def groups(self, length: int) -> Iterator[range]:
         """The entries of each plaintext, in order."""
+        # Nearly equal groups, so that the cores finish together.
         size, larger = divmod(length, self.plaintexts(length))
         start = 0
         for number in range(self.plaintexts(length)):

@@ -110,10 +110,10 @@ class PaillierPublicKey:
         bound = self.packing.mask_bound
         return Mask(tuple(entropy.below(bound) for _ in range(length)))
 
-    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
-        """The residues plus multiples of the modulus, uniform over the whole range of a mask.
+    def mask_of(self, values: IntArray, entropy: Entropy) -> Mask:
+        """The values plus multiples of the modulus, uniform over the whole range of a mask.
 
-        A slot then holds ``product + residue`` modulo t exactly, and its quotient by t is hidden to
+        A slot then holds ``product + value`` modulo t exactly, and its quotient by t is hidden to
         within 2^-64: a shift of at most ``2^(product_bits + 1) / t`` steps against
         ``2^(product_bits + 1 + 64) / t`` of them (``Packing``). The offset is a multiple of t.
         """
@@ -121,10 +121,7 @@ class PaillierPublicKey:
         modulus = 1 << ring.modulus_bits
         multiples = self.packing.mask_bound >> ring.modulus_bits
         return Mask(
-            tuple(
-                residue % modulus + modulus * entropy.below(multiples)
-                for residue in residues.tolist()
-            )
+            tuple(value % modulus + modulus * entropy.below(multiples) for value in values.tolist())
         )
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
@@ -247,6 +244,7 @@ class PaillierPublicKey:
     def _draw_unit(self, entropy: Entropy) -> mpz:
         while True:
             unit = mpz(entropy.below(int(self.n)))
+            # Almost certain: any other number would hand out a factor of n.
             if gmpy2.gcd(unit, self.n) == 1:
                 return unit
 
@@ -257,7 +255,7 @@ class PaillierSecretKey:
 
     **Guarantee.** ``encrypt`` draws every obfuscator exactly as the scheme asks (``trapdoor`` has
     the argument). ``decrypt`` fails on structure only: any element that is invertible modulo n^2
-    decrypts to some residues, without an error that would depend on the key or the plaintext.
+    decrypts to some values, without an error that would depend on the key or the plaintext.
 
     **Assumes.** The peer is honest about what it asks to be decrypted: decryptions handed back to
     someone who can choose the answers are a decryption oracle. Timing: see ``Trapdoor``.

@@ -48,7 +48,7 @@ def looks_prime(number: mpz) -> bool:
 
 
 def draw_prime(bits: int, entropy: Entropy) -> mpz:
-    """A prime of exactly so many bits whose two top bits are set.
+    """A prime of exactly ``bits`` bits whose two top bits are set.
 
     **Guarantee.** Uniform over the primes in [3 * 2^(bits-2), 2^bits) that exceed 4096. The product
     of two such primes has exactly ``2 * bits`` bits.

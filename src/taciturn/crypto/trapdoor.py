@@ -86,7 +86,7 @@ class Trapdoor:
 
     @classmethod
     def draw(cls, bits: int, entropy: Entropy) -> Trapdoor:
-        """A fresh one whose modulus has exactly so many bits."""
+        """A fresh one whose modulus has exactly ``bits`` bits."""
         while True:
             p, q = draw_prime(bits // 2, entropy), draw_prime(bits // 2, entropy)
             if suitable(p, q):

@@ -84,12 +84,13 @@ class AligningParty:
 
         Raises:
             RowOrderError: The two sides have no id in common.
-            TaciturnError: This side or the peer cannot go on; says why, and what to do.
+            TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
             traffic = meeting.traffic
             alignment = self._align(meeting)
+            # Before confirming: the peer takes a confirmation for a list that is written.
             self._write(alignment)
             confirmed = meeting.finish(FAREWELL_SECONDS)
             seconds = time.monotonic() - (traffic.since or time.monotonic())
@@ -151,6 +152,7 @@ class _Pace:
     def passed(self, event: Aligning) -> None:
         now = time.monotonic()
         if self._first is None:
+            # The first turn is no measure of the pace: it includes the wait for the peer.
             self._first, self._noted = (now, event.done), now
         elif now - self._noted >= NOTE_SECONDS and event.done < event.total:
             began, then = self._first

@@ -89,17 +89,17 @@ class AlignedRows:
             RowIdError: The table lacks one of them.
         """
         there = pl.DataFrame({"id": table.series}).with_row_index("row")
-        found = pl.DataFrame({"id": self.own.series}).join(
+        places = pl.DataFrame({"id": self.own.series}).join(
             there, on="id", how="left", maintain_order="left"
         )["row"]
-        if lacking := found.null_count():
-            first = self.own[int(found.is_null().arg_max() or 0)]
+        if lacking := places.null_count():
+            first = self.own[int(places.is_null().arg_max() or 0)]
             raise RowIdError(
                 f"the table lacks {lacking} of {len(self.own)} aligned rows",
                 where=f"{self.where}, first id {first!r}",
                 hint="restore the table, or align again on both sides: taciturn align",
             )
-        return found.to_numpy().astype(np.int64)
+        return places.to_numpy().astype(np.int64)
 
 
 def require_kind(path: Path, setting: str = "aligned") -> None:

@@ -65,12 +65,14 @@ class BobSide:
         ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
         respond = None
         if method.label_flips is not None:
+            # Loaded here: most mechanisms flip nothing.
             from taciturn.deploy.flip_book import FlipBook, LabelBinding
 
             binding = LabelBinding(config.data.label or "", state_key(config)[0])
             respond = FlipBook(config.path(limits.flips), method.label_flips, binding).release
         labels = released_labels(truth, method, ledger, coins, respond)
         if spent is not None:
+            # In place of the charge for flips, which the checkpoint's account contains already.
             ledger.restore(spent)
         return cls(labels, ledger)
 

@@ -136,8 +136,10 @@ class StateSection(Checked):
         str | None,
         _state(
             "Its key, created if absent; store it on another disk, if you can.",
-            detail="The default is `alice.state.key` or `bob.state.key`",
-            example="{role}.state.key",
+            detail="By default a file of its own for each state folder in `~/.config/taciturn` "
+            "(`$XDG_CONFIG_HOME`); one called `alice.state.key` or `bob.state.key` beside this "
+            "file, where it used to be made, is still used, with a warning",
+            example="/elsewhere/{role}.state.key",
         ),
     ] = None
     every_iterations: Annotated[PositiveInt, _state("Iterations between checkpoints.")] = 100

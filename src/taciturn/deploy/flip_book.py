@@ -40,7 +40,7 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError, OutputError, PrivacyError
 from taciturn.faces import Hint
-from taciturn.files import canonical_json, exclusive_lock, unwritable, write_private
+from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
 from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 from taciturn.version import FORMER_NAME
@@ -127,6 +127,7 @@ class FlipBook:
             tags = dict(zip(ids, self.binding.tags(labels), strict=True))
             self._require_same_labels(known, tags)
             new = np.array([place for place, row in enumerate(ids) if row not in known], np.int64)
+            # Rows whose digest could not be compared get today's.
             known.update(
                 (row, replace(known[row], tag=tag)) for row, tag in tags.items() if row in known
             )
@@ -167,7 +168,8 @@ class FlipBook:
         """Holds a lock beside the book, which one program can have, from reading to writing."""
         lock = self.path.with_name(self.path.name + ".lock")
         with contextlib.ExitStack() as held:
-            with unwritable(self.path, "flip book"):
+            # Around the lock alone: what the caller's block raises is none of its errors.
+            with reporting_write_errors(self.path, "flip book"):
                 alone = held.enter_context(exclusive_lock(lock))
             if not alone:
                 raise OutputError(
@@ -240,6 +242,7 @@ class FlipBook:
             PrivacyError: The book is another column's.
         """
         if record["version"] == UNBOUND_VERSION:
+            # Books of that version hold no digests.
             return [_UNKNOWN] * rows
         if record["column"] != self.binding.column:
             raise PrivacyError(
@@ -252,6 +255,7 @@ class FlipBook:
                 ),
             )
         if record["key"] != self.binding.key_name:
+            # Without the former key labels cannot be compared; the answers still stand.
             return [_UNKNOWN] * rows
         width, text = 2 * _TAG_BYTES, str(record["tags"])
         return [text[at : at + width] for at in range(0, len(text), width)]

@@ -1,7 +1,7 @@
-"""A party's journal: enough to go on after any stop as if there had been none.
+"""A party's journal: enough to resume after any stop as if there had been none.
 
-It begins with a checkpoint and goes on with every frame that was received or is about to be sent.
-To go on, the program is started from the checkpoint and fed the received frames again. What it says
+It begins with a checkpoint; every frame that was received or is about to be sent follows. To
+resume, the program is started from the checkpoint and fed the received frames again. What it says
 meanwhile is not sent: the frames that the journal holds stand for it. A mask, an encryption or a
 noisy release therefore leaves a party once, as it was first made, whatever stops and starts between
 (masks and noise are single-use: made a second time for other inputs they would give themselves
@@ -34,7 +34,7 @@ class Meta:
     """What a session is about; it never changes.
 
     Args:
-        facts: Public facts that must be the same when the session goes on: role, terms, digests.
+        facts: Public facts that must be the same when the session resumes: role, terms, digests.
         coins: The key of this party's randomness.
         nonce: This party's name for the session.
     """
@@ -51,8 +51,8 @@ class Meta:
     @classmethod
     def of_bytes(cls, data: bytes) -> Meta:
         """Reads the record back."""
-        found = json.loads(data)
-        return cls(found["facts"], bytes.fromhex(found["coins"]), bytes.fromhex(found["nonce"]))
+        values = json.loads(data)
+        return cls(values["facts"], bytes.fromhex(values["coins"]), bytes.fromhex(values["nonce"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Checkpoint:
     Args:
         sent: Frames sent before it.
         received: Frames received before it.
-        body: What the party needs to go on; empty at the beginning.
+        body: What the party needs to resume; empty at the beginning.
     """
 
     sent: int = 0
@@ -136,10 +136,12 @@ class Journal:
 
     def received(self, number: int, frame: bytes) -> None:
         """Notes a frame before the program sees it."""
+        # Not settled: a frame that is lost with the machine was not confirmed, and is sent again.
         self._append(_RECEIVED, _NUMBER.pack(number) + frame)
 
     def kept(self, data: bytes) -> None:
         """Notes what the program wants remembered; what is said next may depend on it."""
+        # Settled with the next frame that is sent.
         self._append(_KEPT, data)
 
     def done(self, result: bytes) -> None:
@@ -155,6 +157,7 @@ class Journal:
         past = Past(meta, self._peer, point, pending)
         self._vault = Vault.create(self._path, self._key, _opening(past))
         self._unsynced = False
+        # The former file is whole until the new one has its name.
         vault.close()
 
     def settle(self) -> None:
@@ -200,6 +203,7 @@ def _past_of(records: list[bytes], path: Path) -> Past:
         elif kind == _PENDING:
             past.pending[_NUMBER.unpack_from(body)[0]] = body[_NUMBER.size :]
         elif kind == _SENT:
+            # The order gives the number: records can be neither swapped nor left out.
             past.sent.append(body[_NUMBER.size :])
         elif kind == _RECEIVED:
             past.received.append(body[_NUMBER.size :])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from taciturn.deploy import vault
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Journal
-from taciturn.deploy.vault import KEY_BYTES, unwritable
+from taciturn.deploy.vault import KEY_BYTES
 from taciturn.errors import StateError
-from taciturn.files import exclusive_lock, sync_folder
+from taciturn.files import exclusive_lock, reporting_write_errors, sync_folder
 from taciturn.rng import SystemEntropy
 
 
@@ -34,7 +36,7 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
         OutputError: It cannot be made or written.
     """
     folder = config.path(config.state.folder)
-    with unwritable(folder):
+    with vault.reporting_write_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with exclusive_lock(folder / "lock") as alone:
         if not alone:
@@ -58,7 +60,44 @@ def state_key(config: PartyConfig) -> tuple[bytes, tuple[str, ...]]:
         StateError: It is not fit for use.
         OutputError: It cannot be made.
     """
-    return _read_key(config.path(config.state.key or f"{config.role}.state.key"))
+    path, warnings = key_place(config)
+    key, more = _read_key(path)
+    return key, (*warnings, *more)
+
+
+def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
+    """Where the party's state key lies, or will, and a warning where that is a bad place.
+
+    Raises:
+        StateError: No place is named, and this account has no home folder.
+    """
+    if config.state.key is not None:
+        return config.path(config.state.key), ()
+    usual, former = _usual_place(config), config.path(f"{config.role}.state.key")
+    # Up to 0.1 the key was made beside the settings, where the state folder is as a rule.
+    if usual.exists() or not former.exists():
+        return usual, ()
+    warning = (
+        f"the state key {former} is kept beside the state folder, so that who copies one has both: "
+        f"move it to {usual}, or name its place as [state] key"
+    )
+    return former, (warning,)
+
+
+def _usual_place(config: PartyConfig) -> Path:
+    """In this account's own settings, one key for each state folder."""
+    folder = config.path(config.state.folder).resolve()
+    home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    try:
+        home = home if home.is_absolute() else Path.home() / ".config"
+    except RuntimeError:
+        raise StateError(
+            "this account has no home folder for the state key",
+            setting="key",
+            hint="name a place for it as [state] key",
+        ) from None
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
+    return home / "taciturn" / f"{config.role}-{digest}.state.key"
 
 
 def boot() -> str:
@@ -72,7 +111,9 @@ def boot() -> str:
 def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
     """The key for what is kept; made where there is none."""
     if not path.exists():
-        with unwritable(path):
+        with reporting_write_errors(path, "state key", "name another place for it as [state] key"):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Never over a key that another process has made in the meantime.
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             os.write(descriptor, SystemEntropy().token(KEY_BYTES).hex().encode() + b"\n")
             os.fsync(descriptor)
@@ -82,6 +123,7 @@ def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
         text = path.read_text(encoding="ascii").strip()
         key = bytes.fromhex(text)
     except (OSError, ValueError):
+        # One message for every fault: it must not show what the file holds.
         key = b""
     if len(key) != KEY_BYTES:
         raise StateError(

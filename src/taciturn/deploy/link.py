@@ -5,7 +5,7 @@
     open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64
     data = 0x02 number:u64 confirmed:u64 frame
     note = 0x03 confirmed:u64                     without a frame, at the end
-    fail = 0x04 code:u16 text                     the sender gives up; why, as far as may be told
+    fail = 0x04 code:u16 text                     the sender aborts; why, as far as may be told
 
 Frames are numbered from 1 on each side. Both open every new channel with their own name for the
 session, the peer's as they know it, and the number of the last frame that they have in their
@@ -106,6 +106,7 @@ class Pace:
         """The peer's frame is here."""
         if self._step is not None and self._left is not None:
             waited = time.monotonic() - self._left
+            # The step under way is not enough: less than a whole one might be left of it.
             self._due = self._left + self._step * (math.floor(waited / self._step) + 2)
 
     def wait(self) -> None:
@@ -119,10 +120,12 @@ class Pace:
         # A frame that answers nothing follows the one before it by a step.
         due = self._left + self._step if self._due is None else self._due
         if now > due:
+            # Late by whole steps: the peer must not see how long the work took.
             due += self._step * math.ceil((now - due) / self._step)
             if self._announce is not None:
                 self._announce("an answer took longer than answer-milliseconds: raise it")
                 self._announce = None
+        # A sleep may end a little early, and a frame must not leave early.
         while (left := due - time.monotonic()) > 0:
             time.sleep(left)
         self._left, self._due = due, None
@@ -141,7 +144,7 @@ class Link:
         journal: Where frames are noted; None for a session that is not kept, such as a dry run.
         past: What the journal says so far.
         purpose: What the session is for.
-        rejoins: Whether the session goes on over another link when one breaks.
+        rejoins: Whether the session resumes over another link when one breaks.
         patience: How long to wait.
         announce: Called with what happens to the link.
         pace: When frames leave.
@@ -228,7 +231,7 @@ class Link:
             self._live()
 
     def _hear_last_words(self, channel: Channel) -> None:
-        """Why the peer gave up, where that arrived before the link broke.
+        """Why the peer aborted, where that arrived before the link broke.
 
         Frames that are found are left: the peer sends them again, since they are not confirmed.
 
@@ -248,7 +251,7 @@ class Link:
 
         Raises:
             TransportError: The peer cannot be reached, or says nothing.
-            PeerStopped: The peer has given up.
+            PeerStopped: The peer has aborted.
             RemoteProtocolError: What it sends is not of this session.
         """
         while True:
@@ -278,6 +281,7 @@ class Link:
             self._confirm(timeout)
             while self._unconfirmed and (left := deadline - time.monotonic()) > 0:
                 try:
+                    # Only what it confirms is of interest here.
                     self._data(self._live(left).receive(left))
                 except ConnectionLost:
                     self._broken()
@@ -294,13 +298,14 @@ class Link:
             channel.send(_CONFIRM.pack(_NOTE, self._received))
 
     def fail(self, code: int, reason: str) -> None:
-        """Tells the peer that this side gives up, where it can be told."""
+        """Tells the peer that this side aborts, where it can be told."""
         if self._channel is None:
             return
         text = reason.encode()[:_MOST_REASON]
         try:
             self._channel.send(_REASON.pack(_FAIL, code) + text)
         except TaciturnError:
+            # The link broke meanwhile: nobody is there to be told.
             self._channel = None
 
     def close(self) -> None:
@@ -310,10 +315,10 @@ class Link:
             self._channel = None
 
     def _broken(self) -> None:
-        """Gives up the link; also the session, where it has only one.
+        """Drops the link, and aborts the session where it has only one.
 
         Raises:
-            ConnectionLost: The session does not go on over another.
+            ConnectionLost: The session does not resume over another.
         """
         if not self._rejoins:
             self.close()
@@ -337,6 +342,7 @@ class Link:
                 self._open(channel, min(left, self._patience.opening))
             except (ConnectionLost, PeerSilent):
                 channel.close()
+                # Before the two have met, a session of one link has not used it up.
                 if not self._rejoins and self._peer != UNKNOWN:
                     raise _over() from None
                 # A peer that is itself starting up may drop a link; it is not asked in a rush.
@@ -371,6 +377,7 @@ class Link:
         if len(opening) != _OPENING.size or opening[0] != _OPEN:
             raise MalformedFrame("the peer does not open a session of taciturn")
         _, version, purpose, peer, known, received = _OPENING.unpack(opening)
+        # The version first: what the other fields mean depends on it.
         if version != VERSION:
             raise AgreementError(
                 f"the peer's sessions are of version {version}, this side's of {VERSION}",
@@ -389,6 +396,7 @@ class Link:
         self._peer_has(received)
 
     def _same_session(self, peer: bytes, known: bytes) -> None:
+        # A peer that stopped before it stored this side's name does not know it.
         if known not in (UNKNOWN, self._mine):
             raise StateError(
                 "the peer is in the middle of a session that this side does not know",
@@ -422,14 +430,14 @@ class Link:
             )
 
     def _confirmed(self, number: int) -> None:
-        for each in [known for known in self._unconfirmed if known <= number]:
-            del self._unconfirmed[each]
+        for known in [known for known in self._unconfirmed if known <= number]:
+            del self._unconfirmed[known]
 
     def _data(self, envelope: bytes) -> bytes | None:
         """A frame that is due; None for what only confirms, or was received before.
 
         Raises:
-            PeerStopped: The peer gives up.
+            PeerStopped: The peer aborts.
             RemoteProtocolError: It is none of these.
         """
         kind = envelope[0] if envelope else 0
@@ -441,6 +449,7 @@ class Link:
         if kind != _DATA or len(envelope) < _HEAD.size:
             raise MalformedFrame("the peer sent something that is not a session frame")
         _, number, confirmed = _HEAD.unpack_from(envelope)
+        # Also a frame that was received before confirms some of ours.
         self._confirmed(self._plausible(confirmed))
         if number <= self._received:
             # Sent again after a break, because our confirmation was lost.
@@ -469,7 +478,7 @@ def _over() -> ConnectionLost:
 
 
 def _stopped(envelope: bytes) -> PeerStopped:
-    """What the peer said when it gave up: its text reaches a screen, so it is cleaned."""
+    """What the peer said when it aborted: its text reaches a screen, so it is cleaned."""
     if len(envelope) < _REASON.size:
         return PeerStopped("the peer aborted")
     text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")

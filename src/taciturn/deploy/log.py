@@ -1,7 +1,7 @@
 """What an operator reads: a log of one JSON object a line, and a small file of figures.
 
 Neither holds a secret: no label, no score, no weight, no key, no frame; rows are counted, not
-named. Losses are Bob's own, and stand in Bob's files only.
+named. Losses are Bob's own, and stand in Bob's files only: both files are their owner's alone.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.link import Traffic
 from taciturn.engine.callbacks import Announce
-from taciturn.errors import OutputError
-from taciturn.files import write_private
+from taciturn.files import append_private, reporting_write_errors, write_private
 from taciturn.numerics.logistic import log_loss
 from taciturn.protocol.events import Event, HeldOutSeen, Progress
 from taciturn.protocol.outcome import Trained
@@ -51,17 +50,12 @@ class Log:
             return
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, "role": self._role, "event": event, **facts})
-        try:
-            with self._path.open("a", encoding="utf-8") as stream:
-                stream.write(line + "\n")
-        except OSError as problem:
-            raise OutputError(
-                f"the log cannot be written: {problem.strerror}", where=str(self._path)
-            ) from None
+        with reporting_write_errors(self._path, "log"):
+            append_private(self._path, line + "\n")
 
 
 def _in_words(facts: dict[str, Any]) -> str:
-    # What a note is about, or why something is given up, needs no name.
+    # What a note is about, or why a session is aborted, needs no name.
     names = {
         name: "" if name in ("about", "reason") else f"{name.replace('_', ' ')} " for name in facts
     }
@@ -128,7 +122,7 @@ class Figures:
         return {"curve": self.curve, "losses": self._losses}
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Goes on from a checkpoint."""
+        """Resumes from a checkpoint."""
         self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
 
     def write(self, traffic: Traffic, *, force: bool = False) -> None:

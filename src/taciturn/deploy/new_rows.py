@@ -81,6 +81,7 @@ def _prepared(
     if only:
         chosen = _chosen(ids, only)
         frame, ids = frame[chosen], ids.take(chosen)
+    # By id on both sides: files may list the rows in any order.
     order = ids.series.arg_sort().to_numpy().astype(np.int64)
     sorted_ids = ids.take(order)
     plan = model.preparation
@@ -106,10 +107,10 @@ def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> N
 
 
 def _chosen(ids: RowIds, only: Sequence[str]) -> IndexArray:
-    places = {each: place for place, each in enumerate(ids.series.to_list())}
-    for each in only:
-        if each not in places:
+    places = {row_id: place for place, row_id in enumerate(ids.series.to_list())}
+    for row_id in only:
+        if row_id not in places:
             raise RowIdError(
-                f"there is no row of id {each!r} among {len(ids)}", hint="name an id of the file"
+                f"there is no row of id {row_id!r} among {len(ids)}", hint="name an id of the file"
             )
-    return np.array(sorted({places[each] for each in only}), dtype=np.int64)
+    return np.array(sorted({places[row_id] for row_id in only}), dtype=np.int64)

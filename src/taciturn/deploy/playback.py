@@ -34,7 +34,7 @@ def unheard(sender: Role, frame: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How often a checkpoint is written: after so many iterations or seconds, what comes first."""
+    """How often a checkpoint is written: by iterations or by seconds, whichever comes first."""
 
     iterations: int = 100
     seconds: float = 30.0
@@ -140,7 +140,7 @@ def run_party(
         observe: Called with each event since the checkpoint.
 
     Raises:
-        TaciturnError: This side or the peer cannot go on; says why.
+        TaciturnError: This side or the peer cannot continue; says why.
     """
     playback = _Playback(past)
     keeper = None if journal is None else _Keeper(journal, link, freeze, rhythm)

@@ -109,7 +109,7 @@ class Question:
 
         model = self.model
         if not model.sealed:
-            yield from predict.predict(table, model.weights)
+            yield from predict.predict(table, model.weights, self.terms.score_grid)
             return
         share = self._weight_share()
         yield from predict_sealed.predict(
@@ -194,7 +194,7 @@ class Predictor:
         """Scores the rows with the peer.
 
         Raises:
-            TaciturnError: This side or the peer cannot go on; says why, and what to do.
+            TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         table = question.rows.table
         start = time.perf_counter()
@@ -258,7 +258,7 @@ def predict(
         callbacks: Who is told what happens.
 
     Raises:
-        TaciturnError: This side or the peer cannot go on; says why, and what to do.
+        TaciturnError: This side or the peer cannot continue; says why, and what to do.
     """
     try:
         question = read()

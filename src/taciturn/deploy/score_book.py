@@ -36,7 +36,7 @@ from taciturn.data.ids import RowIds
 from taciturn.deploy.config import PartyConfig
 from taciturn.errors import BudgetExceeded, FileError, OutputError
 from taciturn.faces import Hint
-from taciturn.files import canonical_json, exclusive_lock, unwritable, write_private
+from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
 from taciturn.rng import SystemEntropy
 
 FORMAT, VERSION = "taciturn score book", 1
@@ -156,7 +156,7 @@ class ScoreBook:
         """Holds a lock beside the book, which one program can have, from reading to writing."""
         lock = self.path.with_name(self.path.name + ".lock")
         with contextlib.ExitStack() as held:
-            with unwritable(self.path, "score book"):
+            with reporting_write_errors(self.path, "score book"):
                 alone = held.enter_context(exclusive_lock(lock))
             if not alone:
                 raise OutputError(

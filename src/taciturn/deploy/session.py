@@ -1,8 +1,8 @@
 """Two parties meet: what a training, a dry run, an alignment and a prediction have in common.
 
 A session has a log and patience; a meeting has a link, which is closed at its end. Where this side
-gives up, the peer is told as much of the reason as it may know. What is said, and what is kept of
-it, is the business of each.
+aborts, the peer is told as much of the reason as it may know. What is said, and what is kept of it,
+is the business of each.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Meeting:
             tap: Called with the sender and the bytes of each frame since the checkpoint.
 
         Raises:
-            TaciturnError: This side or the peer cannot go on; says why.
+            TaciturnError: This side or the peer cannot continue; says why.
         """
         return run_party(
             self.role,
@@ -144,7 +144,7 @@ class PeerSession:
             purpose: What the two meet for; the peer must say the same.
             past: What the journal says so far; None where none is kept.
             journal: Where frames are noted; None where none is kept.
-            rejoins: Whether the meeting goes on over another link when one breaks.
+            rejoins: Whether the meeting resumes over another link when one breaks.
         """
         past = past or Past(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
         link = Link(
@@ -160,7 +160,7 @@ class PeerSession:
         try:
             yield Meeting(self._role, link, past, journal, self._callbacks.observe)
         except BaseException as problem:
-            self._give_up(link, problem)
+            self._abort(link, problem)
             raise
         finally:
             link.close()
@@ -170,8 +170,8 @@ class PeerSession:
         with self.meet(purpose) as meeting:
             meeting.link.decline(*tellable(problem), TELLING_SECONDS)
 
-    def _give_up(self, link: Link, problem: BaseException) -> None:
-        """Notes why, and tells the peer; one that gave up itself need not be told."""
+    def _abort(self, link: Link, problem: BaseException) -> None:
+        """Notes why, and tells the peer; one that aborted itself need not be told."""
         # A log that cannot be written must not keep the reason from the peer.
         with suppress(OutputError):
             self.log("aborting", reason=getattr(problem, "message", "interrupted"))

@@ -52,6 +52,7 @@ def load_tables(config: PartyConfig) -> PartyTables:
     if config.data.aligned is not None:
         listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
         raw = _only(raw, listed)
+    # By id on both sides: files may list the rows in any order.
     order = raw.ids.series.arg_sort().to_numpy().astype(np.int64)
     held = _held_out(raw.ids, config.agreed["held_out"], config.agreed["split_salt"])[order]
     train, rest = order[~held], order[held]
@@ -120,8 +121,8 @@ def _held_out(
     limit, prefix = int(share * 2**64), f"taciturn held out\0{salt}\0".encode()
     return np.array(
         [
-            int.from_bytes(hashlib.sha256(prefix + each.encode()).digest()[:8], "big") < limit
-            for each in ids.series.to_list()
+            int.from_bytes(hashlib.sha256(prefix + row_id.encode()).digest()[:8], "big") < limit
+            for row_id in ids.series.to_list()
         ],
         dtype=np.bool,
     )

@@ -48,7 +48,7 @@ _LABELS = ("label", "intercept")
 _PREPARATION = ("#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
-_STATE = ("folder", "key", "every_iterations", "every_seconds", "sync")
+_STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _COUNTED = ("#scores_per_row", "#scores")
 _LIMITS = ("#flips", "#budget", "delta", "#answer_milliseconds")
@@ -144,7 +144,7 @@ def _section(name: str, lines: list[str]) -> str:
 
 
 def _commented(code: str, comment: str) -> str:
-    """A line of a file with a comment behind it, which goes on below where it is long."""
+    """A line of a file with a comment behind it, which continues below where it is long."""
     start = f"{code:<{_COMMENT_AT - 2}}  "
     first, *others = wrap(comment, _WIDTH - max(len(start) + 2, len(_CONTINUED)))
     return "\n".join([f"{start}# {first}", *(f"{_CONTINUED}{rest}" for rest in others)])

@@ -1,6 +1,6 @@
 """Runs one side of a training: reads its file, meets the peer, trains, writes its model.
 
-Running the same command again goes on where it stopped; after the end it only confirms to a peer
+Running the same command again resumes where it stopped; after the end it only confirms to a peer
 that may have missed the last words.
 """
 
@@ -44,6 +44,7 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import ANY_TABLE, PROTOCOL_VERSION, PeerTable
+from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
@@ -162,6 +163,7 @@ class Party:
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
                     done = _Training.of(self, meeting, record, book).run()
+                    # Before the farewell: a stop during it must not train again.
                     kept.journal.done(json.dumps(record_of(done)).encode())
                 else:
                     done = read(PartyRun, json.loads(past.done))
@@ -410,6 +412,7 @@ class _Training:
             model=str(config.path(config.output.model)),
             stopped=None if stopped is None else stopped.value,
             metrics=read(PartyMetrics, share.metrics),
+            suspected_wraps=self._suspected_wraps(result.trained),
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
@@ -454,6 +457,12 @@ class _Training:
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=self.party.magnitude_bits,
         )
+
+    def _suspected_wraps(self, trained: Trained) -> int | None:
+        """What Bob counted from the first iteration on; None where no score can wrap."""
+        if trained.share is None or not isinstance(trained, BobTrained):
+            return None
+        return trained.suspected_wraps
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
@@ -549,7 +558,4 @@ def _unpinned(config: PartyConfig) -> tuple[str, ...]:
     """A note where Bob does not know how many columns to expect."""
     if config.role == "alice" or config.alice_columns is not None:
         return ()
-    return (
-        f"alice-columns is not agreed on: up to {MOST_COLUMNS:,} columns are accepted; "
-        "a dry run prints the line to add",
-    )
+    return (f"alice-columns is not agreed on: up to {MOST_COLUMNS:,} columns are accepted",)

@@ -8,7 +8,8 @@ r"""A file of encrypted records that only grows, for what a party must not lose 
 The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), a record's nonce
 is its number: records can be neither swapped nor taken from another file. A file that was cut in
 the middle of its last record is read up to there: what is not whole was never acted upon. Whoever
-goes on with a file writes it anew under another salt, so that no nonce is ever used twice.
+resumes with a file writes it anew under another salt, so that no nonce is ever used twice; until
+that is done the disk holds both.
 
 **Guarantee.** Without the key a file tells how many records it holds and how long they are.
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import struct
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -31,7 +33,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from taciturn import files
-from taciturn.errors import StateError
+from taciturn.errors import OutputError, StateError
 from taciturn.faces import Hint
 from taciturn.files import sync_folder
 from taciturn.rng import SystemEntropy
@@ -45,6 +47,10 @@ _SALT = 32
 _HEAD = len(MAGIC) + 1 + _SALT
 _COUNT = struct.Struct("<I")
 _LONGEST = 1 << 30
+_KEY = (
+    "use the key with which the training started; if the state folder was moved since, name that "
+    "key as [state] key"
+)
 
 
 class _Boxes:
@@ -91,11 +97,13 @@ class Vault:
         salt = SystemEntropy().token(_SALT)
         boxes = _Boxes(key, salt)
         fresh = path.with_name(path.name + ".new")
-        with unwritable(path), contextlib.ExitStack() as failed:
+        with reporting_write_errors(path), contextlib.ExitStack() as failed:
             # A left-over would keep its own mode.
             fresh.unlink(missing_ok=True)
             descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             stream = os.fdopen(descriptor, "r+b", buffering=0)
+            # What was written so far would take the room that the next attempt needs.
+            failed.callback(fresh.unlink, missing_ok=True)
             failed.callback(stream.close)
             head = MAGIC + bytes([VERSION]) + salt
             _write_all(stream, head + b"".join(boxes.seal(record) for record in records))
@@ -108,7 +116,7 @@ class Vault:
 
     @classmethod
     def open(cls, path: Path, key: bytes) -> tuple[Vault, list[bytes]]:
-        """An existing file, to go on with, and its records; a cut last one is taken off.
+        """An existing file, to append to, and its records; a cut last one is taken off.
 
         The records go into a new file under a new salt: a record that was cut was sealed with the
         nonce that the next one would get, and two boxes of one nonce give each other away to
@@ -116,7 +124,7 @@ class Vault:
 
         Raises:
             StateError: The file is no journal, of another version, altered, or another key's.
-            OutputError: The new file cannot be written.
+            OutputError: The new file cannot be written, or has no room beside the old one.
         """
         try:
             with path.open("rb", buffering=0) as stream:
@@ -126,6 +134,7 @@ class Vault:
             raise StateError(
                 f"the journal cannot be read: {problem.strerror}", where=str(path)
             ) from None
+        _require_room(path)
         return cls.create(path, key, records), records
 
     def append(self, record: bytes) -> None:
@@ -134,7 +143,7 @@ class Vault:
         Raises:
             OutputError: The disk is full, or fails.
         """
-        with unwritable(self._path):
+        with reporting_write_errors(self._path):
             _write_all(self._stream, self._boxes.seal(record))
 
     def sync(self) -> None:
@@ -143,7 +152,7 @@ class Vault:
         Raises:
             OutputError: The disk fails.
         """
-        with unwritable(self._path):
+        with reporting_write_errors(self._path):
             os.fsync(self._stream.fileno())
 
     def close(self) -> None:
@@ -151,14 +160,40 @@ class Vault:
         self._stream.close()
 
 
-def unwritable(path: Path) -> AbstractContextManager[None]:
+def room_to_resume(path: Path) -> tuple[int, int]:
+    """The bytes that resuming from a file takes on its disk for a while, and those that are free.
+
+    Raises:
+        OSError: There is no such file.
+    """
+    return path.stat().st_size, shutil.disk_usage(path.parent).free
+
+
+def _require_room(path: Path) -> None:
+    """Insists on room for a copy before there is one.
+
+    Raises:
+        OutputError: There is none; says how much is needed.
+    """
+    with reporting_write_errors(path):
+        needed, free = room_to_resume(path)
+    if needed > free:
+        raise OutputError(
+            f"resuming writes the journal anew, which takes another {needed / 2**20:,.1f} MiB "
+            f"until it is done; {free / 2**20:,.1f} MiB are free",
+            where=str(path),
+            hint="make room on that disk and run again; the journal is as it was",
+        )
+
+
+def reporting_write_errors(path: Path) -> AbstractContextManager[None]:
     """Turns a failing disk into words.
 
     Raises:
         OutputError: It failed.
     """
     hint = "make room or name another folder; nothing that was not stored has been sent"
-    return files.unwritable(path, "party's state", hint)
+    return files.reporting_write_errors(path, "party's state", hint)
 
 
 def _write_all(stream: BinaryIO, data: bytes) -> None:
@@ -196,6 +231,7 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
         head = stream.read(_COUNT.size)
         count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else 0
         if count > _LONGEST:
+            # Not a cut: no record is that long.
             raise _altered(boxes.number, path)
         if not count or stream.tell() + count > size:
             # Cut off, or zeros that a file system left where nothing had been written yet.
@@ -204,12 +240,14 @@ def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[byte
             yield boxes.open(_read_all(stream, count))
         except InvalidTag:
             if stream.tell() < size:
+                # A stop can only damage the last record.
                 raise _altered(boxes.number, path) from None
             if boxes.number == 0:
+                # The first record was on the disk before the file had its name.
                 raise StateError(
                     "the journal cannot be opened with this key",
                     where=str(path),
-                    hint="use the key with which the training started",
+                    hint=_KEY,
                 ) from None
             # The machine stopped while the last record was on its way to the disk.
             return
@@ -219,7 +257,7 @@ def _altered(number: int, path: Path) -> StateError:
     return StateError(
         f"record {number} of the journal was altered, or the key is wrong",
         where=str(path),
-        hint="use the key with which the training started",
+        hint=_KEY,
     )
 
 

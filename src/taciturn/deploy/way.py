@@ -18,7 +18,8 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
 
     Args:
         config: The party's settings.
-        announce: Told of the certificate's warnings, the port, and of callers that were refused.
+        announce: Told of the certificate's warnings, the port, and of callers that were refused; or
+            why an attempt to connect failed, which is tried again.
 
     Raises:
         CertificateError: The party's own certificate, key or authority is not fit for use.
@@ -48,7 +49,13 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
     else:
         from taciturn.deploy.transport.dial import DialEndpoint
 
-        endpoint = DialEndpoint(str(link.connect), credentials, peer=link.peer, limits=limits)
+        endpoint = DialEndpoint(
+            str(link.connect),
+            credentials,
+            peer=link.peer,
+            limits=limits,
+            on_failed=lambda reason: announce(f"an attempt to connect failed: {reason}"),
+        )
         announce(f"connecting to {link.peer} at {link.connect}")
     try:
         yield endpoint

@@ -13,12 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.keep import key_place
 from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
-from taciturn.deploy.vault import KEY_BYTES
+from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.doctor.link import look_at_link
-from taciturn.errors import CertificateError, ConfigError, TaciturnError
+from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError
 from taciturn.results.doctor import Finding
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
@@ -122,7 +123,7 @@ def look_at_state(config: PartyConfig) -> list[Finding]:
         findings = [Finding.problem(area, f"{said}: too little", "make room on that disk")]
     elif free < _LITTLE_ROOM:
         findings = [Finding.warning(area, said, "make room: a journal may need some of it")]
-    return [*findings, *_lock(area, folder), *_state_key(area, config)]
+    return [*findings, *_room(area, folder), *_lock(area, folder), *_state_key(area, config)]
 
 
 def look_at_output(config: PartyConfig) -> list[Finding]:
@@ -142,6 +143,24 @@ def look_at_output(config: PartyConfig) -> list[Finding]:
                 )
             )
     return findings or [Finding.ok("output", "what the party writes can be written")]
+
+
+def _room(area: str, folder: Path) -> list[Finding]:
+    """A finding where a session could not be resumed for want of room."""
+    try:
+        needed, free = room_to_resume(folder / "journal")
+    except OSError:
+        return []
+    if needed <= free:
+        return []
+    return [
+        Finding.problem(
+            area,
+            f"resuming the session in {folder} takes another {needed / 2**20:,.1f} MiB for a "
+            f"while, and {free / 2**20:,.1f} MiB are free",
+            "make room on that disk",
+        )
+    ]
 
 
 def _lock(area: str, folder: Path) -> list[Finding]:
@@ -164,9 +183,13 @@ def _lock(area: str, folder: Path) -> list[Finding]:
 
 
 def _state_key(area: str, config: PartyConfig) -> list[Finding]:
-    path = config.path(config.state.key or f"{config.role}.state.key")
+    try:
+        path, warnings = key_place(config)
+    except StateError as problem:
+        return [Finding.of_error(area, problem)]
     if not path.exists():
         return []
+    places = [Finding.warning(area, warning, "move the key") for warning in warnings]
     try:
         whole = len(bytes.fromhex(path.read_text(encoding="ascii").strip())) == KEY_BYTES
     except (OSError, ValueError):
@@ -179,7 +202,7 @@ def _state_key(area: str, config: PartyConfig) -> list[Finding]:
                 "restore the one that was used; without it an unfinished session is lost",
             )
         ]
-    return _exposure(area, path, "the state key")
+    return [*places, *_exposure(area, path, "the state key")]
 
 
 def _exposure(area: str, path: Path, role: str) -> list[Finding]:

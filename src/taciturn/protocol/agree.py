@@ -65,6 +65,7 @@ def unused(settings: Settings) -> tuple[str, ...]:
 def _protection(settings: Settings, used: Taken, columns: int, rows: int) -> dict[str, Any]:
     filled: dict[str, Any] = dict.fromkeys(AGREED)
     for name in AGREED:
+        # A setting that the mechanism does not take is noted elsewhere, and agreed on as absent.
         if name in used.names:
             given = getattr(settings, name)
             filled[name] = used.defaults.get(name) if given is None else given

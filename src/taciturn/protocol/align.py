@@ -114,8 +114,8 @@ def align(
     salt = _joint_salt(ours, theirs)
     blinder = _Blinder(Scalar.draw(entropy.fork("scalar")), _CONTEXT + salt, spread)
     order = entropy.fork("order").permutation(len(ids))
-    mine, peers = yield from _exchange(ids, order, theirs.rows, blinder)
-    rows, elements = _common(mine, peers, ids, order)
+    own, peers = yield from _exchange(ids, order, theirs.rows, blinder)
+    rows, elements = _common(own, peers, ids, order)
     digest = list_digest(salt, elements)
     yield from _conclude(AlignmentEnd(len(rows), PublicBytes(digest)))
     return Alignment(rows, theirs.rows, digest.hex())
@@ -193,10 +193,11 @@ def _exchange(
     A turn has at most one message of each kind from each side, and both read before they send more:
     what waits anywhere is bounded, whatever the number of ids.
     """
-    mine, peers = np.empty(len(ids), _ELEMENT), np.empty(peer_ids, _ELEMENT)
+    own, peers = np.empty(len(ids), _ELEMENT), np.empty(peer_ids, _ELEMENT)
     ahead = blinder.ids(_texts(ids, order, 0))
     for turn in range(-(-max(len(ids), peer_ids) // TURN_IDS)):
         here, there = _due(turn, len(ids)), _due(turn, peer_ids)
+        # In the last turns the side with fewer ids has none left, and still answers.
         if _size(here):
             yield from send(BlindedIds(turn, ahead))
         if _size(there):
@@ -209,14 +210,15 @@ def _exchange(
         if _size(here):
             answer = yield from receive(TwiceBlinded)
             elements = _expected(answer, turn, _size(here))
+            # They are compared and not raised again: nothing else would refuse what is no element.
             _checked(_looked_over, elements, map)
-            mine[here] = np.frombuffer(elements, _ELEMENT)
+            own[here] = np.frombuffer(elements, _ELEMENT)
         yield from emit(Aligning(here.stop + there.stop, len(ids) + peer_ids))
-    return mine, peers
+    return own, peers
 
 
 def _due(turn: int, count: int) -> slice:
-    """Which of so many ids a turn is about."""
+    """Which of ``count`` ids a turn is about."""
     return slice(min(turn * TURN_IDS, count), min((turn + 1) * TURN_IDS, count))
 
 
@@ -238,32 +240,34 @@ def _expected(message: BlindedIds | TwiceBlinded, turn: int, count: int) -> Grou
     name = type(message).__name__
     if message.turn != turn:
         raise RemoteProtocolError(f"the peer's {name} is of turn {message.turn}, not {turn}")
-    found = len(message.elements) // ELEMENT_BYTES
-    if found != count:
+    received = len(message.elements) // ELEMENT_BYTES
+    if received != count:
         raise RemoteProtocolError(
-            f"the peer's {name} has {found} elements where {count} were expected"
+            f"the peer's {name} has {received} elements where {count} were expected"
         )
     return message.elements
 
 
 def _common(
-    mine: ElementArray, peers: ElementArray, ids: RowIds, order: IndexArray
+    own: ElementArray, peers: ElementArray, ids: RowIds, order: IndexArray
 ) -> tuple[IndexArray, ElementArray]:
     """The rows whose elements are on both sides, by id, and these elements."""
     peers.sort()
     _refuse_repeated(peers, "the peer has the same id more than once")
-    _refuse_repeated(np.sort(mine), "the peer gave two ids of this side the same answer")
-    place = np.minimum(np.searchsorted(peers, mine), len(peers) - 1)
-    found = np.flatnonzero(peers[place] == mine)
-    rows = order[found]
+    _refuse_repeated(np.sort(own), "the peer gave two ids of this side the same answer")
+    # Beyond the peer's last element there is no place to compare with.
+    place = np.minimum(np.searchsorted(peers, own), len(peers) - 1)
+    common = np.flatnonzero(peers[place] == own)
+    rows = order[common]
+    # By id: the one order that both sides have.
     rank = ids.series.gather(rows).arg_sort().to_numpy()
-    return rows[rank], mine[found][rank]
+    return rows[rank], own[common][rank]
 
 
-def _refuse_repeated(ranked: ElementArray, what: str) -> None:
+def _refuse_repeated(ranked: ElementArray, fault: str) -> None:
     again = int((ranked[1:] == ranked[:-1]).sum())
     if again:
-        raise RemoteProtocolError(f"{what}: {again} repeated elements")
+        raise RemoteProtocolError(f"{fault}: {again} repeated elements")
 
 
 def list_digest(salt: bytes, elements: ElementArray) -> bytes:

@@ -57,11 +57,11 @@ def seed_of(alice: Entropy, bob: Entropy) -> bytes:
     return joint_seed(draw_share(alice), draw_share(bob))
 
 
-def require_length(value: bytes, what: str) -> None:
+def require_length(value: bytes, kind: str) -> None:
     """Refuses a share or a commitment of another length.
 
     Raises:
         RemoteProtocolError: It does not have 32 bytes.
     """
     if len(value) != KEY_BYTES:
-        raise RemoteProtocolError(f"the peer's {what} has {len(value)} bytes")
+        raise RemoteProtocolError(f"the peer's {kind} has {len(value)} bytes")

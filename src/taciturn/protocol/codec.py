@@ -221,7 +221,7 @@ def _write_product(value: Released[MaskedProduct]) -> bytes:
 
 
 def _write_event(event: PrivacyEvent) -> bytes:
-    values = [getattr(event, each.name) for each in fields(event)]
+    values = [getattr(event, field.name) for field in fields(event)]
     return _write_str(event.name) + struct.pack(f"<{len(values)}d", *values)
 
 
@@ -233,6 +233,7 @@ def _read_event(reader: _Reader) -> PrivacyEvent:
     values = struct.unpack(f"<{count}d", reader.take(8 * count))
     try:
         return kind(*values)
+    # An event checks its own parameters, which are the peer's here.
     except TaciturnError:
         raise MalformedFrame("a release's event has an impossible parameter") from None
 
@@ -283,7 +284,8 @@ def _narrowest(numbers: IntArray) -> int:
     if not len(numbers):
         return _WIDTHS[0]
     extremes = int(numbers.min()), int(numbers.max())
-    bits = max((each if each >= 0 else ~each).bit_length() for each in extremes)
+    # In two's complement -2^(n-1) fits n bits, and 2^(n-1) does not.
+    bits = max((extreme if extreme >= 0 else ~extreme).bit_length() for extreme in extremes)
     return next(width for width in _WIDTHS if bits < 8 * width)
 
 
@@ -360,18 +362,18 @@ def field_codecs(kind: type[Message]) -> tuple[tuple[str, _FieldCodec], ...]:
         LocalProtocolError: A field's type has no place on the wire, or not from this sender.
     """
     hints = get_type_hints(kind)
-    found = []
-    for each in fields(kind):
-        codec = _FIELDS.get(hints[each.name])
+    codecs = []
+    for field in fields(kind):
+        codec = _FIELDS.get(hints[field.name])
         if codec is None:
-            raise LocalProtocolError(f"{kind.__name__}.{each.name} has a type the codec refuses")
+            raise LocalProtocolError(f"{kind.__name__}.{field.name} has a type the codec refuses")
         if "bob" in kind.senders and not codec.from_bob:
             raise LocalProtocolError(
-                f"{kind.__name__}.{each.name} would let Bob send a bare array",
+                f"{kind.__name__}.{field.name} would let Bob send a bare array",
                 hint="wrap it in Released, or encrypt it",
             )
-        found.append((each.name, codec))
-    return tuple(found)
+        codecs.append((field.name, codec))
+    return tuple(codecs)
 
 
 _BY_CODE = {kind.code: (kind, field_codecs(kind)) for kind in MESSAGES}

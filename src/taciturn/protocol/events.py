@@ -50,7 +50,7 @@ class Progress(Advance):
 
 @dataclass(frozen=True, slots=True)
 class Aligning(Advance):
-    """So many of both sides' ids are through an alignment."""
+    """How many of both sides' ids are through an alignment."""
 
     work: ClassVar[str] = "aligning ids"
 

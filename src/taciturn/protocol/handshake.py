@@ -85,7 +85,7 @@ def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int
     )
 
 
-def told(hello: Hello) -> Hello:
+def wire_form(hello: Hello) -> Hello:
     """A greeting as it goes over the wire: the digest of the ids is its speaker's own."""
     text = f"taciturn ids of {hello.role}: {hello.ids_digest}"
     return replace(hello, ids_digest=hashlib.sha256(text.encode()).hexdigest())
@@ -93,7 +93,7 @@ def told(hello: Hello) -> Hello:
 
 def same_ids(ours: Hello, theirs: Hello) -> bool:
     """Whether the peer, whose greeting came over the wire, speaks of this side's rows."""
-    return theirs.ids_digest == told(replace(ours, role=theirs.role)).ids_digest
+    return theirs.ids_digest == wire_form(replace(ours, role=theirs.role)).ids_digest
 
 
 def shake_hands(ours: Hello) -> Program[Hello]:
@@ -106,7 +106,7 @@ def shake_hands(ours: Hello) -> Program[Hello]:
         AgreementError: Versions, roles, terms or rows differ.
         RemoteProtocolError: The peer's table has an absurd size.
     """
-    yield from send(told(ours))
+    yield from send(wire_form(ours))
     theirs = yield from receive(Hello)
     compare(ours, theirs)
     return theirs
@@ -148,6 +148,7 @@ def compare(ours: Hello, theirs: Hello) -> None:
         AgreementError: Versions, roles, terms or rows differ.
         RemoteProtocolError: The peer's table has an absurd size.
     """
+    # The version first: what the other fields mean depends on it.
     if theirs.version != ours.version:
         raise AgreementError(
             f"the peer speaks protocol {theirs.version}, this side {ours.version}",
@@ -157,6 +158,7 @@ def compare(ours: Hello, theirs: Hello) -> None:
     if theirs.terms != ours.terms:
         named = differences(ours.terms, theirs.terms) or ["spelled differently"]
         raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
+    # Before the digests, which would differ as well: a count says more.
     if theirs.rows != ours.rows:
         raise AgreementError(
             f"this side has {ours.rows} rows, the peer {theirs.rows}",

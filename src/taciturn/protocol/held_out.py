@@ -4,12 +4,12 @@
 
     Alice                                            Bob
       EpochScores          X_A w_A, held out    ->
-                                                <-   EpochVerdict        go on, or stop
+                                                <-   EpochVerdict        continue, or stop
                                                      (only with agreed patience)
 
 Bob alone learns how good the model is. With patience he ends the training once the held-out loss
-has not fallen for so many epochs. Alice sees when he does, and that depends on labels: it is a
-release without protection, and the ledger says so.
+has not fallen for that number of epochs. Alice sees when he does, and that depends on labels: it is
+a release without protection, and the ledger says so.
 """
 
 from __future__ import annotations

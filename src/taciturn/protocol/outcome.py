@@ -53,12 +53,13 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class BobTrained(Trained):
-    """Bob's training at its end. What he counts, he counts from where the program was started.
+    """Bob's training at its end.
 
     Args:
         suspected_wraps: How many decrypted scores lay near the end of their range, so that some may
             have wrapped. It depends on labels: only he may know.
-        redraws: How many draws of hidden batches he threw away for being too short.
+        redraws: How many draws of hidden batches he threw away for being too short, counted from
+            where the program was started.
     """
 
     suspected_wraps: int = 0

@@ -9,7 +9,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError
 from taciturn.files import canonical_json
-from taciturn.protocol.handshake import compare, greeting, same_ids, told
+from taciturn.protocol.handshake import compare, greeting, same_ids, wire_form
 from taciturn.protocol.messages import Hello, Role
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, send
@@ -66,8 +66,9 @@ def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
         AgreementError: They are not, or the versions or roles do not fit.
     """
     ours = greeting(role, model.canonical(), features)
-    yield from send(told(ours))
+    yield from send(wire_form(ours))
     theirs = yield from receive(Hello)
+    # What differs is said here in words for models and new rows; the rest is said below.
     if theirs.version == ours.version and theirs.role != ours.role:
         _require_same(ours, theirs)
     compare(ours, theirs)

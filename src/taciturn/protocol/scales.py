@@ -62,7 +62,7 @@ class Scales:
 
     @classmethod
     def of(cls, agreed: Agreement, rows: int, magnitude_bits: int) -> Scales:
-        """The scales for so many rows in which no value of Alice's exceeds 2^magnitude_bits.
+        """The scales for a table in which no value of Alice's exceeds 2^magnitude_bits.
 
         Raises:
             ConfigError: No modulus gives enough digits.
@@ -70,9 +70,11 @@ class Scales:
         per_epoch = batch_count(rows, agreed.batch_size, agreed.minimum_batch)
         rate = LearningRate(agreed.learning_rate, agreed.schedule, agreed.decay)
         decay = _decay(rate, agreed.l2, agreed.epochs * per_epoch)
+        # The longest batch has the smallest steps, and a last short one may have joined it.
         longest = min(agreed.batch_size + agreed.minimum_batch - 1, rows)
         spread = _bits(longest / rate.at(agreed.epochs * per_epoch - 1))
         room = max(_ROOM, magnitude_bits + _ROOM_ABOVE_FEATURES) + _bits(1 / max(decay[-1], 1e-300))
+        # The smaller modulus first: the larger one costs half as much again.
         for bits in MODULI:
             free = bits - 1 - room
             digits = min((free - spread - RESIDUE_DIGITS) // 2, agreed.feature_bits)
@@ -102,13 +104,13 @@ class Scales:
         }
 
     @classmethod
-    def of_json(cls, found: dict[str, Any]) -> Scales:
+    def of_json(cls, values: dict[str, Any]) -> Scales:
         """The scales of a finished training, as ``to_json`` wrote them."""
         return cls(
-            found["modulus_bits"],
-            found["feature_bits"],
-            found["residue_bits"],
-            np.array([found["decay"]], dtype=np.float64),
+            values["modulus_bits"],
+            values["feature_bits"],
+            values["residue_bits"],
+            np.array([values["decay"]], dtype=np.float64),
         )
 
     @property
@@ -148,21 +150,21 @@ class Scales:
         return float(self.decay[-1]) * 2.0 ** (self.modulus_bits - 1 - self.score_bits)
 
     def ring(self, magnitude_bits: int, terms: int) -> Wrapping:
-        """The products of features up to 2^magnitude_bits, in sums of so many terms."""
+        """The products of features up to 2^magnitude_bits, in sums of ``terms`` of them."""
         return Wrapping.of(self.modulus_bits, self.feature_bits + magnitude_bits, terms)
 
     def dither_steps(self, dither: float) -> int:
         """The most that dither of this size adds to a score, as an integer."""
         return round(min(dither * 2.0**self.score_bits, 2.0 ** (self.modulus_bits - 2)))
 
-    def scores(self, residues: IntArray, iteration: int) -> FloatArray:
+    def scores(self, products: IntArray, iteration: int) -> FloatArray:
         """What decrypted products mean, with the weights of this iteration."""
         factor = float(self.decay[iteration]) * 2.0**-self.score_bits
-        return np.multiply(residues, factor, dtype=np.float64)
+        return np.multiply(products, factor, dtype=np.float64)
 
-    def suspected(self, residues: IntArray) -> int:
+    def suspected(self, products: IntArray) -> int:
         """How many of them lie in the outer half of the range."""
-        return int(np.count_nonzero(np.abs(residues) >= 1 << (self.modulus_bits - 2)))
+        return int(np.count_nonzero(np.abs(products) >= 1 << (self.modulus_bits - 2)))
 
     def steps(self, residues: FloatArray, rate: float, iteration: int) -> IntArray:
         """A batch's residues on their grid, with the step and the penalty in them.
@@ -171,6 +173,7 @@ class Scales:
         """
         factor = rate / len(residues) / float(self.decay[iteration + 1]) * 2.0**self.residue_bits
         bound = 2.0 ** (self.modulus_bits - 1) - 1
+        # An error here would tell Alice about residues, of which she must learn nothing.
         whole: IntArray = np.rint(np.clip(np.nan_to_num(residues * factor), -bound, bound)).astype(
             np.int64
         )

@@ -1,4 +1,9 @@
-"""Partial scores on their way: finite, of the due iteration, one per row."""
+"""Partial scores on their way: finite, at their public scale, of the due iteration, one per row.
+
+A score in full would carry 53 bits of Alice's columns to Bob. He needs as many digits as a residue
+has: the sigmoid's slope is at most 1/4, so that rounding a score to the residues' grid moves a
+residue by an eighth of its unit at most.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import DivergenceError, RemoteProtocolError
+from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.protocol.messages import PartialScores
 from taciturn.protocol.steps import Program, receive, require_turn
 
@@ -27,8 +33,18 @@ def require_finite(scores: FloatArray) -> FloatArray:
     return scores
 
 
+def at_scale(scores: FloatArray, grid: FixedPoint) -> FloatArray:
+    """Scores as they travel: the nearest points of their public grid; what is no number stays so.
+
+    >>> at_scale(np.array([0.3, -0.1]), FixedPoint(bits=2)).tolist()
+    [0.25, 0.0]
+    """
+    # Adding zero takes the sign off a zero, which would tell on which side the score lay.
+    return grid.nearest(scores) * 2.0**-grid.bits + 0.0
+
+
 def receive_scores(iteration: int, rows: int) -> Program[FloatArray]:
-    """Waits for Alice's scores of so many rows.
+    """Waits for Alice's scores of the given number of rows.
 
     Raises:
         RemoteProtocolError: They are of another iteration or number.

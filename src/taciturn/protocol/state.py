@@ -1,8 +1,8 @@
-"""What a party must keep to go on with a training after a stop: everything but its table.
+"""What a party must keep to resume a training after a stop: everything but its table.
 
 A program reports its state at the start of each iteration (``Boundary``), and can be started from
 one. Coins are not in it: streams are forked by iteration, so that the same coins give the same
-draws wherever a run goes on.
+draws wherever a run resumes.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class TrainingState:
         losses: The held-out losses so far, as Bob has them.
         share: This party's share of Alice's weights, where they are shared.
         ahead: Alice's part of the next batch's scores, where Bob has it already.
+        suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
     """
 
     iteration: int
@@ -43,6 +44,7 @@ class TrainingState:
     losses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     share: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     ahead: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    suspected_wraps: int = 0
 
     def at(
         self,
@@ -51,6 +53,7 @@ class TrainingState:
         losses: FloatArray | None = None,
         share: IntArray | None = None,
         ahead: IntArray | None = None,
+        suspected_wraps: int = 0,
     ) -> TrainingState:
         """The same training, further on."""
         return replace(
@@ -60,10 +63,11 @@ class TrainingState:
             losses=self.losses if losses is None else losses,
             share=self.share if share is None else share,
             ahead=self.ahead if ahead is None else ahead,
+            suspected_wraps=suspected_wraps,
         )
 
     def to_bytes(self) -> bytes:
-        """The state for a file; whoever reads it can go on, and read what was encrypted."""
+        """The state for a file; whoever reads it can resume, and read what was encrypted."""
         values = {
             "iteration": self.iteration,
             "weights": _hex(self.weights),
@@ -74,6 +78,7 @@ class TrainingState:
             "losses": _hex(self.losses),
             "share": self.share.astype("<i8").tobytes().hex(),
             "ahead": self.ahead.astype("<i8").tobytes().hex(),
+            "suspected_wraps": self.suspected_wraps,
         }
         return json.dumps(values).encode()
 
@@ -90,17 +95,18 @@ class TrainingState:
             StateError: The bytes are not a state, or one of another version.
         """
         try:
-            found: dict[str, Any] = json.loads(data)
+            values: dict[str, Any] = json.loads(data)
             return cls(
-                iteration=int(found["iteration"]),
-                weights=_floats(found["weights"]),
-                seed=bytes.fromhex(found["seed"]),
-                key=bytes.fromhex(found["key"]),
-                columns=int(found["columns"]),
-                magnitude_bits=int(found["magnitude_bits"]),
-                losses=_floats(found["losses"]),
-                share=_integers(found["share"]),
-                ahead=_integers(found["ahead"]),
+                iteration=int(values["iteration"]),
+                weights=_floats(values["weights"]),
+                seed=bytes.fromhex(values["seed"]),
+                key=bytes.fromhex(values["key"]),
+                columns=int(values["columns"]),
+                magnitude_bits=int(values["magnitude_bits"]),
+                losses=_floats(values["losses"]),
+                share=_integers(values["share"]),
+                ahead=_integers(values["ahead"]),
+                suspected_wraps=int(values["suspected_wraps"]),
             )
         except (KeyError, TypeError, ValueError):
             raise StateError(

@@ -55,6 +55,11 @@ class Terms:
         return FixedPoint(self.agreement.residue_bits)
 
     @property
+    def score_grid(self) -> FixedPoint:
+        """The public scale of scores that travel in clear: that of the residues made from them."""
+        return self.residue_grid
+
+    @property
     def product_grid(self) -> FixedPoint:
         """The scale of their products."""
         return FixedPoint(self.agreement.feature_bits + self.agreement.residue_bits)

@@ -44,6 +44,7 @@ def audit_page(audit: AuditResult) -> b.Page:
         blocks=(
             verdict,
             _attacks(audit, conclusion),
+            *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
             _ledger(audit, conclusion, ledger, scope),
             _messages(audit),
@@ -182,6 +183,20 @@ def _figures(title: str, weighed: Weighed) -> list[b.Block]:
     remarks = shared.remarks(weighed)
     figures = shared.scores(weighed.findings, weighed.verdict, title, whole=True)
     return [figures, *([b.Facts(remarks)] if remarks else [])]
+
+
+def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
+    look = conclusion.apart
+    if look is None:
+        return []
+    number = [run.distinguisher for run in audit.runs].index(look)
+    words = (
+        "All that Alice receives about labels is encrypted, so that no attack has a number to "
+        "begin with. A learner therefore looked at the messages themselves, on a training whose "
+        f"batches had labels all 1 or all 0, as coins said{whose(audit.scope(number))}."
+    )
+    blocks = (b.Paragraph(words), *shared.apart_blocks(look))
+    return [b.Section("Ciphertexts, seen from outside", "apart", blocks, "Ciphertexts")]
 
 
 def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:

@@ -27,7 +27,8 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
         "columns": f"{who.columns} here",
     }
     if isinstance(result, PartyRun):
-        return [title, Facts(facts | _run(result)), *_metrics(result), *_ledger(result)]
+        rest = [*_metrics(result), *_wraps(result), *_ledger(result)]
+        return [title, Facts(facts | _run(result)), *rest]
     facts["peer's columns"] = str(result.peer_columns)
     facts["dry run"] = "the two sides fit; nothing was trained"
     sizes = result.agreement
@@ -91,6 +92,17 @@ def _metrics(result: PartyRun) -> list[Block]:
     metrics = result.metrics
     rows = own_metrics({"training rows": metrics.train, "held-out rows": metrics.held_out})
     return [rows] if rows.rows else []
+
+
+def _wraps(result: PartyRun) -> list[Block]:
+    if not result.suspected_wraps:
+        return []
+    words = (
+        f"{result.suspected_wraps:,} scores came near the end of their range, and may have "
+        "wrapped: the model may be worthless; scale or clip the features, or lower the learning "
+        "rate"
+    )
+    return [Paragraph(words, "warning")]
 
 
 def _ledger(result: PartyRun) -> list[Block]:

@@ -128,12 +128,73 @@ class Membership:
     certified: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How many coins a learner guessed from one side of what Alice received.
+
+    The ends are those of a 95 % interval.
+    """
+
+    name: str
+    right: int
+    judged: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    noticed: bool
+
+
+UNENCRYPTED, REUSED_SEED = "unencrypted", "reused-seed"
+"""Faults that every look at ciphertexts must notice, on any machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault that was put in on purpose, and whether it was noticed.
+
+    ``size`` is the least that was: bytes, or microseconds; absent where there is none.
+    """
+
+    name: str
+    words: str
+    by: str
+    noticed: bool
+    size: int | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Distinguisher:
+    """Whether what Alice receives tells batches of label 1 from batches of label 0.
+
+    ``trained`` and ``judged`` count batches; ``repeated`` counts blocks of 16 bytes that occurred
+    before, in ``bytes`` of ciphertext. A dependence that tells the share ``detectable`` of the
+    batches is noticed with probability 95 %.
+    """
+
+    trained: int
+    judged: int
+    batch: int
+    columns: int
+    scheme: str
+    looks: tuple[Look, ...]
+    messages: int
+    bytes: int
+    repeated: int
+    entropy: float
+    false_alarm: float
+    detectable: float
+    faults: tuple[Fault, ...]
+    noticed: bool
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRun(Result):
     """One training with what Alice can tell of its labels.
 
     ``canary`` has the findings of the same training on labels shuffled beforehand, and
-    ``over_epochs`` those after fewer epochs of it.
+    ``over_epochs`` those after fewer epochs of it. ``distinguisher`` is there where all that Alice
+    receives is encrypted.
     """
 
     training: TrainingRun = field(metadata=INLINE)
@@ -144,3 +205,4 @@ class AuditRun(Result):
     evidence: Evidence | None
     messages: tuple[MessageSeen, ...]
     membership: Membership | None
+    distinguisher: Distinguisher | None = field(default=None, metadata=OMITTED)

@@ -66,12 +66,16 @@ class PartyFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyRun(Result):
-    """One side's part in a training; metrics and ledger are Bob's."""
+    """One side's part in a training; metrics, ledger and suspected wraps are Bob's.
+
+    ``suspected_wraps`` counts scores in the outer half of their range, where weights are shared.
+    """
 
     identity: Identity = field(metadata=INLINE)
     model: str
     stopped: str | None
     metrics: PartyMetrics
+    suspected_wraps: int | None = field(default=None, metadata=OMITTED)
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)

@@ -57,8 +57,8 @@ def align_ids(
     Raises:
         RowIdError: Two ids of one side are the same once normalised.
 
-    >>> found = align_ids(RowIds.of(["cy", "ann", "bea"]), RowIds.of(["bea", "dan", "cy"]))
-    >>> found.ids.series.to_list(), found.alice.rows.tolist(), found.bob.rows.tolist()
+    >>> aligned = align_ids(RowIds.of(["cy", "ann", "bea"]), RowIds.of(["bea", "dan", "cy"]))
+    >>> aligned.ids.series.to_list(), aligned.alice.rows.tolist(), aligned.bob.rows.tolist()
     (['bea', 'cy'], [2, 0], [0, 2])
     """
     chosen = normalisation or Normalisation()

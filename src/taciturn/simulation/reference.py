@@ -59,29 +59,41 @@ def compare(
         centralised=evaluate(scores, data.labels_test.values),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=(
-            fixed_point_bound(terms, data.alice_train, len(batches)) if contracts else None
+            fixed_point_bound(terms, data.alice_train, features, len(batches))
+            if contracts
+            else None
         ),
     )
 
 
-def fixed_point_bound(terms: Terms, features: FeatureTable, iterations: int) -> float:
+def fixed_point_bound(
+    terms: Terms, alice: FeatureTable, features: FloatArray, iterations: int
+) -> float:
     """How far rounding can move a weight from the centralised trainer's.
 
     Rounding changes the gradient of a batch by at most ``2^-(feature_bits+1)`` per column for the
-    features (residues are below 1) and ``2^-(residue_bits+1) max|x|`` for the residues. A gradient
-    step on the logistic loss with an L2 penalty does not expand distances as long as the rate is at
-    most 2/L (``steepest``), and the rate never grows. Under that condition the changes add up: the
-    sum of the rates times ``sqrt(d)`` times that much bounds the Euclidean distance, and so the
+    features (residues are below 1) and ``2^-(residue_bits+1) max|x|`` for the residues, both in
+    Alice's columns. Rounding her scores moves a residue by ``2^-(residue_bits+3)`` (the sigmoid's
+    slope is at most 1/4), and so the gradient by that much of the longest row, in all columns. A
+    gradient step on the logistic loss with an L2 penalty does not expand distances as long as the
+    rate is at most 2/L (``steepest``), and the rate never grows. Under that condition the changes
+    add up: the sum of the rates times their Euclidean length bounds the distance, and so the
     difference of each weight. With an L1 penalty there is no such bound: its step jumps at zero.
+
+    Args:
+        terms: The agreement in use.
+        alice: Her training rows.
+        features: The training rows of both.
+        iterations: How many there were.
     """
+    bits = terms.agreement.residue_bits
     per_column = 2.0 ** -(terms.agreement.feature_bits + 1)
     # A hidden batch may hold more rows than the batch size by which their sum is divided.
     rows = max(1.0, terms.longest_product / terms.agreement.batch_size)
-    per_column += (
-        2.0 ** -(terms.agreement.residue_bits + 1) * (features.largest + per_column) * rows
-    )
-    steps = sum(terms.rate.at(number) for number in range(iterations))
-    return steps * per_column * float(np.sqrt(len(features.columns)))
+    per_column += 2.0 ** -(bits + 1) * (alice.largest + per_column) * rows
+    longest = float(np.sqrt(np.square(features).sum(axis=1).max(initial=0.0)))
+    change = per_column * float(np.sqrt(len(alice.columns))) + 2.0 ** -(bits + 3) * longest * rows
+    return sum(terms.rate.at(number) for number in range(iterations)) * change
 
 
 def steepest(features: FloatArray, batches: Iterable[IndexArray], l2: float) -> float:

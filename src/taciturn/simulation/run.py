@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
+from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
@@ -94,9 +96,10 @@ class _Run:
         seconds = time.perf_counter() - start
         shared = Shared.of(alice, bob)
         hers, his = alice.weights if shared is None else shared.weights, bob.weights
+        score = partial(_joint_metrics, alice_weights=hers, bob_weights=his, grid=terms.score_grid)
         measured = Measured(
-            train=_joint_metrics(data.alice_train, data.bob_train, data.labels_train, hers, his),
-            test=_joint_metrics(data.alice_test, data.bob_test, data.labels_test, hers, his),
+            train=score(data.alice_train, data.bob_train, data.labels_train),
+            test=score(data.alice_test, data.bob_test, data.labels_test),
             comparison=compare(data, terms, batches.rows, np.concatenate([hers, his])),
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
@@ -178,10 +181,12 @@ def _joint_metrics(
     labels: LabelTable,
     alice_weights: FloatArray,
     bob_weights: FloatArray,
+    grid: FixedPoint,
 ) -> Metrics:
     """Scores rows by joint prediction, as two parties would."""
     with np.errstate(over="ignore", invalid="ignore"):
         _, scores = run_pair(
-            alice_predict.predict(alice, alice_weights), bob_predict.predict(bob, bob_weights)
+            alice_predict.predict(alice, alice_weights, grid),
+            bob_predict.predict(bob, bob_weights),
         )
     return evaluate(scores, labels.values)

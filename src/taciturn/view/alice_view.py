@@ -30,6 +30,7 @@ from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.observations import Observation, Signal
+from taciturn.protocol.scores import at_scale
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -150,7 +151,7 @@ class AliceView:
 
     def probabilities(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
         """The model's probabilities as far as Alice can tell them: exact where scores are known."""
-        return sigmoid(self.features.values.take(rows, axis=0) @ weights)
+        return sigmoid(self._scores(rows, weights))
 
     def residues(self, rows: IndexArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The residues that these rows have with a label of 1, and those with a label of 0.
@@ -159,9 +160,18 @@ class AliceView:
         flipped label of which she speaks here.
         """
         method = cast(EncryptedMechanism, self.mechanism)
-        scores = self.features.values.take(rows, axis=0) @ weights
+        scores = self._scores(rows, weights)
         ones = np.ones(len(scores), dtype=np.int8)
         return method.residue(scores, ones), method.residue(scores, 1 - ones)
+
+    def _scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
+        """Her part of the scores, as she sent it."""
+        scores = self.features.values.take(rows, axis=0) @ weights
+        return at_scale(scores, self._terms.score_grid)
+
+    @cached_property
+    def _terms(self) -> Terms:
+        return Terms(self.agreement, scheme(self.agreement.scheme))
 
     @cached_property
     def mechanism(self) -> Mechanism:
@@ -170,5 +180,4 @@ class AliceView:
 
     def encoded(self, rows: IndexArray) -> IntArray:
         """The integers with which she multiplied: her features at their public scale."""
-        terms = Terms(self.agreement, scheme(self.agreement.scheme))
-        return terms.feature_grid.rounded(self.features.values.take(rows, axis=0))
+        return self._terms.feature_grid.rounded(self.features.values.take(rows, axis=0))

@@ -17,10 +17,12 @@ from taciturn.errors import ConfigError, OutputError
 def test_what_is_made_is_fit_for_use(tmp_path):
     made = make_certificates(tmp_path / "new" / "certs", ["alice", "bob.example"], days=30)
     for name, certificate, key in made.parties:
-        found = load_credentials(certificate, key, made.authority)
-        assert found.name == name
-        assert found.warnings == ()
-        assert abs(found.expires - datetime.now(UTC) - timedelta(days=30)) < timedelta(minutes=5)
+        credentials = load_credentials(certificate, key, made.authority)
+        assert credentials.name == name
+        assert credentials.warnings == ()
+        assert abs(credentials.expires - datetime.now(UTC) - timedelta(days=30)) < timedelta(
+            minutes=5
+        )
 
 
 def test_keys_are_for_their_owner_alone(tmp_path):
@@ -34,7 +36,7 @@ def test_nothing_is_overwritten_and_nothing_half_made_stays(tmp_path):
     with pytest.raises(OutputError, match="not overwritten") as caught:
         make_certificates(tmp_path, ["alice", "bob"])
     assert caught.value.where == str(tmp_path / "bob.key")
-    assert [each.name for each in tmp_path.iterdir()] == ["bob.key"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bob.key"]
     assert (tmp_path / "bob.key").read_text() == "precious"
 
 
@@ -61,6 +63,6 @@ def test_the_command_says_what_goes_to_whom(tmp_path, capsys, monkeypatch):
 def test_the_command_prints_one_json_object(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(["certs", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [party["name"] for party in found["parties"]] == ["alice", "bob"]
-    assert found["authority"] == "certs/ca.pem"
+    output = json.loads(capsys.readouterr().out)
+    assert [party["name"] for party in output["parties"]] == ["alice", "bob"]
+    assert output["authority"] == "certs/ca.pem"

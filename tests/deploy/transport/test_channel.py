@@ -76,7 +76,7 @@ def test_floods_in_both_directions_do_not_lock_up(pair):
         for number in range(count):
             channel.send(number.to_bytes(4, "big") + bytes(200_000))
 
-    threads = [in_thread(partial(flood, each)) for each in (pair.alice, pair.bob)]
+    threads = [in_thread(partial(flood, end)) for end in (pair.alice, pair.bob)]
     for number in range(count):
         for channel in (pair.alice, pair.bob):
             assert channel.receive(HANG)[:4] == number.to_bytes(4, "big")
@@ -200,9 +200,9 @@ def test_both_may_close_at_once_with_everything_full(authority):
                     channel.send(bytes(500_000))
 
         both = (pair.alice, pair.bob)
-        floods = [in_thread(partial(flood, each)) for each in both]
+        floods = [in_thread(partial(flood, end)) for end in both]
         time.sleep(0.3)
-        closers = [in_thread(each.close) for each in both]
+        closers = [in_thread(end.close) for end in both]
         for thread in (*closers, *floods):
             thread.join(HANG)
             assert not thread.is_alive()
@@ -362,11 +362,11 @@ class Cuttable:
         self._cut.set()
 
     def close(self) -> None:
-        for each in self._sockets:
+        for opened in self._sockets:
             # Closing alone would not wake the thread that reads from it.
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+                opened.shutdown(socket.SHUT_RDWR)
+            opened.close()
 
 
 def test_a_link_that_is_torn_is_noticed_at_once_and_can_be_made_anew(authority):

@@ -23,8 +23,8 @@ def test_a_frame_of_any_size_comes_back(size):
     frame = bytes(size)
     assembler = opened()
     messages = list(split(frame))
-    assert all(len(each) <= CHUNK + HEADER for each in messages)
-    *early, last = [assembler.feed(each) for each in messages]
+    assert all(len(message) <= CHUNK + HEADER for message in messages)
+    *early, last = [assembler.feed(message) for message in messages]
     assert early == [None] * (len(messages) - 1)
     assert last == frame
 
@@ -62,8 +62,8 @@ def test_a_frame_beyond_the_limit_is_refused_at_the_first_chunk_too_many(size):
 )
 def test_a_message_out_of_place_is_refused(before, message):
     assembler = Assembler(4 * CHUNK)
-    for each in before:
-        assert assembler.feed(each) is None
+    for earlier in before:
+        assert assembler.feed(earlier) is None
     with pytest.raises(MalformedFrame):
         assembler.feed(message)
 

@@ -36,13 +36,13 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x
 
 
 @pytest.fixture(scope="module")
-def told():
+def refusals():
     return []
 
 
 @pytest.fixture(scope="module")
-def server(authority, told):
-    made = serving(authority, on_refused=told.append)
+def server(authority, refusals):
+    made = serving(authority, on_refused=refusals.append)
     yield made
     made.close()
 
@@ -57,12 +57,12 @@ def still_serves(authority: Authority, server: ServeEndpoint) -> None:
         client.close()
 
 
-def test_the_right_name_of_the_same_authority_is_needed(authority, server, told):
+def test_the_right_name_of_the_same_authority_is_needed(authority, server, refusals):
     client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
     with pytest.raises(PeerRefused, match="alice refused this side"):
         client.connect(HANG)
     client.close()
-    assert "its certificate names 'eve', not 'bob'" in told[-1]
+    assert "its certificate names 'eve', not 'bob'" in refusals[-1]
     with pytest.raises(PeerAbsent, match="a connection was refused"):
         server.connect(0.1)
     still_serves(authority, server)
@@ -159,8 +159,8 @@ def test_without_tls_there_is_no_service(server):
 
 def test_a_peer_that_calls_too_often_is_slowed_down_and_not_shut_out(authority):
     """Forty calls in a row: four at once, and two more each second."""
-    told: list[str] = []
-    server = serving(authority, Limits(attempts=2.0, drain=0.5), on_refused=told.append)
+    refusals: list[str] = []
+    server = serving(authority, Limits(attempts=2.0, drain=0.5), on_refused=refusals.append)
     client = dialling(authority, server.port)
     try:
         with raw_wire(authority, server.port) as wire:
@@ -168,7 +168,7 @@ def test_a_peer_that_calls_too_often_is_slowed_down_and_not_shut_out(authority):
                 call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
                 with contextlib.suppress(grpc.RpcError, StopIteration):
                     next(call)
-        assert any("connects too often" in reason for reason in told)
+        assert any("connects too often" in reason for reason in refusals)
         assert client.connect(HANG).alive
     finally:
         client.close()
@@ -187,8 +187,8 @@ def tls_server(authority: Authority, version: ssl.TLSVersion, protocol: str) -> 
     ("version", "protocol", "answer", "error", "words"),
     [
         (None, "", b"", PeerAbsent, "has not answered within"),
-        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerRefused, "does not speak TLS"),
-        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerRefused, "does not complete a TLS 1.3"),
+        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerAbsent, "does not speak TLS"),
+        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerAbsent, "does not complete a TLS 1.3"),
         (ssl.TLSVersion.TLSv1_3, "http/1.1", b"x", PeerRefused, "TLS, but not gRPC"),
         (ssl.TLSVersion.TLSv1_3, "h2", b"x" * 99, PeerRefused, "TLS, but not gRPC"),
     ],
@@ -226,13 +226,15 @@ def test_a_server_that_is_full_is_tried_again(authority):
     finally:
         client.close()
         server.close()
-        for each in idle:
-            each.close()
+        for connection in idle:
+            connection.close()
 
 
 def test_a_port_that_is_taken_is_named(authority, server):
-    with pytest.raises(TransportError, match="cannot listen on this address"):
+    with pytest.raises(TransportError, match="cannot listen on this address: the port is in use"):
         ServeEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
+    with pytest.raises(TransportError, match="it is not this machine's"):
+        ServeEndpoint("192.0.2.7:9443", authority.load("alice"), peer="bob")
 
 
 def test_an_endpoint_that_is_closed_says_so(authority):
@@ -349,6 +351,20 @@ def knock(port: int, credentials: Credentials) -> None:
         call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
         with pytest.raises(grpc.RpcError):
             next(call)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("SSLV3_ALERT_BAD_RECORD_MAC", "its TLS handshake failed"),
+        ("TLSV1_ALERT_DECRYPT_ERROR", "its TLS handshake failed"),
+        ("TLSV1_ALERT_UNKNOWN_CA", "it does not accept our certificate"),
+        ("SSLV3_ALERT_CERTIFICATE_EXPIRED", "it does not accept our certificate"),
+    ],
+)
+def test_an_alert_is_about_a_certificate_only_where_it_says_so(error, words):
+    line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SSL_ERROR_SSL: "
+    assert explain(line + error.encode()) == words
 
 
 def test_an_unknown_failure_still_has_words():

@@ -63,11 +63,11 @@ NAMED = x509.SubjectAlternativeName([x509.DNSName("alice")])
 
 
 def test_good_files_give_the_name_and_no_warning(files):
-    found = load(files)
-    assert found.name == "alice"
-    assert found.warnings == ()
-    assert "PRIVATE" not in repr(found)
-    assert "BEGIN" not in repr(found)
+    credentials = load(files)
+    assert credentials.name == "alice"
+    assert credentials.warnings == ()
+    assert "PRIVATE" not in repr(credentials)
+    assert "BEGIN" not in repr(credentials)
 
 
 @pytest.mark.parametrize("name", ["alice.pem", "alice.key", "ca.pem"])

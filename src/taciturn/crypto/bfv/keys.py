@@ -82,9 +82,9 @@ class _Parts:
         return part
 
 
-def _exactly(data: bytes, size: int, what: str) -> _Parts:
+def _exactly(data: bytes, size: int, kind: str) -> _Parts:
     if len(data) != size:
-        raise CryptoError(f"{what} of {len(data)} bytes where {size} were expected")
+        raise CryptoError(f"{kind} of {len(data)} bytes where {size} were expected")
     return _Parts(data)
 
 
@@ -125,9 +125,9 @@ class BfvPublicKey:
             raise CryptoError(f"masks for {length} entries")
         return Mask(tuple(entropy.below(self.modulus) for _ in range(length)))
 
-    def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
-        """The residues modulo the plaintext modulus."""
-        return Mask(tuple(value % self.modulus for value in residues.tolist()))
+    def mask_of(self, values: IntArray, entropy: Entropy) -> Mask:
+        """The values modulo the plaintext modulus."""
+        return Mask(tuple(value % self.modulus for value in values.tolist()))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix as polynomials in NTT form, by answer and piece; None where all is zero.
@@ -148,9 +148,10 @@ class BfvPublicKey:
     def _polynomial(self, layout: Layout, block: IntArray) -> Any:  # noqa: ANN401
         coefficients = layout.polynomial(block)
         if not coefficients.any():
+            # SEAL refuses the product with a zero polynomial; the sum does without it.
             return None
-        residues = np.where(coefficients < 0, coefficients + self.modulus, coefficients)
-        plain = self._seal.load_plain(residues.astype(np.uint64))
+        reduced = np.where(coefficients < 0, coefficients + self.modulus, coefficients)
+        plain = self._seal.load_plain(reduced.astype(np.uint64))
         self._seal.evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
         return plain
 
@@ -163,6 +164,7 @@ class BfvPublicKey:
     def _taken(self, mask: Mask, layout: Layout) -> list[Any] | None:
         """What was made ahead for these masks in this layout; it is used once."""
         stocked, self._covers = self._covers, None
+        # Covers contain their masks: those of another answer would not come off again.
         if stocked is None or stocked[0] is not mask or stocked[1] != layout:
             return None
         return stocked[2]
@@ -214,6 +216,7 @@ class BfvPublicKey:
         self._check_mask(mask, prepared.rows)
         layout = Layout.of(prepared.rows, prepared.length)
         pieces = self._pieces(vector, layout)
+        # Once the vector is read: a refusal does not use up what was made ahead.
         covers = self._taken(mask, layout) or self._cover_all(mask, layout, entropy)
         parts = [
             self._answer(polynomials, pieces, cover, layout.places(rows.stop - rows.start))
@@ -246,6 +249,7 @@ class BfvPublicKey:
     ) -> bytes:
         seal = self._seal
         product = self._sum_of_products(polynomials, pieces)
+        # For rows of zeros the cover alone is the answer.
         if product is not None:
             seal.evaluator.add_inplace(cover, product)
         seal.evaluator.mod_switch_to_inplace(cover, seal.kept_id)
@@ -285,7 +289,7 @@ class BfvPublicKey:
         if not all(0 <= entry < self.modulus for entry in masked):
             raise CryptoError("a masked product lies outside the plaintext modulus")
         half = self.modulus // 2
-        # The modulus is 2^(bits+1) + 1: every residue is a product within capacity.
+        # The modulus is 2^(bits+1) + 1: every value modulo it is a product within capacity.
         return np.array(
             [
                 (entry - value + half) % self.modulus - half
@@ -423,6 +427,7 @@ class BfvSecretKey:
         polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
         noise = self._coins.words(len(primes) * DEGREE).reshape(len(primes), DEGREE)
         for at, prime in enumerate(primes):
+            # Below a power of two that is at most twice the prime, as ``lowered`` needs it.
             beyond = noise[at] >> np.uint64(64 - prime.bit_length())
             polynomials[0, at] = lowered(beyond, np.uint64(prime))
             words = parts.words(len(places), prime)

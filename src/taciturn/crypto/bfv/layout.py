@@ -47,7 +47,7 @@ class Layout:
         least = -(-length // DEGREE)
         most = min(length, most_pieces(length))
         candidates = (cls(rows, length, pieces) for pieces in range(least, most + 1))
-        return min(candidates, key=lambda each: (each.pieces + each.answers, each.pieces))
+        return min(candidates, key=lambda layout: (layout.pieces + layout.answers, layout.pieces))
 
     @property
     def span(self) -> int:
@@ -82,5 +82,6 @@ class Layout:
         """The coefficients of the rows of one answer, restricted to one piece."""
         rows, width = block.shape
         coefficients = np.zeros((rows, self.span), dtype=np.int64)
+        # Backwards, so that the product of a row and the piece gathers in the row's last place.
         coefficients[:, self.span - width :] = block[:, ::-1]
         return coefficients.ravel()

@@ -48,6 +48,7 @@ class Multiplier:
         """``factor * values`` modulo ``modulus``, for any words."""
         modulus = np.uint64(self.modulus)
         product = values * np.uint64(self.factor)
+        # The quotient is rounded down: what is left may exceed the modulus once, never twice.
         product -= self._high_word(values) * modulus
         return lowered(product, modulus)
 
@@ -111,9 +112,9 @@ class Grid:
         """
         modulus = np.uint64(self.modulus)
         # A negative number wraps to 2^64 less its size; its sign bit brings it back, unbranched.
-        residues = messages.astype(np.uint64)
-        residues += modulus * (residues >> np.uint64(63))
-        rest = self._message(residues)
+        reduced = messages.astype(np.uint64)
+        reduced += modulus * (reduced >> np.uint64(63))
+        rest = self._message(reduced)
         rest = lowered(rest + np.uint64(self.modulus // 2), modulus)
         points = np.empty((len(self.primes), len(messages)), dtype=np.uint64)
         for at, (inverse, shift) in enumerate(self._parts):
@@ -137,7 +138,7 @@ class Flood:
     half: int
 
     def __call__(self, count: int, entropy: Entropy) -> WordArray:
-        """So many of them; one row for each prime."""
+        """``count`` of them; one row for each prime."""
         # The top part keeps 64 bits where there are as many: what does not fit is a small part.
         rest = max(0, (2 * self.half).bit_length() - 64)
         widths = tuple(min(64, rest - at) for at in range(0, rest, 64))

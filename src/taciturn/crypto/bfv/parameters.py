@@ -112,7 +112,7 @@ class BfvParameters:
             pieces: How many ciphertexts the vector takes.
 
         >>> round(STANDARD.leak_bits(Capacity(20, 20, 16), entries=30))
-        78
+        77
         """
         hidden = 2 * self.flood(capacity)
         return (

@@ -50,6 +50,7 @@ class _MemoryFile:
     """A file that SEAL can open by its path."""
 
     def __init__(self) -> None:
+        # In memory where the system has such files: secret keys pass through here.
         if sys.platform == "linux":
             self._file = os.memfd_create("taciturn")
             self._path = f"/proc/self/fd/{self._file}"
@@ -104,9 +105,11 @@ class Seal:
         self.kept_id = self._level(len(parameters.kept))
         self.evaluator = sealapi.Evaluator(self.context)
         self._file = _MemoryFile()
+        # Headers must have the version of the library that reads them.
         self._version = self.save(sealapi.Plaintext("1"))[3:5]
 
     def _level(self, primes: int) -> Any:  # noqa: ANN401 - SEAL's objects have no types
+        # Each level of SEAL's chain has one prime fewer.
         data = self.context.first_context_data()
         while len(data.parms().coeff_modulus()) > primes:
             data = data.next_context_data()
@@ -222,6 +225,7 @@ class Seal:
         try:
             thing.load(self.context, path)  # type: ignore[attr-defined]
         except (RuntimeError, ValueError) as problem:
+            # Headers and lengths were written here: only a coefficient can be at fault.
             raise CryptoError("a coefficient lies outside its modulus") from problem
         return thing
 

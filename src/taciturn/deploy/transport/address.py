@@ -25,8 +25,8 @@ def check_address(address: str, *, where: str, any_port: bool = False) -> str:
     Raises:
         ConfigError: It is not.
     """
-    found = _ADDRESS.fullmatch(address)
-    if found is None or not (0 if any_port else 1) <= int(found["port"]) <= 65535:
+    parsed = _ADDRESS.fullmatch(address)
+    if parsed is None or not (0 if any_port else 1) <= int(parsed["port"]) <= 65535:
         raise ConfigError(
             f"{address!r} is not an address",
             where=where,

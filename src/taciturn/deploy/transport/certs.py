@@ -128,6 +128,7 @@ def issue(
 def _check_request(names: Sequence[str], days: int) -> None:
     for name in names:
         check_name(name)
+    # The authority's own files are called ca.
     if len(names) < 2 or len(set(names)) < len(names) or "ca" in names:
         raise ConfigError(
             "a trial needs two or more different names, none of them ca",

@@ -28,7 +28,7 @@ READY, PART, LAST, END = (bytes([VERSION, kind]) for kind in range(4))
 def split(frame: bytes) -> Iterator[bytes]:
     r"""The messages that carry a frame.
 
-    >>> [len(each) - HEADER for each in split(bytes(2 * CHUNK + 5))]
+    >>> [len(message) - HEADER for message in split(bytes(2 * CHUNK + 5))]
     [1048576, 1048576, 5]
     >>> list(split(b""))
     [b'\x01\x02']
@@ -84,6 +84,8 @@ class Assembler:
         self.ended = True
 
     def _grow(self, kind: int, size: int, message: bytes) -> bytes | None:
+        # Only a last chunk may be short, and only that of an empty frame may be empty: there is one
+        # way to split a frame.
         whole = size == CHUNK if kind == _PART else 0 < size <= CHUNK or not (size or self._parts)
         if kind not in (_PART, _LAST) or not whole:
             raise MalformedFrame(f"a chunk of kind {kind} has {size} bytes")

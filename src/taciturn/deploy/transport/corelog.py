@@ -1,9 +1,10 @@
 """Why a TLS handshake failed, on the side that serves.
 
 gRPC does not tell a program: it writes a line to the process's standard error, and hangs up. Here
-that line is read and put in words. Standard error of the C libraries is led through a pipe; what
-is no such line passes unchanged. Python's own ``sys.stderr`` is pointed at the original, so that
-progress bars and messages do not take the detour.
+that line is read and put in words. The side that dials learns its reasons otherwise, and so does
+whoever cannot open a port: such lines are dropped. Standard error of the C libraries is led through
+a pipe; what is no such line passes unchanged. Python's own ``sys.stderr`` is pointed at the
+original, so that progress bars and messages do not take the detour.
 
 This changes the whole process, so it is asked for by a command that owns its process, never by
 importing something. A message of a crashing library may be lost in the pipe.
@@ -27,6 +28,10 @@ _FAILED = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] Handshake failed wit
 _WRONG_NAME = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] No match found for server name")
 # What gRPC tells of its own doings, such as a link that the other side has closed.
 _CHATTER = re.compile(rb"I\d{4} [\d:.]+ +\d+ \S+\.cc:\d+\]")
+# What is told elsewhere, in words: a port that is taken, a record that was damaged on the way.
+_TOLD = re.compile(
+    rb"[IWE]\d{4} [\d:.]+ +\d+ (add_port|secure_endpoint|ssl_transport_security\w*)\.cc:\d+\]"
+)
 _PREAMBLE = b"WARNING: All log messages before absl::InitializeLog()"
 _WORDS = (
     ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "it shows no certificate"),
@@ -40,7 +45,10 @@ _WORDS = (
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not accepted"),
     ("NO_SHARED_CIPHER", "it does not use TLS 1.3"),
     ("UNSUPPORTED_PROTOCOL", "it does not use TLS 1.3"),
-    ("ALERT", "it does not accept our certificate"),
+    ("ALERT_UNKNOWN_CA", "it does not accept our certificate"),
+    ("ALERT_CERTIFICATE", "it does not accept our certificate"),
+    ("ALERT_BAD_CERTIFICATE", "it does not accept our certificate"),
+    ("ALERT_UNSUPPORTED_CERTIFICATE", "it does not accept our certificate"),
     ("HTTP_REQUEST", "it does not speak TLS"),
     ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
 )
@@ -55,27 +63,27 @@ def explain(line: bytes) -> str | None:
     """
     if _WRONG_NAME.search(line):
         return "it asks for a party of another name"
-    found = _FAILED.search(line)
-    if found is None:
+    match = _FAILED.search(line)
+    if match is None:
         return None
-    said = found[1].decode("ascii", "replace")
+    error = match[1].decode("ascii", "replace")
     for sign, words in _WORDS:
-        if sign in said:
+        if sign in error:
             return words
     return "its TLS handshake failed"
 
 
 @contextmanager
 def handshake_reasons(
-    on_refused: Callable[[str], None], *, for_good: bool = False
+    on_failed: Callable[[str], None] | None, *, for_good: bool = False
 ) -> Iterator[None]:
-    """Tells why handshakes fail, as long as it lasts.
+    """Tells why callers' handshakes fail, as long as it lasts.
 
     Args:
-        on_refused: Told the reason in words, a few times a second at most, from another thread.
-            The caller's address is not known.
+        on_failed: Told the reason in words, a few times a second at most, from another thread.
+            The caller's address is not known. None on the side that calls.
         for_good: The process ends soon after: what the C libraries say from then on is dropped.
-            gRPC's threads go on for a moment, and a closed link is worth a line to them.
+            gRPC's threads run on for a moment, and a closed link is worth a line to them.
     """
     sys.stderr.flush()
     original = os.dup(2)
@@ -85,7 +93,7 @@ def handshake_reasons(
     direct = os.fdopen(os.dup(original), "w", buffering=1, encoding="utf-8", errors="replace")
     before, sys.stderr = sys.stderr, _direct(sys.stderr, direct)
     reader = threading.Thread(
-        target=_sort, args=(source, original, on_refused), name="taciturn-corelog", daemon=True
+        target=_sort, args=(source, original, on_failed), name="taciturn-corelog", daemon=True
     )
     reader.start()
     try:
@@ -112,14 +120,15 @@ def _direct(before: TextIO, direct: TextIO) -> TextIO:
         return before
 
 
-def _sort(source: int, original: int, on_refused: Callable[[str], None]) -> None:
+def _sort(source: int, original: int, on_failed: Callable[[str], None] | None) -> None:
     allowance = Allowance(REPORTS_PER_SECOND)
     with os.fdopen(source, "rb") as lines:
         while line := lines.readline(LONGEST_LINE):
             reason = explain(line)
-            if reason is None and not line.startswith(_PREAMBLE) and not _CHATTER.match(line):
+            if reason is not None:
+                if on_failed is not None and allowance.spend():
+                    # An observer that fails must not leave the pipe without a reader.
+                    with suppress(Exception):
+                        on_failed(reason)
+            elif not (line.startswith(_PREAMBLE) or _CHATTER.match(line) or _TOLD.match(line)):
                 os.write(original, line)
-            elif reason is not None and allowance.spend():
-                # An observer that fails must not leave the pipe without a reader.
-                with suppress(Exception):
-                    on_refused(reason)

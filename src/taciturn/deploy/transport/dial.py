@@ -1,16 +1,20 @@
 """The side that calls.
 
 It tries until the time is over, since the other side may be started later. What will not change
-by waiting is named at once: a certificate that we do not accept, or a plain refusal of ours. A
-server that does not accept our *certificate* only hangs up after the handshake, without a word;
-the same happens when it is just being stopped. So that is taken for a refusal when it has happened
-several times in a row. One that hangs up earlier is full, or about to go: it is tried again.
+by waiting is named at once: a certificate that we do not accept, a plain refusal of ours, or an
+authenticated server that is no gRPC. In TLS 1.3 certificates arrive encrypted and authenticated, so
+that none of these comes of a bit that was flipped on the way. Whatever else goes wrong in a
+handshake may: it is tried again, and said. A server that does not accept our *certificate* only
+hangs up after the handshake, without a word; the same happens when it is just being stopped. So
+that is taken for a refusal when it has happened several times in a row. One that hangs up earlier
+is full, or about to go: it is tried again.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 import grpc
 
@@ -26,18 +30,39 @@ ATTEMPT = 10.0
 HANGS_UP = 4
 
 _UNTRUSTED = "the server's certificate is not accepted: it was not signed by our authority"
-_WORDS = (
+# Only what has passed TLS's own authentication is told by these.
+_REFUSALS = (
     ("Hostname Verification", "the server's certificate has another name"),
     ("certificate has expired", "the server's certificate has expired"),
     ("not yet valid", "the server's certificate is not valid yet"),
     ("CERTIFICATE_VERIFY_FAILED", _UNTRUSTED),
     ("certificate signature failure", _UNTRUSTED),
-    ("WRONG_VERSION_NUMBER", "the server does not speak TLS"),
-    ("handshake failed", "the server does not complete a TLS 1.3 handshake"),
     ("peer did not negotiate ALPN", "the server speaks TLS, but not gRPC"),
     ("missing selected ALPN", "the server speaks TLS, but not gRPC"),
     ("Failed parsing HTTP/2", "the server speaks TLS, but not gRPC"),
 )
+_NO_LISTENER = "nothing listens at the address"
+_MISHAPS = (
+    ("WRONG_VERSION_NUMBER", "the server does not speak TLS, or its answer was damaged on the way"),
+    (
+        "handshake failed",
+        "the server does not complete a TLS 1.3 handshake, or it was damaged on the way",
+    ),
+    ("DATA_CORRUPTED", "what the server sent was damaged on the way"),
+    ("Handshake", "the server hung up during the handshake"),
+    ("Connection refused", _NO_LISTENER),
+    ("Connection reset", "the server hung up"),
+    ("Socket closed", "the server hung up"),
+    ("Broken pipe", "the server hung up"),
+    ("DNS", "the address has a name that is not known here"),
+    ("lookup failed", "the address has a name that is not known here"),
+    ("unreachable", "there is no route to the address"),
+    ("timed out", "the address does not answer"),
+)
+
+
+def unheard(reason: str) -> None:
+    """The observer of failed attempts that drops them."""
 
 
 class DialEndpoint:
@@ -48,6 +73,8 @@ class DialEndpoint:
         credentials: Our own certificate, key and authority.
         peer: The name that the peer's certificate must have, whatever its address.
         limits: The numbers of the wire.
+        on_failed: Told, in words, why an attempt failed that reached a server; not of another that
+            fails likewise.
 
     Raises:
         ConfigError: The address or the name is not usable.
@@ -60,7 +87,9 @@ class DialEndpoint:
         *,
         peer: str,
         limits: Limits | None = None,
+        on_failed: Callable[[str], None] = unheard,
     ) -> None:
+        self._on_failed = on_failed
         self._address = check_address(address, where="address")
         self._peer = check_name(peer, setting="peer")
         self._credentials = client_credentials(credentials)
@@ -70,20 +99,25 @@ class DialEndpoint:
 
     def connect(self, timeout: float) -> GrpcChannel:
         """Calls until the peer answers."""
-        self._give_up(self._current)
+        self._drop(self._current)
         until = time.monotonic() + timeout
-        pause, hung_up, last = FIRST_PAUSE, 0, ""
+        pause, hung_up, mishap = FIRST_PAUSE, 0, ""
         while not self._closed.is_set():
             left = until - time.monotonic()
             if left <= 0:
-                raise self._nobody(timeout, last)
+                raise self._nobody(timeout, mishap)
             channel = self._call(min(left, ATTEMPT))
             if channel.alive and channel.wait_open(0):
                 return channel
-            last = _why(channel)
-            hung_up = hung_up + 1 if _hangs_up(last) else 0
-            self._give_up(channel)
-            self._consider(channel, last, hung_up)
+            details = _details(channel)
+            # Once may be a restart of the peer; several times in a row are its answer.
+            hung_up = hung_up + 1 if _hangs_up(details) else 0
+            self._drop(channel)
+            self._consider(channel, details, hung_up)
+            before, mishap = mishap, _in_words(details)
+            # A peer that is not there yet is what waiting is for.
+            if mishap not in (before, _NO_LISTENER, ""):
+                self._on_failed(mishap)
             self._closed.wait(min(pause, max(0.0, until - time.monotonic())))
             pause = min(2 * pause, LONGEST_PAUSE)
         raise TransportError("the endpoint is closed")
@@ -92,10 +126,11 @@ class DialEndpoint:
         """Ends the live channel and every attempt."""
         self._closed.set()
         current = self._current
+        # An open channel sends first what waits to go out; an attempt has nothing to send.
         if current is not None and current.wait_open(0):
             current.close()
         else:
-            self._give_up(current)
+            self._drop(current)
 
     def _call(self, timeout: float) -> GrpcChannel:
         """One attempt, on a connection of its own."""
@@ -111,13 +146,13 @@ class DialEndpoint:
 
         channel.start(call, hang_up)
         self._current = channel
-        # Closing may have come before there was a channel that it could give up.
+        # Closing may have come before there was a channel that it could drop.
         if self._closed.is_set():
-            self._give_up(channel)
+            self._drop(channel)
         channel.wait_open(timeout)
         return channel
 
-    def _give_up(self, channel: GrpcChannel | None) -> None:
+    def _drop(self, channel: GrpcChannel | None) -> None:
         if channel is not None:
             channel.lose(ConnectionLost(f"the connection to {self._peer} was closed on this side"))
             channel.close()
@@ -135,7 +170,7 @@ class DialEndpoint:
                 f"the server does not answer as {self._peer}: it is not taciturn",
                 "check the address",
             )
-        for sign, words in _WORDS:
+        for sign, words in _REFUSALS:
             if sign in details:
                 raise self._refused(
                     words, f"expected {self._peer}; check the address, the names and both ca files"
@@ -150,8 +185,8 @@ class DialEndpoint:
     def _refused(self, message: str, hint: str) -> PeerRefused:
         return PeerRefused(message, where=self._address, hint=hint)
 
-    def _nobody(self, timeout: float, last: str) -> PeerAbsent:
-        seen = f" (last: {last})" if last else ""
+    def _nobody(self, timeout: float, mishap: str) -> PeerAbsent:
+        seen = f" (last: {mishap})" if mishap else ""
         return PeerAbsent(
             f"{self._peer} has not answered within {timeout:g} s{seen}",
             where=self._address,
@@ -159,12 +194,21 @@ class DialEndpoint:
         )
 
 
-def _why(channel: GrpcChannel) -> str:
-    """What gRPC says about an attempt that led to nothing."""
+def _details(channel: GrpcChannel) -> str:
+    """What gRPC says about an attempt that led to nothing; empty where it says nothing."""
     problem = channel.refusal
-    if problem is None:
-        return "no answer"
-    return str(problem.details()).rpartition("last error: ")[2][:300]
+    return "" if problem is None else str(problem.details()).rpartition("last error: ")[2][:300]
+
+
+def _in_words(details: str) -> str:
+    """What a person should read of it.
+
+    >>> _in_words("UNAVAILABLE: ipv4:127.0.0.1:7443: Handshake read failed (Socket closed)")
+    'the server hung up during the handshake'
+    >>> _in_words("")
+    ''
+    """
+    return next((words for sign, words in _MISHAPS if sign in details), "")
 
 
 def _hangs_up(details: str) -> bool:

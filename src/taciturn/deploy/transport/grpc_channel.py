@@ -185,7 +185,7 @@ class GrpcChannel:
             return
         try:
             self._inbox.put(frame)
-        except Ended:  # we are closing, or have given up
+        except Ended:  # this side closes, or has dropped the link
             return
 
     def _note_end(self, ended: bool) -> None:

@@ -25,7 +25,7 @@ class Limits:
     Attributes:
         max_frame: Bytes of one frame: the codec's limit, and room for an envelope around it.
         in_flight: Bytes that wait in each direction's queue; one frame may exceed it alone.
-        dead_after: Seconds until a link without a sign of life is given up.
+        dead_after: Seconds until a link without a sign of life is dropped.
         drain: Seconds that closing waits for what was sent.
         handshake: Seconds a caller has for TLS.
         connections: TCP connections at a time, of anybody.

@@ -48,7 +48,7 @@ class ByteQueue:
             self._changed.notify_all()
 
     def get(self, timeout: float | None = None) -> bytes | None:
-        """Takes the oldest entry; nothing, if none came within so many seconds.
+        """Takes the oldest entry; nothing, if none came within the timeout.
 
         Raises:
             Ended: The queue is empty and takes nothing more.

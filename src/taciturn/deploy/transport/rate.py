@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class Allowance:
-    """So many per second, and twice as many at once after a pause.
+    """A number of times per second, and twice as many at once after a pause.
 
     Args:
         per_second: The long-run rate.

@@ -40,6 +40,6 @@ def objection(shown: Mapping[str, Sequence[bytes]], peer: str) -> str:
         return "it does not use TLS 1.3"
     names = [name.decode("ascii", "replace")[:253].lower() for name in shown.get("peer_dns", ())]
     if peer not in names:
-        found = ", ".join(repr(name) for name in names[:4]) or "nobody"
-        return f"its certificate names {found}, not {peer!r}"
+        shown_names = ", ".join(repr(name) for name in names[:4]) or "nobody"
+        return f"its certificate names {shown_names}, not {peer!r}"
     return ""

@@ -8,7 +8,9 @@ else is refused without a word, and the party is told why.
 
 from __future__ import annotations
 
+import errno
 import itertools
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -113,11 +115,12 @@ class ServeEndpoint:
         try:
             port = int(self._server.add_secure_port(listen, server_credentials(credentials)))
         except RuntimeError:
+            # gRPC raises or returns 0, depending on its version.
             port = 0
         if port == 0:
             self._threads.shutdown(wait=False)
             raise TransportError(
-                "cannot listen on this address",
+                f"cannot listen on this address{_obstacle(listen)}",
                 where=listen,
                 hint="is it this machine's, is the port free, and may this account open it?",
             )
@@ -160,10 +163,12 @@ class ServeEndpoint:
         with suppress(Exception):
             if self._reports.spend():
                 self._on_refused(self._last_refusal)
+        # Raises, so that the caller's stream ends here.
         context.abort(code, "refused")
 
     def _replace(self, channel: GrpcChannel, arrival: int) -> None:
         with self._changed:
+            # Streams have threads of their own, and the later one may come here first.
             older: GrpcChannel | None = channel
             if arrival > self._newest_arrival:
                 older, self._newest, self._handed_out = self._newest, channel, False
@@ -174,6 +179,26 @@ class ServeEndpoint:
             older.lose(ConnectionLost(f"{self._peer} has connected again"))
         if closed:
             channel.lose(ConnectionLost("the endpoint is closed"))
+
+
+def _obstacle(listen: str) -> str:
+    """Why an address cannot be listened on, from trying it, since gRPC does not tell a program."""
+    host, _, port = listen.rpartition(":")
+    try:
+        places = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, place in places:
+            with socket.socket(family, kind, protocol) as trial:
+                trial.bind(place)
+                trial.listen()
+    except OSError as problem:
+        if isinstance(problem, socket.gaierror):
+            return ": its name is not known here"
+        words = {
+            errno.EADDRINUSE: "the port is in use",
+            errno.EADDRNOTAVAIL: "it is not this machine's",
+        }
+        return f": {words.get(problem.errno or 0, problem.strerror)}"
+    return ""
 
 
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]

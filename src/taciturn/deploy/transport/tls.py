@@ -73,11 +73,10 @@ def load_credentials(
     own = chain[0]
     key_pem = _read(key, "private key")
     _check_key(key, key_pem, certificate, own)
-    for each, path in [
-        *((one, certificate) for one in chain),
-        *((one, authority) for one in roots),
-    ]:
-        _check_dates(each, path, at)
+    for signed in chain:
+        _check_dates(signed, certificate, at)
+    for root in roots:
+        _check_dates(root, authority, at)
     _check_authority(roots, authority)
     _check_signed(chain, roots, certificate, authority)
     _check_purposes(own, certificate)
@@ -92,23 +91,23 @@ def load_credentials(
 
 
 def _joined(certificates: list[x509.Certificate]) -> bytes:
-    return b"".join(each.public_bytes(Encoding.PEM) for each in certificates)
+    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
 
 
-def _read(path: Path, what: str) -> bytes:
+def _read(path: Path, kind: str) -> bytes:
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise CertificateError(f"the {what} file is too large to be one", where=str(path))
+            raise CertificateError(f"the {kind} file is too large to be one", where=str(path))
         return path.read_bytes()
     except FileNotFoundError:
         raise CertificateError(
-            f"the {what} file does not exist",
+            f"the {kind} file does not exist",
             where=str(path),
             hint="check the path; taciturn certs makes a set for a trial",
         ) from None
     except OSError as problem:
         raise CertificateError(
-            f"the {what} file cannot be read: {problem.strerror}", where=str(path)
+            f"the {kind} file cannot be read: {problem.strerror}", where=str(path)
         ) from None
 
 
@@ -152,36 +151,38 @@ def _check_key(path: Path, pem: bytes, certificate: Path, own: x509.Certificate)
         )
 
 
-def _check_dates(each: x509.Certificate, path: Path, now: datetime) -> None:
-    if now > each.not_valid_after_utc:
+def _check_dates(certificate: x509.Certificate, path: Path, now: datetime) -> None:
+    if now > certificate.not_valid_after_utc:
         raise CertificateError(
-            f"the certificate of {_subject(each)} has expired on {_day(each.not_valid_after_utc)}",
+            f"the certificate of {_subject(certificate)} has expired on "
+            f"{_day(certificate.not_valid_after_utc)}",
             where=str(path),
             hint="have a new one issued, and check this machine's clock",
         )
-    if now < each.not_valid_before_utc:
+    if now < certificate.not_valid_before_utc:
         raise CertificateError(
-            f"the certificate of {_subject(each)} is not valid before "
-            f"{_day(each.not_valid_before_utc)}",
+            f"the certificate of {_subject(certificate)} is not valid before "
+            f"{_day(certificate.not_valid_before_utc)}",
             where=str(path),
             hint="check this machine's clock",
         )
 
 
 def _check_authority(roots: list[x509.Certificate], path: Path) -> None:
-    for each in roots:
-        if not _may_sign(each):
+    for root in roots:
+        if not _may_sign(root):
             raise CertificateError(
-                f"the certificate of {_subject(each)} is not an authority's",
+                f"the certificate of {_subject(root)} is not an authority's",
                 where=str(path),
                 hint="name the CA's certificate, such as ca.pem, and not a party's",
             )
 
 
-def _may_sign(each: x509.Certificate) -> bool:
+def _may_sign(certificate: x509.Certificate) -> bool:
     try:
-        return each.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
+        # A certificate without the extension is no authority's [RFC 5280, 4.2.1.9].
         return False
 
 
@@ -190,10 +191,11 @@ def _check_signed(
 ) -> None:
     """From our certificate upwards until one of the authority's has signed."""
     at = chain[0]
+    # Bounded: certificates that signed each other have no top.
     for _ in range(LONGEST_CHAIN):
         if any(_signed_by(at, root) for root in roots):
             return
-        above = [each for each in chain[1:] if _may_sign(each) and _signed_by(at, each)]
+        above = [issuer for issuer in chain[1:] if _may_sign(issuer) and _signed_by(at, issuer)]
         if not above:
             break
         at = above[0]
@@ -204,9 +206,9 @@ def _check_signed(
     )
 
 
-def _signed_by(each: x509.Certificate, issuer: x509.Certificate) -> bool:
+def _signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     try:
-        each.verify_directly_issued_by(issuer)
+        certificate.verify_directly_issued_by(issuer)
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
@@ -216,6 +218,7 @@ def _check_purposes(own: x509.Certificate, path: Path) -> None:
     try:
         allowed = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
+        # A certificate without the extension is good for every purpose [RFC 5280, 4.2.1.12].
         return
     missing = [word for oid, word in PURPOSES.items() if oid not in allowed]
     if missing:
@@ -228,24 +231,26 @@ def _check_purposes(own: x509.Certificate, path: Path) -> None:
 
 def _party_name(own: x509.Certificate, path: Path) -> str:
     try:
-        names = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        found = names.get_values_for_type(x509.DNSName)
+        alternatives = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = alternatives.get_values_for_type(x509.DNSName)
     except x509.ExtensionNotFound:
-        found = []
-    if not found or any("*" in name for name in found):
+        names = []
+    # A wildcard would stand for parties that nobody has named.
+    if not names or any("*" in name for name in names):
         raise CertificateError(
             "the certificate names no party, or more than one with an asterisk",
             where=str(path),
             hint="it needs a subject alternative name of type DNS, such as alice",
         )
-    return found[0]
+    return names[0]
 
 
 def _expiry_warnings(certificates: list[x509.Certificate], now: datetime) -> list[str]:
     return [
-        f"the certificate of {_subject(each)} expires on {_day(each.not_valid_after_utc)}"
-        for each in certificates
-        if each.not_valid_after_utc - now < EXPIRES_SOON
+        f"the certificate of {_subject(certificate)} expires on "
+        f"{_day(certificate.not_valid_after_utc)}"
+        for certificate in certificates
+        if certificate.not_valid_after_utc - now < EXPIRES_SOON
     ]
 
 
@@ -255,9 +260,9 @@ def _key_warnings(path: Path) -> list[str]:
     return []
 
 
-def _subject(each: x509.Certificate) -> str:
+def _subject(certificate: x509.Certificate) -> str:
     # What a certificate calls itself is somebody else's text: quoted, and not too long.
-    return repr(each.subject.rfc4514_string()[:80])
+    return repr(certificate.subject.rfc4514_string()[:80])
 
 
 def _day(when: datetime) -> str:

@@ -6,7 +6,7 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.messages import EpochScores, EpochVerdict
-from taciturn.protocol.scores import require_finite
+from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import Program, receive, require_turn, send
 
 
@@ -19,7 +19,7 @@ def report(inputs: AliceInputs, weights: FloatArray, iteration: int) -> Program[
     held_out = inputs.scored_each_epoch
     if held_out is None:
         return False
-    scores = require_finite(held_out.values @ weights)
+    scores = require_finite(at_scale(held_out.values @ weights, inputs.terms.score_grid))
     yield from send(EpochScores(iteration, scores))
     if inputs.terms.agreement.patience is None:
         return False

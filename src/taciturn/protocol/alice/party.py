@@ -16,9 +16,9 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
         yield from compare_held_out("alice", held_out)
     trained = yield from TRAININGS[terms.mechanism.conversation](inputs)
     if trained.share is None:
-        yield from predict.predict(inputs.features, trained.weights)
+        yield from predict.predict(inputs.features, trained.weights, terms.score_grid)
         if held_out is not None:
-            yield from predict.predict(held_out, trained.weights)
+            yield from predict.predict(held_out, trained.weights, terms.score_grid)
     elif held_out is not None:
         # Training rows are not scored: each score from shares costs an encrypted product.
         share, coins = trained.share, inputs.entropy.fork("held out")

@@ -5,7 +5,7 @@
     Alice                                            Bob
       Hello                                    <->   Hello
                                                 <-   KeyOffer
-      for every so many rows:
+      for each chunk of rows:
                                                 <-   SealedWeights       <v>
       SealedScores         <X_A v + X_A u>      ->
 """

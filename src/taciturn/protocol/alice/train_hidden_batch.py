@@ -31,7 +31,7 @@ from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import HiddenBatchOffer, PartialScores
 from taciturn.protocol.observations import GradientSeen, HiddenBatchSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.scores import require_finite
+from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 
@@ -56,7 +56,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         yield from emit(HiddenBatchSeen(iteration, subset, response))
         asked = subset[response]
         rows = features.values.take(asked, axis=0)
-        yield from send(PartialScores(iteration, require_finite(rows @ weights)))
+        scores = require_finite(at_scale(rows @ weights, terms.score_grid))
+        yield from send(PartialScores(iteration, scores))
         matrix = key.prepare(grid.nearest(rows).T)
         total = yield from unmasked_product(key, matrix, iteration, inputs.entropy)
         epoch, ends_epoch = iteration // per_epoch, (iteration + 1) % per_epoch == 0

@@ -27,7 +27,7 @@ from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import NoisyResidues, PartialScores, RealResidues, ResidueReply
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.scores import require_finite
+from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 
@@ -48,7 +48,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
+        scores = require_finite(at_scale(rows @ weights, terms.score_grid))
+        yield from send(PartialScores(batch.iteration, scores))
         reply = yield from receive(ResidueReply)
         require_turn(type(reply).__name__, reply.iteration, batch.iteration)
         release = _released(reply, batch, terms)

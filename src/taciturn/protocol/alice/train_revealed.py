@@ -26,7 +26,7 @@ from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import PartialScores
 from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.scores import require_finite
+from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import Program, emit, send
 
 
@@ -47,7 +47,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        yield from send(PartialScores(batch.iteration, require_finite(rows @ weights)))
+        scores = require_finite(at_scale(rows @ weights, terms.score_grid))
+        yield from send(PartialScores(batch.iteration, scores))
         # The range is known since the handshake, and the key's capacity checks it once more.
         matrix = key.prepare(grid.nearest(rows).T)
         total = yield from unmasked_product(key, matrix, batch.iteration, inputs.entropy)

@@ -83,9 +83,11 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         matrix: IntArray | FloatArray = rows.T
         own = _NO_SCORES
         if turns.ahead and following is not None:
+            # Kept for the next iteration, which would round the same rows again.
             after, coins = rounded(following), entropy.fork(f"scores {number + 1}")
             own = own_scores(turns.ring, scales, after, share, coins, dither)
             matrix = turns.matrix(rows, after)
+        # In the first iteration all scores are zero, and Bob does not ask.
         elif number and not turns.ahead:
             yield from answer_scores(keys, scales, rows, share, number, entropy, dither)
         given = yield from _answer_step(keys, matrix, own, number, entropy)

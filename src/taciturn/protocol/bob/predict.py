@@ -18,7 +18,7 @@ def predict(features: FeatureTable, weights: FloatArray) -> Program[FloatArray]:
     yield from shake_hands(greeting("bob", PREDICTION_TERMS, features))
     scores = np.empty(features.rows)
     for number, rows in chunks(features.rows):
-        mine = features.values[rows] @ weights
-        scores[rows] = (yield from receive_scores(number, len(mine))) + mine
+        own = features.values[rows] @ weights
+        scores[rows] = (yield from receive_scores(number, len(own))) + own
         yield from emit(RowsScored(rows.stop, features.rows))
     return scores

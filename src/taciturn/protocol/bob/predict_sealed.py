@@ -54,5 +54,5 @@ def predict(
         suspected_wraps += scales.suspected(theirs)
         scores[rows] += scales.scores(theirs, last)
         yield from emit(RowsScored(rows.stop, features.rows))
-    # Whatever the numbers are, he goes on: an end here would tell that they are none.
+    # Whatever the numbers are, he continues: an end here would tell that they are none.
     return Scored(np.nan_to_num(scores), suspected_wraps)

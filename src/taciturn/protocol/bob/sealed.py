@@ -47,7 +47,7 @@ class Keys:
 def ask_scores(
     keys: Keys, share: IntArray, rows: int, number: int, entropy: Entropy, after: int = 0
 ) -> Program[IntArray]:
-    """Alice's part of the scores of so many rows, as residues that Bob alone knows.
+    """Alice's part of the scores of some rows, as values modulo t that Bob alone knows.
 
     Args:
         keys: His key.

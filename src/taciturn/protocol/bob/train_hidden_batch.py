@@ -59,6 +59,7 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
         encoded = _encoded(residues, batch, terms)
         yield from released_product(inputs, key, encoded, true, state.columns, iteration)
         step = penalty.gradient(weights, features.free)
+        # The response may have turned every marked row to 0.
         if len(true):
             step = step + gradient(rows[batch.true], residues)
         weights = weights - rate.at(iteration) * step

@@ -51,7 +51,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
     mechanism, ledger = inputs.mechanism, inputs.ledger
     with_true = terms.agreement.bob_update == "true"
     if with_true and features.columns:
-        _give_up_totals(features, mechanism, ledger)
+        _taint_totals(features, mechanism, ledger)
     state = inputs.resume or (yield from greet(inputs))
     state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
@@ -63,6 +63,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
         rows = features.values.take(batch.rows, axis=0)
         theirs = yield from receive_scores(batch.iteration, len(batch.rows))
+        # Asked before anything is drawn: Alice is told when the budget ended, and nothing else.
         if not ledger.affords(mechanism.event, batch.rows):
             yield from send(BudgetSpent(batch.iteration))
             return BobTrained(weights, batch.iteration, StopReason.BUDGET)
@@ -90,9 +91,8 @@ def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> N
         )
 
 
-def _give_up_totals(
-    features: FeatureTable, mechanism: ResidueMechanism[Any], ledger: Ledger
-) -> None:
+def _taint_totals(features: FeatureTable, mechanism: ResidueMechanism[Any], ledger: Ledger) -> None:
+    # His next scores carry true residues of this batch into releases of other rows.
     ledger.taint(TRUE_UPDATES)
     if not ledger.affords(mechanism.event, np.arange(features.rows)):
         raise BudgetExceeded(

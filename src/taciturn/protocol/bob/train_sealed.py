@@ -55,10 +55,11 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
 
     rate, penalty = terms.rate, terms.penalty
     weights, share, losses, ahead = state.weights, state.share, state.losses, state.ahead
-    suspected_wraps = 0
+    suspected_wraps = state.suspected_wraps
     for batch, following in plan.with_next(state.iteration):
         number, size = batch.iteration, len(batch.rows)
-        yield from emit(Boundary(state.at(number, weights, losses, share, ahead)))
+        at = state.at(number, weights, losses, share, ahead, suspected_wraps)
+        yield from emit(Boundary(at))
         rows = features.values.take(batch.rows, axis=0)
         theirs = ahead
         if number == 0:
@@ -85,6 +86,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             yield from emit(HeldOutSeen(number, metrics))
             losses = np.append(losses, metrics.loss)
     if terms.agreement.reveal:
+        # Charged before it leaves: without budget for it the ledger raises.
         revealed = Released.unprotected(share)
         inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
         yield from send(RevealedShare(revealed))
@@ -107,7 +109,7 @@ def bounded(scores: FloatArray) -> FloatArray:
     """Scores as the sigmoid takes them, at most ``MOST_SCORE`` in size, whatever they were.
 
     Beyond it the sigmoid is 0 or 1 to the last digit of a residue. Numbers that are none become
-    one, and he goes on: an end here would tell that they were.
+    one, and he continues: an end here would tell that they were.
     """
     return np.fmax(np.fmin(scores, MOST_SCORE), -MOST_SCORE)
 
@@ -159,6 +161,7 @@ def _send_step(
         entropy: His coins.
     """
     columns, vector = len(share), step
+    # What he encrypts next is prepared while Alice is at work; its shape is known by now.
     entries, upcoming = columns, (after, columns)
     if turns.ahead and after:
         vector, entries = turns.vector(step, share), columns + after
@@ -166,6 +169,7 @@ def _send_step(
     coins = entropy.fork(f"step {number}")
     key = yield from keys.offer(coins)
     yield from send(SealedResidues(number, key.encrypt(vector, entries, coins)))
+    # Nothing can be made ahead for a key that does not exist yet.
     if after and not keys.single_use:
         key.stock(*upcoming, coins)
     return _Question(key, number, columns, entries, len(vector))

@@ -1,0 +1,285 @@
+"""The look at ciphertexts: faults in the real code are noticed, the real code is at chance."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import taciturn
+from taciturn.arrays import IntArray
+from taciturn.audit.challenge import Challenge, Round, challenge
+from taciturn.audit.distinguisher import (
+    FALSE_ALARM,
+    LEAST_ENTROPY,
+    _look,
+    _shape_features,
+    detectable,
+    distinguish,
+    needed,
+    repeated_blocks,
+    ridge,
+)
+from taciturn.audit.verdict import Status, apart_sentence, conclude
+from taciturn.crypto.base import Capacity, EncryptedVector
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.clear import ClearScheme
+from taciturn.report import html, markdown
+from taciturn.report.page import audit_page
+from taciturn.results.audit import Distinguisher, Look
+from taciturn.results.runs import AuditResult
+from taciturn.results.saved import of_record
+from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
+from taciturn.view.alice_view import AliceView
+
+COINS = KeyedEntropy.from_seed(5)
+# Half of the usual: noticed is what tells nine of ten batches.
+FEW = 122
+
+
+@cache
+def view() -> AliceView:
+    chosen = Settings(
+        dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1, epochs=1
+    ).resolved()
+    outcome = simulate(chosen, load_raw(chosen), keep=True)
+    assert outcome.transcript is not None
+    seen = AliceView.of(outcome.transcript, outcome.data.alice_train)
+    # What was recorded in clear is no part of what the encryption is asked about.
+    return replace(seen, conversation=replace(seen.conversation, records=_opening(seen)))
+
+
+def _opening(seen: AliceView) -> tuple[Any, ...]:
+    return seen.conversation.records[:6]
+
+
+def look(result: Distinguisher, name: str) -> Look:
+    return next(one for one in result.looks if one.name == name)
+
+
+# --- faults in the real code ------------------------------------------------------------------
+
+
+class ReusingKey(BfvSecretKey):
+    """Encrypts one vector with the randomness of an earlier one."""
+
+    made = 0
+
+    def _zero(self) -> Any:
+        self.made += 1
+        fresh = super()._zero()
+        if self.made == 20:
+            self.earlier = replace(fresh, parts=[part.copy() for part in fresh.parts])
+        return self.earlier if self.made == 60 else fresh
+
+
+class WaitingKey(BfvSecretKey):
+    """Takes longer where the first residue, and so its label, is positive."""
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
+        # Longer than a busy machine interrupts as a rule, so that a test does not depend on it.
+        time.sleep(0.1 if vector[0] > 0 else 0.0)
+        return super().encrypt(vector, rows, entropy)
+
+
+class FaultyBfv(BfvScheme):
+    """The real scheme with another key."""
+
+    key: type[BfvSecretKey] = BfvSecretKey
+
+    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> BfvSecretKey:
+        return self.key(self._seal(bits, capacity), capacity)
+
+
+class ReusingBfv(FaultyBfv):
+    key = ReusingKey
+
+
+class WaitingBfv(FaultyBfv):
+    key = WaitingKey
+
+
+class PretendingClear(ClearScheme):
+    """Says that it protects, and does not."""
+
+    protects = True
+
+
+def test_a_seed_that_is_used_twice_is_noticed():
+    result = distinguish(view(), COINS, ReusingBfv(), FEW)
+    assert result.noticed
+    # All of a ciphertext but the coefficients that hold the vector.
+    assert result.repeated > 10_000
+    assert not any(one.noticed for one in result.looks)
+    assert "blocks of 16 bytes occur again" in apart_sentence(result)
+
+
+def test_a_wait_that_depends_on_labels_is_noticed():
+    result = distinguish(view(), COINS, WaitingBfv(), 82)
+    assert result.noticed
+    assert look(result, "times").noticed
+    assert not look(result, "bytes").noticed
+    assert result.repeated == 0
+    assert "from times" in apart_sentence(result)
+
+
+def test_residues_that_are_not_encrypted_are_noticed():
+    result = distinguish(view(), COINS, PretendingClear(), FEW)
+    assert result.noticed
+    assert look(result, "bytes").accuracy > 0.95
+    assert result.entropy < LEAST_ENTROPY
+    assert "from bytes" in apart_sentence(result)
+
+
+def test_what_is_noticed_is_a_leak_in_the_verdict():
+    honest = audited()
+    run = honest.runs[0]
+    spoilt = distinguish(view(), COINS, PretendingClear(), FEW)
+    conclusion = conclude(AuditResult((replace(run, distinguisher=spoilt),)))
+    assert conclusion.status is Status.LEAK
+    assert conclusion.headline == "What Alice receives depends on the labels"
+
+
+def test_a_look_that_misses_its_own_faults_has_tested_nothing():
+    run = audited().runs[0]
+    result = run.distinguisher
+    assert result is not None
+    blind = replace(result, faults=tuple(replace(one, noticed=False) for one in result.faults))
+    conclusion = conclude(AuditResult((replace(run, distinguisher=blind),)))
+    assert conclusion.status is Status.NOT_TESTED
+    assert "Not even this would have been noticed" in apart_sentence(blind)
+
+
+# --- the real code ----------------------------------------------------------------------------
+
+
+@cache
+def audited() -> AuditResult:
+    return taciturn.audit(dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1)
+
+
+def test_the_audit_of_sealed_is_at_chance_and_says_what_it_would_have_noticed():
+    """False alarm: ``FALSE_ALARM``."""
+    audit = audited()
+    result = audit.runs[0].distinguisher
+    assert result is not None
+    assert not result.noticed
+    assert (result.trained, result.judged, result.repeated) == (119, 120, 0)
+    assert result.entropy > 7.9
+    noticed = {fault.name: fault.noticed for fault in result.faults}
+    # Whether the machine was too busy for the clock to tell is its own affair.
+    assert noticed | {"delay": True} == dict.fromkeys(noticed, True)
+    conclusion = conclude(audit)
+    assert conclusion.status is Status.NOT_SHOWN
+    assert "not a proof of safety" in apart_sentence(result)
+
+
+def test_the_result_is_shown_and_read_back():
+    audit = audited()
+    assert of_record(audit.to_dict()).to_dict() == audit.to_dict()
+    page = audit_page(audit)
+    for text in (html.render(page), markdown.render(page)):
+        assert "Ciphertexts, seen from outside" in text
+        assert "one encryption" in text
+
+
+@pytest.mark.slow  # ten trainings with encryption
+def test_over_several_seeds_the_guesses_are_those_of_fair_coins():
+    """False alarm: 1e-6 in each of three looks."""
+    results = [
+        distinguish(view(), KeyedEntropy.from_seed(seed), BfvScheme(), FEW) for seed in range(10)
+    ]
+    assert not any(result.noticed for result in results)
+    for place in range(3):
+        right = sum(result.looks[place].right for result in results)
+        judged = sum(result.looks[place].judged for result in results)
+        assert 5e-7 < binom.cdf(right, judged, 0.5) < 1 - 5e-7
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"mechanism": "sealed", "scheme": "clear"}, {"mechanism": "none", "scheme": "clear"}],
+)
+def test_where_messages_are_in_clear_there_is_nothing_to_look_at(options):
+    record = taciturn.audit(dataset="breast-cancer", seed=1, epochs=1, **options).to_dict()
+    assert "distinguisher" not in record
+
+
+def test_it_is_left_out_with_the_canary():
+    audit = taciturn.audit(
+        dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1, canary=False
+    )
+    assert audit.runs[0].distinguisher is None
+
+
+# --- its parts --------------------------------------------------------------------------------
+
+
+def test_the_threshold_keeps_to_the_false_alarm_and_to_the_power():
+    for judged in (60, 120, 240):
+        least = needed(judged)
+        assert 3 * binom.sf(least - 1, judged, 0.5) <= FALSE_ALARM
+        assert 3 * binom.sf(least - 2, judged, 0.5) > FALSE_ALARM
+        assert binom.sf(least - 1, judged, detectable(judged)) == pytest.approx(0.95)
+
+
+def test_a_handful_of_batches_notices_nothing():
+    assert needed(10) == 11
+    assert detectable(10) == 1.0
+
+
+def test_the_coins_are_the_labels_of_the_batches():
+    heard = challenge(view(), ClearScheme(), COINS, FEW)
+    assert len(heard.rounds) == len(heard.following) == len(heard.coins) == FEW - 3
+    # A residue is positive where the label is 1, and the scheme clear shows it.
+    first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in heard.rounds]
+    np.testing.assert_array_equal(first, heard.coins)
+    assert 0.2 < heard.coins.mean() < 0.8
+
+
+def test_the_same_seed_gives_the_same_coins():
+    heard, again = (challenge(view(), ClearScheme(), COINS, 12) for _ in range(2))
+    np.testing.assert_array_equal(heard.coins, again.coins)
+    assert [one.payload for one in heard.rounds] == [one.payload for one in again.rounds]
+
+
+def lengths(heard: Challenge) -> set[tuple[Any, ...]]:
+    return {(one.kinds, one.lengths) for one in heard.rounds}
+
+
+def test_kinds_and_lengths_are_the_same_in_every_round():
+    assert len(lengths(challenge(view(), BfvScheme(), COINS, 12))) == 1
+
+
+def test_ridge_learns_nothing_where_nothing_varies():
+    same = np.ones((4, 3))
+    assert (ridge(same, np.array([1.0, 1.0, 1.0, -1.0]), same) > 0).all()
+
+
+@pytest.mark.parametrize(("payloads", "expected"), [([], 0), ([b"short"], 0), ([bytes(64)], 3)])
+def test_repeated_blocks(payloads, expected):
+    assert repeated_blocks(payloads) == expected
+
+
+def test_halves_alone_are_no_repeated_block():
+    first, second, third = (bytes([value]) * 8 for value in (1, 2, 3))
+    assert repeated_blocks([first + second, first + third, third + second]) == 0
+
+
+def test_a_longer_message_where_labels_are_1_is_noticed():
+    heard = challenge(view(), ClearScheme(), COINS, FEW)
+    rounds = tuple(
+        Round(one.kinds, (one.lengths[0] + int(coin),), one.seconds, one.payload)
+        for one, coin in zip(heard.rounds, heard.coins, strict=True)
+    )
+    spoilt = replace(heard, rounds=rounds)
+    assert _look("lengths and order", _shape_features(spoilt), heard.coins).noticed
+    assert not _look("lengths and order", _shape_features(heard), heard.coins).noticed

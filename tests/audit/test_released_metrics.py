@@ -1,0 +1,49 @@
+"""No metric is told to Alice: attacks on a released loss or AUC have nothing to begin with."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from taciturn.audit.messages import _ENCRYPTED, _PLAIN
+from taciturn.protocol.codec import MESSAGES
+from taciturn.protocol.messages import AlignmentHello, Message
+
+# Every field of every message that Bob may send in a training. A new one has to be judged: if it
+# holds a metric of labels, an attack on it belongs into the audit (docs/audit.md).
+BOBS = {
+    "Hello": ("version", "role", "terms", "rows", "ids_digest", "magnitude_bits", "columns"),
+    "KeyOffer": ("public_key",),
+    "EncryptedResidues": ("iteration", "residues"),
+    "RevealedGradient": ("iteration", "gradient"),
+    "NoisyResidues": ("iteration", "residues"),
+    "RealResidues": ("iteration", "residues"),
+    "BudgetSpent": ("iteration",),
+    "HiddenBatchOffer": ("iteration", "subset", "response"),
+    "BatchCommitment": ("digest",),
+    "BatchShare": ("share",),
+    "EpochVerdict": ("iteration", "stop"),
+    "SealedWeights": ("iteration", "weights"),
+    "SealedResidues": ("iteration", "residues"),
+    "RevealedShare": ("share",),
+}
+
+
+def bobs() -> list[type[Message]]:
+    """The messages of a training that Bob may send."""
+    return [kind for kind in MESSAGES if "bob" in kind.senders and kind.code < AlignmentHello.code]
+
+
+def test_bob_sends_nothing_that_was_not_judged():
+    sent = {kind.__name__: tuple(one.name for one in fields(kind)) for kind in bobs()}
+    assert sent == BOBS
+
+
+def test_the_audit_has_words_for_each():
+    assert {kind.__name__ for kind in (*_PLAIN, *_ENCRYPTED)} == set(BOBS)
+
+
+@pytest.mark.parametrize("word", ["loss", "auc", "accuracy", "metric", "score"])
+def test_no_field_is_a_metric(word):
+    assert not any(word in name for names in BOBS.values() for name in names)
