@@ -125,13 +125,13 @@ def test_a_check_tells_alice_in_numbers(mechanism):
 def test_a_packing_bob_has_fifteen_columns_when_the_check_says_so(options):
     """Against Alice's own program, which ends as ever: she cannot notice."""
     setup = Setup.of(mechanism="sealed", epochs=6, **options)
-    told = exposure(setup)
-    assert (told.columns_per_score, told.scores_for_all) == (3, 5)
-    assert "by epoch 6" in told.warning
+    exposed = exposure(setup)
+    assert (exposed.columns_per_score, exposed.scores_for_all) == (3, 5)
+    assert "by epoch 6" in exposed.warning
     notes = read_by(packing_bob, setup)
     shares = [notes.recovered(setup.columns, epoch) for epoch in range(6)]
-    assert shares[told.scores_for_all] == 1.0
-    assert shares[told.scores_for_all - 1] < 1.0
+    assert shares[exposed.scores_for_all] == 1.0
+    assert shares[exposed.scores_for_all - 1] < 1.0
     # To the last digit of the grid, but for the random rounding of features.
     grid = Scales.of(setup.terms.agreement, len(setup.columns), 4).feature_grid
     assert np.abs(notes.estimate(5) - setup.columns).max() <= 2.0**-grid.bits
@@ -139,9 +139,9 @@ def test_a_packing_bob_has_fifteen_columns_when_the_check_says_so(options):
 
 def test_a_steering_bob_reads_a_column_an_epoch_where_gradients_are_returned():
     setup = Setup.of(mechanism="none", epochs=16)
-    told = exposure(setup)
-    assert (told.columns_per_score, told.scores_for_all) == (1, 15)
-    assert "by epoch 16" in told.warning
+    exposed = exposure(setup)
+    assert (exposed.columns_per_score, exposed.scores_for_all) == (1, 15)
+    assert "by epoch 16" in exposed.warning
     notes = read_by(steering_bob, setup)
     assert notes.recovered(setup.columns, 15) == 1.0
     assert notes.recovered(setup.columns, 14) < 1.0
@@ -167,8 +167,8 @@ def test_where_residues_are_told_he_needs_known_rows_to_leave_the_rotation():
 
 def test_dither_leaves_one_column_a_score_and_does_not_close_it():
     setup = Setup.of(mechanism="sealed", epochs=20, dither=0.5)
-    told = exposure(setup)
-    assert (told.columns_per_score, told.scores_for_all) == (1, 15)
+    exposed = exposure(setup)
+    assert (exposed.columns_per_score, exposed.scores_for_all) == (1, 15)
     notes = read_by(packing_bob, setup)
     assert 0.3 < notes.recovered(setup.columns, 5) < 0.45
     assert notes.recovered(setup.columns, 15) > 0.99
