@@ -38,9 +38,10 @@ from taciturn.errors import (
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.privacy import registry
+from taciturn.protocol.events import ScoresDue
 from taciturn.protocol.handshake import wire_form
 from taciturn.protocol.messages import Hello
-from taciturn.protocol.steps import Send
+from taciturn.protocol.steps import Emit, Send
 from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
@@ -207,7 +208,9 @@ def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
         assert isinstance(first, Send)
         assert isinstance(first.message, Hello)
         program.send(None)
-        second = program.send(answered(first.message, asked))
+        due = program.send(answered(first.message, asked))
+        assert due == Emit(ScoresDue())
+        second = program.send(None)
         assert isinstance(second, Send)
         assert isinstance(second.message, Hello)
         heard.add(second.message.magnitude_bits)

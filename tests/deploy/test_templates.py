@@ -68,7 +68,7 @@ def test_a_mechanism_that_does_not_protect_is_called_so(mechanism):
 def test_only_bob_has_labels_and_limits():
     hers, his = (tomllib.loads(template(role, Trial("add"))) for role in ROLES)
     assert "label" not in hers["data"]
-    assert "privacy" not in hers
+    assert hers["privacy"] == {}
     assert his["data"]["label"] == "label"
     assert his["privacy"] == {"delta": 1e-6}
 

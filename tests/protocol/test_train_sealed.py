@@ -697,39 +697,3 @@ def test_receive_is_the_only_thing_bob_waits_for():
     tables, agreed = SPLITS["halves"], sealed(epochs=1)
     bob = bob_program(tables, agreed)
     assert isinstance(bob.send(None), Send | Receive)
-
-
-# --- Alice's columns: what an honest Bob's scores tell him -------------------------------------
-
-
-def gram_error(dither: float) -> float:
-    """How far from ``X X^T`` what Bob computes from his own scores is, relative to its size.
-
-    With all rows in each batch, ``z_(t+1) - z_t = (rate/n) X X^T r_t``. Bob knows the left side and
-    r_t. Over as many epochs as Alice has columns these products span her column space U, and then
-    ``U^T G R = (U^T G U) (U^T R)`` gives the Gram matrix ``G = X X^T`` by least squares: her
-    columns but for a rotation.
-    """
-    tables = Tables.make(rows=40, alice=3, seed=11)
-    agreed = sealed(batch_size=40, epochs=60, learning_rate=1.0, dither=dither)
-    run = trained(tables, agreed)
-    order, steps = run.talk.batches, run.talk.seen(Progress)
-    scores = np.empty((60, 40))
-    for at, step in enumerate(steps):
-        scores[at, order[at]] = step.scores
-    left = np.array([residue(row, tables.labels.values) for row in scores[:-1]]).T
-    products = np.diff(scores, axis=0).T * 40 / agreed.learning_rate
-    basis = np.linalg.svd(products, full_matrices=False)[0][:, :3]
-    inner = np.linalg.lstsq((basis.T @ left).T, (basis.T @ products).T, rcond=None)[0].T
-    gram = basis @ inner @ basis.T
-    truth = tables.alice.values @ tables.alice.values.T
-    return float(np.linalg.norm(gram - truth) / np.linalg.norm(truth))
-
-
-def test_epochs_beyond_her_columns_give_bob_alices_columns_up_to_a_rotation():
-    """The limit that ``docs/sealed.md`` states, and ``taciturn check`` warns Alice of."""
-    assert gram_error(dither=0.0) < 0.05
-
-
-def test_dither_blurs_it_and_does_not_close_it():
-    assert gram_error(dither=0.0) < gram_error(dither=0.01)

@@ -67,6 +67,6 @@ def _repeated(agreed: Agreement, columns: int) -> str:
     )
     return (
         f"asking again with one model {same}; each further model of the same rows gives Bob one "
-        f"more combination, and {known}{cheating}. Predictions are not counted: Alice decides how "
-        "often she answers"
+        f"more combination, and {known}{cheating}. Alice decides how often she "
+        "answers, or sets a limit: scores-per-row"
     )

@@ -32,6 +32,8 @@ from taciturn.audit.transition import largest_sparsity
 from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.exposure import column_exposure
+from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.parallel import one_thread
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.prices import price
@@ -75,6 +77,13 @@ def preflight(
         notes=unused(settings),
         recommendations=advice.recommendations(rehearsal.terms.agreement),
         prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
+        columns=column_exposure(
+            rehearsal.terms,
+            rehearsal.rows,
+            rehearsal.columns,
+            magnitude_bits(rehearsal.view.features.largest),
+            raw.rows - rehearsal.rows,
+        ),
     )
 
 

@@ -178,7 +178,7 @@ class OutputSection(Checked):
 
 
 class PrivacySection(Checked):
-    """Bob's own limits."""
+    """A side's own limits: what of Bob's labels, and of Alice's columns, the other may learn."""
 
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
@@ -199,6 +199,24 @@ class PrivacySection(Checked):
             example=50.0,
         ),
     ] = None
+    scores_per_row: Annotated[
+        PositiveInt | None,
+        Setting(
+            "Alice: the most scores of one row that this peer is ever given.",
+            Scope.PRIVACY,
+            detail="Counted over all trainings, held-out rows and predictions, new sessions too; "
+            "beyond it she refuses. Without it there is no limit "
+            "([deviating.md](deviating.md))",
+            example=20,
+        ),
+    ] = None
+    scores: Annotated[
+        str,
+        Setting(
+            "Alice: the file that counts them. Keep it: what it does not hold is not counted.",
+            Scope.PRIVACY,
+        ),
+    ] = "alice.scores.json"
 
 
 class Pins(Checked):
@@ -351,6 +369,12 @@ class PartyConfig:
                 "the times of answers are Bob's to hide",
                 setting="answer_milliseconds",
                 hint="leave it out here; Bob writes it in his file",
+            )
+        if self.role == "bob" and self.privacy.scores_per_row is not None:
+            raise ConfigError(
+                "how many scores leave is Alice's to limit",
+                setting="scores_per_row",
+                hint="leave it out here; Alice writes it in her file",
             )
         if self.role == "alice" and self.privacy.budget is not None:
             raise ConfigError(

@@ -26,18 +26,26 @@ from taciturn.data.tables import FeatureTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows
+from taciturn.deploy.score_book import Charge, ScoreBook, score_book
 from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
-from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.callbacks import Callbacks, Observer
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
+from taciturn.errors import (
+    BudgetExceeded,
+    ConfigError,
+    ExtensionError,
+    FileError,
+    TaciturnError,
+)
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.events import Event, ScoresDue
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import ModelName, Scored, meet
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PredictionResult, ScoredRow
 from taciturn.rng import Entropy, KeyedEntropy
@@ -89,6 +97,7 @@ class Question:
         name = ModelName(model.session, model.agreement_digest, model.sealed)
         if model.role == "alice":
             yield from meet("alice", name, table)
+            yield from emit(ScoresDue())
             yield from self._alice(table, entropy)
             return None
         yield from meet("bob", name, table)
@@ -158,6 +167,28 @@ class Predictor:
     def __init__(self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> None:
         self._config = config
         self._session = PeerSession(config, endpoint, callbacks)
+        self._book = score_book(config)
+        self._observe = callbacks.observe
+
+    def _observing(self, table: FeatureTable) -> Observer:
+        """Counts Alice's scores before they leave, and passes events on."""
+
+        def observe(event: Event) -> None:
+            if self._book is not None and isinstance(event, ScoresDue):
+                self._book.charge(_charge(table))
+            self._observe(event)
+
+        return observe
+
+    def _require_scores(self, book: ScoreBook, table: FeatureTable) -> None:
+        """Refuses now, and tells the peer, what would be refused when the scores are due."""
+        try:
+            book.require(_charge(table))
+        except BudgetExceeded as problem:
+            # What keeps us from telling is of less interest than what is told.
+            with suppress(TaciturnError):
+                self.refuse(problem)
+            raise
 
     def run(self, question: Question) -> Answer:
         """Scores the rows with the peer.
@@ -167,9 +198,12 @@ class Predictor:
         """
         table = question.rows.table
         start = time.perf_counter()
+        if self._book is not None:
+            self._require_scores(self._book, table)
         with self._session.meet(PREDICTION) as meeting:
             meeting.link.connect()
-            scored = meeting.run(question.program(KeyedEntropy.from_system()))
+            program = question.program(KeyedEntropy.from_system())
+            scored = meeting.run(program, observe=self._observing(table))
             confirmed = meeting.finish(FINISH_SECONDS)
         self._session.log("rows scored", rows=table.rows)
         model = question.model
@@ -198,6 +232,11 @@ class Predictor:
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
         self._session.refuse(PREDICTION, problem)
+
+
+def _charge(table: FeatureTable) -> Charge:
+    """One score of each row."""
+    return Charge(((table.ids, 1),))
 
 
 LEARNT = (

@@ -50,6 +50,7 @@ _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
+_COUNTED = ("#scores_per_row", "#scores")
 _LIMITS = ("#flips", "#budget", "delta", "#answer_milliseconds")
 # The sizes of the tables, which a dry run prints.
 _SIZES = ("#alice_columns", "#rows")
@@ -93,8 +94,7 @@ def template(role: Role, trial: Trial) -> str:
         "state": page.lines("state", _STATE),
         "output": page.lines("output", _OUTPUT),
     }
-    if role == "bob":
-        own["privacy"] = page.lines("privacy", _LIMITS)
+    own["privacy"] = page.lines("privacy", _LIMITS if role == "bob" else _COUNTED)
     head = f'# taciturn party {role}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     sections = "\n".join(_section(name, lines) for name, lines in own.items())
     return f"{head}{_AGREEMENT_HEAD}{_section('agreement', agreement)}\n{_OWN_HEAD}{sections}"

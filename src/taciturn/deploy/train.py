@@ -21,12 +21,15 @@ from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures
 from taciturn.deploy.playback import Rhythm, unheard
+from taciturn.deploy.score_book import Charge, ScoreBook, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoint
+from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import (
     AgreementError,
+    BudgetExceeded,
     ConfigError,
     ExtensionError,
     StateError,
@@ -46,6 +49,7 @@ from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
 from taciturn.results.serialise import read, record_of
@@ -58,6 +62,8 @@ if TYPE_CHECKING:
     from taciturn.engine.transcript import TranscriptFile
 
 LINGER_SECONDS = 60.0
+# Limits that do not change what a session says.
+_FREE_LIMITS = {"answer_milliseconds", "scores_per_row", "scores"}
 
 
 class Party:
@@ -81,7 +87,12 @@ class Party:
         self.log = self._session.log
         self.tables = load_tables(config)
         self.terms = terms_of(config, self.tables)
-        for note in (*self.tables.notes, *unused(config.settings()), *_unpinned(config)):
+        for note in (
+            *self.tables.notes,
+            *unused(config.settings()),
+            *_unpinned(config),
+            *_unlimited(config),
+        ):
             self.log("note", about=note)
 
     @classmethod
@@ -129,6 +140,7 @@ class Party:
                 tables.train.rows,
             ),
             estimate=self._estimate(),
+            columns_exposed=self._exposure(),
         )
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
@@ -145,9 +157,12 @@ class Party:
             for warning in kept.warnings:
                 self.log("warning", about=warning)
             past = self._past(kept, fresh)
+            book = score_book(self.config)
+            if book is not None and past.done is None:
+                self._require_scores(book, past)
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
-                    done = _Training.of(self, meeting, record).run()
+                    done = _Training.of(self, meeting, record, book).run()
                     # Before the farewell: a stop during it must not train again.
                     kept.journal.done(json.dumps(record_of(done)).encode())
                 else:
@@ -157,6 +172,29 @@ class Party:
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
             return replace(done, peer_confirmed=confirmed)
+
+    def _require_scores(self, book: ScoreBook, past: Past) -> None:
+        """Refuses now, and tells the peer, what would be refused when the first score is due.
+
+        Raises:
+            BudgetExceeded: The training would open more scores of a row than she allows.
+        """
+        try:
+            book.require(self.charge(past))
+        except BudgetExceeded as problem:
+            # What keeps us from telling is of less interest than what is told.
+            with suppress(TaciturnError):
+                self._session.refuse(TRAINING, problem)
+            raise
+
+    def charge(self, past: Past) -> Charge:
+        """The scores that a whole training opens to Bob, of each row."""
+        train, held_out = self.tables.train, self.tables.held_out
+        counts = OpenedScores.of(self.terms, train.rows)
+        rows = [(train.ids, counts.per_row)]
+        if held_out is not None:
+            rows.append((held_out.ids, counts.per_held_out_row))
+        return Charge(tuple(rows), past.meta.nonce.hex())
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
         facts = self._facts()
@@ -190,7 +228,8 @@ class Party:
             "held-out table": self.tables.held_out.digest() if self.tables.held_out else "",
             "labels": "" if labels is None else labels.digest(),
             # When answers leave may change at any time; what they say may not.
-            "limits": self.config.privacy.model_dump(exclude={"answer_milliseconds"}),
+            # Nor what is counted elsewhere: the session was charged when it began.
+            "limits": self.config.privacy.model_dump(exclude=_FREE_LIMITS),
         }
 
     @property
@@ -253,6 +292,34 @@ class Party:
             version=__version__,
         )
 
+    def _exposure(self) -> ColumnExposure | None:
+        """What Bob can learn of her columns: for Alice to know before she begins."""
+        if self.config.role == "bob":
+            return None
+        train, held_out = self.tables.train, self.tables.held_out
+        exposed = column_exposure(
+            self.terms,
+            train.rows,
+            len(train.columns),
+            self.magnitude_bits,
+            0 if held_out is None else held_out.rows,
+        )
+        return replace(
+            exposed, warning=f"{exposed.warning}. {self._counted(exposed.scores_per_row)}"
+        )
+
+    def _counted(self, opens: int) -> str:
+        """What Bob was given before, and may be given, in this training too."""
+        book = score_book(self.config)
+        given = 0 if book is None else book.most_given()
+        limit = self.config.privacy.scores_per_row
+        bound = "no limit is set (scores-per-row)"
+        if limit is not None:
+            refused = given + opens > limit
+            bound = f"the limit is {limit:,}"
+            bound += " and a new training of these rows is refused" if refused else ""
+        return f"So far {self.config.link.peer} was given up to {given:,} of a row; {bound}"
+
     def _estimate(self) -> Estimate | None:
         """How long it will take; only Alice has the columns that decide it."""
         if self.config.role == "bob":
@@ -275,6 +342,7 @@ class _Training:
         resume: The state at the checkpoint; None to begin.
         figures: How it goes.
         recording: The transcript of this side, where one is asked for.
+        book: Where Alice counts the scores that leave; None at Bob.
     """
 
     party: Party
@@ -284,9 +352,12 @@ class _Training:
     resume: TrainingState | None
     figures: Figures
     recording: TranscriptFile | None
+    book: ScoreBook | None
 
     @classmethod
-    def of(cls, party: Party, meeting: Meeting, record: Path | None) -> _Training:
+    def of(
+        cls, party: Party, meeting: Meeting, record: Path | None, book: ScoreBook | None
+    ) -> _Training:
         """The training as the checkpoint left it."""
         past, metrics = meeting.past, party.config.output.metrics
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
@@ -307,10 +378,14 @@ class _Training:
             None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"])),
             figures,
             None if record is None else _recording(party, record, body, coins),
+            book,
         )
 
     def run(self) -> PartyRun:
         """Trains and writes the model."""
+        if self.book is not None and self.resume is not None:
+            # A checkpoint of a version that did not count.
+            self.book.charge(self.party.charge(self.meeting.past))
         config, state = self.party.config, self.party.config.state
         program = self.party.program(self.coins, self.bob, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
@@ -346,6 +421,9 @@ class _Training:
         self.figures.observe(event)
         self.figures.write(self.meeting.traffic)
         self.party.callbacks.observe(event)
+        if self.book is not None and isinstance(event, Boundary) and not event.state.iteration:
+            # Before the first score leaves; a session that was charged is not charged again.
+            self.book.charge(self.party.charge(self.meeting.past))
         if self.party.config.role == "alice" and isinstance(event, Boundary):
             # Her program says where she stands, and not out of how many.
             self._observe(Progress(event.state.iteration, self.party.iterations))
@@ -464,6 +542,16 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
         common = agree(settings, columns, tables.train.rows)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)
+
+
+def _unlimited(config: PartyConfig) -> tuple[str, ...]:
+    """A note where Alice sets no limit to what Bob may learn of her columns."""
+    if config.role == "bob" or config.privacy.scores_per_row is not None:
+        return ()
+    return (
+        f"scores-per-row is not set: how many scores of a row {config.link.peer} is given over "
+        "all trainings and predictions is counted, and not limited",
+    )
 
 
 def _unpinned(config: PartyConfig) -> tuple[str, ...]:

@@ -100,6 +100,8 @@ class Mechanism(ABC):
             with the weights.
         label_flips: How labels are flipped before the training; None where they are not.
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
+        steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
+            computed with, and so read single columns of hers.
     """
 
     name: ClassVar[str]
@@ -120,6 +122,7 @@ class Mechanism(ABC):
     shares_weights: bool = False
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
+    steers_weights: bool = True
 
     @classmethod
     @abstractmethod
@@ -222,6 +225,8 @@ class ResidueMechanism(Mechanism, Generic[D]):
 
     conversation = "residues"
     encrypts = False
+    # He chooses residues; the weights that come of them also depend on columns he does not know.
+    steers_weights = False
     assumption = "each release alone is protected, and releases add up: basic composition"
     meaning = (
         "of a label 1, for rows like the training rows; the training's residues were noisy, so "

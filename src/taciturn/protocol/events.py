@@ -63,6 +63,11 @@ class RowsScored(Advance):
 
 
 @dataclass(frozen=True, slots=True)
+class ScoresDue(Event):
+    """The two sides of a joint prediction fit, and Alice's scores leave next."""
+
+
+@dataclass(frozen=True, slots=True)
 class Boundary(Event):
     """The program stands between two iterations: from this state it can be started again."""
 

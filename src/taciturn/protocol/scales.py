@@ -153,6 +153,10 @@ class Scales:
         """The products of features up to 2^magnitude_bits, in sums of ``terms`` of them."""
         return Wrapping.of(self.modulus_bits, self.feature_bits + magnitude_bits, terms)
 
+    def dither_steps(self, dither: float) -> int:
+        """The most that dither of this size adds to a score, as an integer."""
+        return round(min(dither * 2.0**self.score_bits, 2.0 ** (self.modulus_bits - 2)))
+
     def scores(self, products: IntArray, iteration: int) -> FloatArray:
         """What decrypted products mean, with the weights of this iteration."""
         factor = float(self.decay[iteration]) * 2.0**-self.score_bits

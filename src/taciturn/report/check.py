@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
+from taciturn.report.parties import exposure_facts
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import percent, share
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckFacts, CheckResult, Level
+from taciturn.results.check import (
+    AT_RISK,
+    CLEAR,
+    LEAKS,
+    CheckFacts,
+    CheckResult,
+    Level,
+)
 
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _CLOSING: dict[Level, str] = {
@@ -34,6 +42,7 @@ def check_blocks(result: CheckResult) -> list[Block]:
         table(headings, rows, caption=caption, words=range(4)),
         Facts(_facts(result.facts)),
         *(Paragraph(f"note: {note}", "warning") for note in (*result.warnings, *result.notes)),
+        *_columns(result),
         *_predictions(result),
         Paragraph(_CLOSING[result.verdict], "strong"),
         *([] if result.verdict == CLEAR else [Facts(advice)]),
@@ -60,6 +69,14 @@ def _facts(facts: CheckFacts) -> dict[str, Words]:
             f"{facts.recoverable_sparsity:.2f}"
         )
     return pairs
+
+
+def _columns(result: CheckResult) -> list[Block]:
+    """What the training will tell Bob of Alice's columns."""
+    exposed = result.columns
+    if exposed is None:
+        return []
+    return [Heading("What the training will tell Bob of Alice's columns:"), exposure_facts(exposed)]
 
 
 def _predictions(result: CheckResult) -> list[Block]:

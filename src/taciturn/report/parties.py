@@ -7,6 +7,7 @@ import math
 from taciturn.report.blocks import Block, Facts, Paragraph, Words, table
 from taciturn.report.training import own_metrics
 from taciturn.report.words import counted, data_size
+from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult, ScoredRow
 
@@ -37,7 +38,21 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
     )
     if result.estimate is not None:
         facts["estimate"] = _forecast(result.estimate)
-    return [title, Facts(facts)]
+    exposed = result.columns_exposed
+    return [title, Facts(facts), *([] if exposed is None else [exposure_facts(exposed)])]
+
+
+def exposure_facts(exposed: ColumnExposure) -> Facts:
+    """The counts of opened scores, and what they mean for Alice."""
+    return Facts(
+        {
+            "scores of a row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
+            "values in all",
+            "if Bob deviates": f"{exposed.columns_per_score:,} of her columns from one score, all "
+            f"from {exposed.scores_for_all:,}",
+            "for Alice": exposed.warning,
+        }
+    )
 
 
 def _forecast(estimate: Estimate) -> str:

@@ -65,12 +65,31 @@ class PredictionNotes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnExposure:
+    """What Bob can learn of Alice's columns from the scores that are opened to him.
+
+    Args:
+        scores_per_row: The most scores of one training row that a training opens to him.
+        opened_values: All values that it opens to him, held-out rows included.
+        columns_per_score: How many of her columns a Bob who deviates reads from one score.
+        scores_for_all: How many scores of a row give him all of its columns.
+        warning: The same in words, for Alice.
+    """
+
+    scores_per_row: int
+    opened_values: int
+    columns_per_score: int
+    scores_for_all: int
+    warning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult(Result):
     """What Alice will be able to do, attack by attack, and what to change.
 
     ``verdict`` is the worst of the verdicts. ``warnings`` say what else there is to know; ``notes``
     which settings the mechanism ignores; ``prediction`` what scoring new rows with the model will
-    tell each side.
+    tell each side; ``columns`` what the training tells Bob of Alice's columns.
     """
 
     verdict: Level
@@ -80,6 +99,7 @@ class CheckResult(Result):
     notes: tuple[str, ...]
     recommendations: tuple[Recommendation, ...]
     prediction: PredictionNotes | None
+    columns: ColumnExposure | None = field(default=None, metadata=OMITTED)
 
     @property
     def worst(self) -> Level:

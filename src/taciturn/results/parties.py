@@ -7,6 +7,7 @@ from typing import Literal
 
 from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.statement import Statement
+from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
 
@@ -90,13 +91,14 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun(Result):
-    """The two sides met and fit; nothing was trained."""
+    """The two sides met and fit; nothing was trained. Alice is told what Bob will receive."""
 
     identity: Identity = field(metadata=INLINE)
     dry_run: Literal[True] = True
     peer_columns: int
     agreement: Sizes
     estimate: Estimate | None
+    columns_exposed: ColumnExposure | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

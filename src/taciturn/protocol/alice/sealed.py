@@ -91,7 +91,7 @@ def own_scores(
 
 def _dither(size: float, scales: Scales, count: int, entropy: Entropy) -> IntArray:
     """Uniform integers of up to ``size`` at the scale of scores, on either side of zero."""
-    steps = round(min(size * 2.0**scales.score_bits, 2.0 ** (scales.modulus_bits - 2)))
+    steps = scales.dither_steps(size)
     if not steps:
         return np.zeros(count, dtype=np.int64)
     drawn = entropy.fork("dither").integers(2 * steps + 1, count)

@@ -1,0 +1,256 @@
+"""``ScoreBook``: how many scores of each row of Alice's a partner was given, in a file.
+
+A score is a linear function of a row of hers, and enough of them give the row away
+(``taciturn.engine.exposure``). One training does not know of another. The book does: it counts, for
+each partner and row, over all trainings, held-out rows and predictions, and refuses what would
+exceed ``[privacy] scores-per-row``.
+
+A training is charged as a whole, for the most scores that it can open, before the first of them
+leaves; resumed, it is not charged again, and one that begins anew is. A prediction is charged one
+score a row.
+
+The file is JSON: a format name, a version, a salt, for each partner the rows by their count and the
+sessions that were charged, and a SHA-256 digest of all that. Rows stand in it as salted hashes of
+their ids, of 64 bits each. It is for its owner's eyes only (mode 0600).
+
+**Guarantee.** No row of the book is given to a partner more often than the limit allows, also by
+two programs at the same time. The file is on disk before a score leaves, and replaced whole or not
+at all.
+
+**Assumes.** The file is not deleted, restored from an older copy or used beside another one; a row
+keeps its id; and a partner keeps its name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taciturn.data.ids import RowIds
+from taciturn.deploy.config import PartyConfig
+from taciturn.errors import BudgetExceeded, FileError, OutputError
+from taciturn.faces import Hint
+from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
+from taciturn.rng import SystemEntropy
+
+FORMAT, VERSION = "taciturn score book", 1
+_SALT_BYTES, _TAG_BYTES = 16, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """Scores that are about to be opened to the partner.
+
+    Args:
+        rows: Sets of rows, each with how many scores of every row there will be.
+        session: The session's name, charged once; empty where there is none to resume.
+    """
+
+    rows: tuple[tuple[RowIds, int], ...]
+    session: str = ""
+
+
+@dataclass(slots=True)
+class _Partner:
+    """What one partner was given."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    sessions: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Page:
+    """The content of a book."""
+
+    salt: bytes
+    partners: dict[str, _Partner] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBook:
+    """The scores that a partner was given, in a file.
+
+    Args:
+        path: The file; made when first charged.
+        partner: The peer's name.
+        limit: The most scores of a row that it may be given; None for any number.
+    """
+
+    path: Path
+    partner: str
+    limit: int | None = None
+
+    def require(self, charge: Charge) -> None:
+        """Insists that a charge is within the limit; nothing is written.
+
+        Raises:
+            BudgetExceeded: It is not.
+            FileError: The book cannot be read, is altered or of another version.
+        """
+        if self.limit is not None:
+            self._charged(self._read(), charge)
+
+    def charge(self, charge: Charge) -> None:
+        """Counts scores; afterwards they may leave.
+
+        Raises:
+            BudgetExceeded: They would exceed the limit; nothing was counted.
+            FileError: The book cannot be read, is altered or of another version.
+            OutputError: It cannot be written, or is being written by another program.
+        """
+        with self._alone():
+            page = self._read()
+            if self._charged(page, charge):
+                self._write(page)
+
+    def most_given(self) -> int:
+        """The most scores of a row that the partner was given so far.
+
+        Raises:
+            FileError: The book cannot be read, is altered or of another version.
+        """
+        partner = self._read().partners.get(self.partner, _Partner())
+        return max(partner.counts.values(), default=0)
+
+    def _charged(self, page: _Page, charge: Charge) -> bool:
+        """Adds a charge to a page; False where its session was charged before."""
+        partner = page.partners.setdefault(self.partner, _Partner())
+        if charge.session and charge.session in partner.sessions:
+            return False
+        for ids, scores in charge.rows:
+            tags = _tags(page.salt, ids)
+            self._require_within(partner.counts, tags, scores)
+            for tag in tags:
+                partner.counts[tag] += scores
+        if charge.session:
+            partner.sessions.append(charge.session)
+        return True
+
+    def _require_within(self, counts: Mapping[str, int], tags: list[str], scores: int) -> None:
+        if self.limit is None:
+            return
+        given = [counts.get(tag, 0) for tag in tags]
+        over = sum(before + scores > self.limit for before in given)
+        if over:
+            most = max(given)
+            raise BudgetExceeded(
+                f"{over:,} of {len(tags):,} rows would exceed the {self.limit:,} scores of a row "
+                f"that {self.partner} may have: up to {most:,} were given, and this opens "
+                f"{scores:,} more",
+                setting="scores_per_row",
+                hint=Hint(
+                    f"for these rows {max(0, self.limit - most):,} are left: use fewer epochs, or "
+                    "raise {scores_per_row} if this partner may learn more of your columns; "
+                    "nothing was sent"
+                ),
+            )
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Holds a lock beside the book, which one program can have, from reading to writing."""
+        lock = self.path.with_name(self.path.name + ".lock")
+        with contextlib.ExitStack() as held:
+            with reporting_write_errors(self.path, "score book"):
+                alone = held.enter_context(exclusive_lock(lock))
+            if not alone:
+                raise OutputError(
+                    "another program is writing this score book",
+                    where=str(lock),
+                    hint="wait for it",
+                )
+            yield
+
+    def _read(self) -> _Page:
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            return _Page(SystemEntropy().token(_SALT_BYTES))
+        except OSError as problem:
+            raise FileError(
+                f"the score book cannot be read: {problem.strerror}", where=str(self.path)
+            ) from None
+        return _parsed(text, self.path)
+
+    def _write(self, page: _Page) -> None:
+        values: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "salt": page.salt.hex(),
+            "partners": {
+                name: {"rows": _by_count(partner.counts), "sessions": partner.sessions}
+                for name, partner in page.partners.items()
+            },
+        }
+        text = canonical_json({**values, "digest": _digest(values)})
+        write_private(self.path, text, "score book")
+
+
+def score_book(config: PartyConfig) -> ScoreBook | None:
+    """Where Alice counts the scores that she gives to this peer; None at Bob."""
+    if config.role == "bob":
+        return None
+    limits = config.privacy
+    return ScoreBook(config.path(limits.scores), config.link.peer, limits.scores_per_row)
+
+
+def _tags(salt: bytes, ids: RowIds) -> list[str]:
+    """A salted hash of each id."""
+    return [
+        hashlib.blake2b(row.encode(), digest_size=_TAG_BYTES, key=salt).hexdigest()
+        for row in ids.series.to_list()
+    ]
+
+
+def _by_count(counts: Mapping[str, int]) -> dict[str, str]:
+    """The rows of each count, one after the other: a table that is trained on has few counts."""
+    rows: dict[str, list[str]] = {}
+    for tag, count in counts.items():
+        rows.setdefault(str(count), []).append(tag)
+    return {count: "".join(tags) for count, tags in rows.items()}
+
+
+def _parsed(text: bytes, path: Path) -> _Page:
+    altered = FileError(
+        "this is not a score book, or it is altered",
+        where=str(path),
+        hint="restore the newest copy: without it the scores that were given are not counted",
+    )
+    try:
+        record: dict[str, Any] = json.loads(text)
+        if record["format"] != FORMAT:
+            raise altered
+        if record["version"] != VERSION:
+            raise FileError(
+                f"a score book of version {record['version']!s:.20}; this program reads {VERSION}",
+                where=str(path),
+            )
+        if record.pop("digest") != _digest(record):
+            raise altered
+        partners = {
+            name: _Partner(_counts(partner["rows"]), list(map(str, partner["sessions"])))
+            for name, partner in record["partners"].items()
+        }
+        return _Page(bytes.fromhex(record["salt"]), partners)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise altered from None
+
+
+def _counts(rows: Mapping[str, str]) -> Counter[str]:
+    width = 2 * _TAG_BYTES
+    return Counter(
+        {
+            tags[at : at + width]: int(count)
+            for count, tags in rows.items()
+            for at in range(0, len(tags), width)
+        }
+    )
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(values).encode()).hexdigest()

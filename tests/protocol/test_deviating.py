@@ -1,0 +1,212 @@
+"""Parties that do not keep to the protocol get what the check tells the other side, and no less.
+
+``tests/deviating.py`` plays them against the other side's own program.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from taciturn.api import check
+from taciturn.engine.exposure import OpenedScores, bits_per_score, column_exposure
+from taciturn.engine.pair import run_pair
+from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.codec import decode
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.messages import (
+    EpochScores,
+    PartialScores,
+    Role,
+    SealedGradient,
+    SealedScores,
+)
+from taciturn.protocol.scales import Scales
+from taciturn.results.check import ColumnExposure
+from tests.deviating import (
+    Scored,
+    Setup,
+    columns_from_known_rows,
+    gram_of_differences,
+    gram_of_sums,
+    labels_of,
+    packing_bob,
+    read_by,
+    steering_bob,
+)
+
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    "add": {"mechanism": "add", "epsilon": 1.0},
+    "mult": {"mechanism": "mult", "epsilon": 1.0},
+    "label-rr": {"mechanism": "label-rr", "epsilon": 1.0},
+    "sealed": {"mechanism": "sealed"},
+    "sealed, small batches": {"mechanism": "sealed", "batch_size": 7},
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+}
+
+
+def exposure(setup: Setup) -> ColumnExposure:
+    rows, columns = setup.columns.shape
+    size = magnitude_bits(setup.data.alice_train.largest)
+    return column_exposure(setup.terms, rows, columns, size)
+
+
+# --- Counts --------------------------------------------------------------------------------------
+
+
+class Counter:
+    """Counts the scores that leave Alice."""
+
+    def __init__(self, columns: int) -> None:
+        self.scores, self._columns = 0, columns
+
+    def __call__(self, sender: Role, frame: bytes) -> None:
+        message = decode(frame)
+        if isinstance(message, PartialScores | EpochScores):
+            self.scores += len(message.scores)
+        elif isinstance(message, SealedScores):
+            self.scores += message.answer.length
+        elif isinstance(message, SealedGradient):
+            self.scores += message.answer.length - self._columns
+
+
+@pytest.mark.parametrize("evaluate", ["end", "epoch"])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_counts_are_those_of_a_whole_training(name, evaluate):
+    setup = Setup.of(**MECHANISMS[name], epochs=2)
+    agreed = setup.terms.agreement.model_copy(update={"evaluate": evaluate})
+    terms = type(setup.terms)(agreed, setup.terms.scheme)
+    data, his = setup.data, setup.bob_inputs()
+    looked_at = HeldOut(data.bob_test, data.labels_test)
+    bob = BobInputs(
+        his.features, his.labels, terms, his.mechanism, his.ledger, his.entropy, None, looked_at
+    )
+    alice = AliceInputs(data.alice_train, terms, setup.coins.alice, None, data.alice_test)
+    counter = Counter(setup.columns.shape[1])
+    run_pair(alice_program(alice), bob_program(bob), tap=counter)
+    counts = OpenedScores.of(terms, data.alice_train.rows, data.alice_test.rows)
+    assert counts.in_all == counter.scores
+
+
+def test_of_a_hidden_batch_alice_is_told_the_most_that_bob_can_ask_for():
+    setup = Setup.of(mechanism="hybrid", epochs=1)
+    rows, _ = setup.columns.shape
+    counts = OpenedScores.of(setup.terms, rows)
+    iterations, named = setup.terms.per_epoch(rows), setup.terms.agreement.subset_size
+    assert named is not None
+    assert counts.per_row == iterations + 1
+    assert counts.in_all == iterations * named + rows
+
+
+@pytest.mark.parametrize("mechanism", ["none", "sealed", "label-rr", "add"])
+def test_a_check_tells_alice_in_numbers(mechanism):
+    options: dict[str, Any] = {"epsilon": 1.0} if mechanism in ("add", "label-rr") else {}
+    result = check(
+        dataset="breast-cancer", alice_columns="half", mechanism=mechanism, epochs=6, **options
+    ).to_dict()
+    columns = result["columns"]
+    assert columns["scores_per_row"] == (6 if mechanism == "sealed" else 7)
+    assert columns["opened_values"] > 6 * 400
+    assert columns["columns_per_score"] == (3 if mechanism == "sealed" else 1)
+    assert f"up to {columns['scores_per_row']} scores" in columns["warning"]
+
+
+# --- Bob -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"scheme": "bfv", "batch_size": 32}])
+def test_a_packing_bob_has_fifteen_columns_when_the_check_says_so(options):
+    """Against Alice's own program, which ends as ever: she cannot notice."""
+    setup = Setup.of(mechanism="sealed", epochs=6, **options)
+    exposed = exposure(setup)
+    assert (exposed.columns_per_score, exposed.scores_for_all) == (3, 5)
+    assert "by epoch 6" in exposed.warning
+    notes = read_by(packing_bob, setup)
+    shares = [notes.recovered(setup.columns, epoch) for epoch in range(6)]
+    assert shares[exposed.scores_for_all] == 1.0
+    assert shares[exposed.scores_for_all - 1] < 1.0
+    # To the last digit of the grid, but for the random rounding of features.
+    grid = Scales.of(setup.terms.agreement, len(setup.columns), 4).feature_grid
+    assert np.abs(notes.estimate(5) - setup.columns).max() <= 2.0**-grid.bits
+
+
+def test_a_steering_bob_reads_a_column_an_epoch_where_gradients_are_returned():
+    setup = Setup.of(mechanism="none", epochs=16)
+    exposed = exposure(setup)
+    assert (exposed.columns_per_score, exposed.scores_for_all) == (1, 15)
+    assert "by epoch 16" in exposed.warning
+    notes = read_by(steering_bob, setup)
+    assert notes.recovered(setup.columns, 15) == 1.0
+    assert notes.recovered(setup.columns, 14) < 1.0
+
+
+def test_in_a_hidden_batch_he_names_the_rows_and_needs_iterations_not_epochs():
+    setup = Setup.of(mechanism="hybrid", epochs=1)
+    named, columns = setup.terms.agreement.subset_size or 0, setup.columns.shape[1]
+    notes = read_by(steering_bob, setup)
+    error = notes.estimate(columns)[:named] - setup.columns[:named]
+    assert np.abs(error).max() < 1e-6
+    assert np.isnan(notes.estimate(columns)[named:]).all()
+
+
+def test_where_residues_are_told_he_needs_known_rows_to_leave_the_rotation():
+    setup = Setup.of(mechanism="add", epsilon=1.0, epochs=16)
+    assert "up to a rotation, also where" in exposure(setup).warning
+    assert np.abs(columns_from_known_rows(setup) - setup.columns).max() < 1e-6
+
+
+# --- Dither --------------------------------------------------------------------------------------
+
+
+def test_dither_leaves_one_column_a_score_and_does_not_close_it():
+    setup = Setup.of(mechanism="sealed", epochs=20, dither=0.5)
+    exposed = exposure(setup)
+    assert (exposed.columns_per_score, exposed.scores_for_all) == (1, 15)
+    notes = read_by(packing_bob, setup)
+    assert 0.3 < notes.recovered(setup.columns, 5) < 0.45
+    assert notes.recovered(setup.columns, 15) > 0.99
+
+
+def test_the_bits_that_dither_leaves_are_those_that_bob_can_tell_apart():
+    """Uniform noise on a circle: values are told apart that fit beside each other."""
+    scales = Scales(modulus_bits=20, feature_bits=3, residue_bits=6, decay=np.ones(1))
+    steps = scales.dither_steps(1.0)
+    told_apart = int(2 ** bits_per_score(scales, 1.0))
+    noise = np.arange(-steps, steps + 1)
+    sent = np.arange(told_apart) * (2 * steps + 1)
+    heard = (sent[:, None] + noise) % 2**20
+    assert len(np.unique(heard)) == heard.size
+    assert (told_apart + 1) * (2 * steps + 1) > 2**20
+
+
+@pytest.mark.parametrize(("dither", "most"), [(0.0, 0.02), (0.01, 0.12), (0.1, 0.65)])
+def test_an_honest_bob_gets_further_than_differences_do(dither, most):
+    """The stronger estimator, from whole sums of residues; the table of docs/sealed.md is its."""
+    for seed in (11, 12):
+        bob = Scored.of(dither, seed)
+        error = bob.error(gram_of_sums(bob, dither))
+        assert error < most
+        assert error < bob.error(gram_of_differences(bob))
+
+
+# --- Alice ---------------------------------------------------------------------------------------
+
+
+def test_a_deviating_alice_has_labels_decrypted_where_gradients_are_returned():
+    assert labels_of(Setup.of(mechanism="none", epochs=1), 0) > 0.9
+    assert labels_of(Setup.of(mechanism="none", epochs=2), 1) > 0.99
+
+
+def test_of_flipped_labels_she_has_the_answers_and_no_more():
+    """Bob's program holds no true label: she has almost all answers, right as often as kept."""
+    setup = Setup.of(mechanism="label-rr", epsilon=1.0, epochs=2)
+    flips = setup.terms.mechanism.label_flips
+    assert flips is not None
+    assert labels_of(setup, 1) == pytest.approx(flips.keep, abs=0.06)
