@@ -228,7 +228,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     exact = whole_model(*second).scores(hers, his)
     assert sorted(scores) == hers["id"].to_list()
     assert [scores[identifier] for identifier in sorted(scores)] == pytest.approx(
-        exact.tolist(), abs=1e-9
+        exact.tolist(), abs=2.0**-20
     )
 
 

@@ -20,8 +20,8 @@ from tests.deploy.transport.test_processes import echoing
 from tests.waiting import HANG
 
 TO_SERVER, TO_CLIENT = 0, 1
-# A flight's first record has its headers here: kinds, versions and lengths, one byte each.
-HEADS = tuple(range(12))
+# A flight's first record has kinds, versions and lengths here.
+HEADS = (0, 1, 2, 3, 5, 6, 9, 11)
 SPREAD = 12
 
 
@@ -125,7 +125,7 @@ def flights(authority, server) -> tuple[int, int]:
 
 def spread(length: int, count: int) -> list[int]:
     """Bits over the whole length, another one in each byte."""
-    places = [*HEADS, *range(len(HEADS), length, length // count)]
+    places = [*HEADS, *range(HEADS[-1] + 1, length, length // count)]
     return [8 * place + place % 8 for place in places]
 
 
@@ -146,9 +146,9 @@ def test_one_flipped_bit_does_not_end_a_session(authority, server, flights, way)
 
 def test_a_line_that_damages_many_handshakes_is_waited_for(authority, server):
     """More of them in a row than hang-ups count as a refusal."""
-    proxy = Flipper(server, TO_CLIENT, [8 * 5], connections=6)
+    proxy = Flipper(server, TO_CLIENT, [8 * 5], connections=5)
     said = meets(authority, proxy)
-    assert proxy.calls == 7
+    assert proxy.calls == 6
     assert len(said) == 1
     assert "TLS" in said[0]
 
