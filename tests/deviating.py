@@ -271,6 +271,9 @@ def _named_rows(terms: Terms, seed: bytes, rows: int) -> list[tuple[int, IndexAr
 # --- Bob, where he tells residues: weights that are single rows ---------------------------------
 
 
+_LOUD = 1 << 20
+
+
 def pointing_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[IndexArray]:
     """Adds one row to Alice's weights in each epoch: scores become inner products with it.
 
@@ -293,9 +296,10 @@ def pointing_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[IndexArray]
             previous[batch.rows] = scores
         residues = np.zeros(len(batch.rows), dtype=np.int64)
         if plan.ends_epoch(batch):
-            residues[0] = 1 << terms.agreement.residue_bits
+            # Far above any residue, as noise may be: it drowns the rounding of the scores.
+            residues[0] = _LOUD << terms.agreement.residue_bits
             references.append(int(batch.rows[0]))
-            scale = terms.rate.at(batch.iteration) / len(batch.rows)
+            scale = _LOUD * terms.rate.at(batch.iteration) / len(batch.rows)
         yield from send(NoisyResidues(batch.iteration, Released(residues, event)))
     return np.array(references)
 

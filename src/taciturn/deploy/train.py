@@ -548,10 +548,7 @@ def _unlimited(config: PartyConfig) -> tuple[str, ...]:
     """A note where Alice sets no limit to what Bob may learn of her columns."""
     if config.role == "bob" or config.privacy.scores_per_row is not None:
         return ()
-    return (
-        f"scores-per-row is not set: how many scores of a row {config.link.peer} is given over "
-        "all trainings and predictions is counted, and not limited",
-    )
+    return (f"scores-per-row is not set: scores for {config.link.peer} are counted, not limited",)
 
 
 def _unpinned(config: PartyConfig) -> tuple[str, ...]:
