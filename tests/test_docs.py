@@ -62,7 +62,9 @@ def test_readme_commands_run(of_the_paper, checkout, capsys):
         assert capsys.readouterr().out, line
 
 
-@pytest.mark.parametrize("page", ["researcher", "data-scientist"])
+@pytest.mark.parametrize(
+    "page", ["researcher", pytest.param("data-scientist", marks=pytest.mark.slow)]
+)
 def test_the_commands_of_a_tutorial_run(page, checkout, capsys):
     """The operator's tutorial needs two terminals: test_two_machines.py."""
     lines = commands((ROOT / f"docs/tutorials/{page}.md").read_text(encoding="utf-8"))
