@@ -348,6 +348,7 @@ def test_an_audit_of_the_unprotected_run_recovers_the_labels(cancer):
     assert any("no row was held out" in note for note in record["notes"])
 
 
+@pytest.mark.slow  # as tests/simulation/test_sealed.py, through another door
 def test_an_audit_of_a_sealed_run_finds_nothing_and_claims_no_more(cancer):
     X, y = cancer
     model = VerticalLogisticRegression(epochs=1, random_state=1).fit(X, y)

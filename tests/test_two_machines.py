@@ -235,6 +235,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
 TUTORIAL = (ROOT / "docs/tutorials/operator.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow  # the runbook, which is run always, takes the same steps
 def test_the_operators_tutorial_runs_as_it_is_written(tmp_path):
     """Chapter by chapter: what one person types, the script, then both terminals side by side."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
