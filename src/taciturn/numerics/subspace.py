@@ -136,6 +136,10 @@ class SubspaceSolver:
         combination: FloatArray = self._combined @ self._basis @ self._directions[: self._passes]
         return combination
 
+    def conclude(self) -> tuple[FloatArray, FloatArray]:
+        """Where the search ends: ``a`` and his own weights."""
+        return self.combination(), self.weights
+
     def scores(self) -> FloatArray:
         """The rows' scores with the weights of both, now."""
         theirs = self._combined @ self._scores[: self._passes]

@@ -150,6 +150,21 @@ class Protection(Checked):
             example=True,
         ),
     ] = None
+    reveal_epsilon: Annotated[
+        Positive | None,
+        _protection(
+            "`sealed` with `newton`: the weights are revealed with noise, at this price in all.",
+            detail="[What it is worth](reveal.md)",
+            example=1.0,
+        ),
+    ] = None
+    reveal_delta: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        _protection(
+            "`sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).",
+            example=1e-6,
+        ),
+    ] = None
     dither: Annotated[
         NonNegative | None,
         _protection(
