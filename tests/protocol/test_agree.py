@@ -249,6 +249,8 @@ GIVEN: dict[str, Any] = {
     "l_rr": 40,
     "bob_update": "released",
     "reveal": True,
+    "reveal_epsilon": 1.0,
+    "reveal_delta": 1e-6,
     "dither": 0.5,
     "fresh_keys": True,
 }
@@ -257,7 +259,7 @@ USED: dict[str, set[str]] = {
     "add": {"epsilon", "noise", "bob_update"},
     "mult": {"epsilon", "noise", "bob_update", "variant", "b1", "b2"},
     "hybrid": {"epsilon", "subset_size", "l_rr"},
-    "sealed": {"reveal", "dither", "fresh_keys"},
+    "sealed": {"reveal", "reveal_epsilon", "reveal_delta", "dither", "fresh_keys"},
 }
 
 

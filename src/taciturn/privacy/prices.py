@@ -89,7 +89,7 @@ def price(event: PrivacyEvent) -> Price:
     >>> price(NonPrivate()).label
     inf
     >>> price(AdditiveNoise(epsilon=10.0))
-    Price(claimed=10.0, residue=10.0, label=5.0)
+    Price(claimed=10.0, residue=10.0, label=5.0, delta=0.0)
     >>> round(price(PrintedFactor(epsilon=0.01, b1=0.1, b2=10.0)).label, 3)
     2.303
 
