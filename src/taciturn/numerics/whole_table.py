@@ -62,9 +62,9 @@ def fit_in_clear(
     whitening = Whitening.of(alice, l2)
     whitened = whitening.apply(alice)
     solver = SubspaceSolver(likelihood, own, l2, free)
-    for _ in range(passes):
+    for number in range(1, passes + 1):
         direction = solver.direction()
-        solver.add(direction, whitened @ (direction @ whitened))
+        solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
     weights = whitening.weights(solver.combination() @ whitened)
     return Fit(weights, solver.weights, solver.scores())
 
