@@ -36,6 +36,9 @@ small span serve worse: there the model is sure of too much, and its slopes say 
 STEPS = (1.0, 0.5, 0.125)
 """The lengths that are tried of each Newton step; where none of them is better, none is taken."""
 
+PRICE = 10.0
+"""What the penalty of known weights costs in a new direction, beside the length of their scores."""
+
 # A score of a direction of length 1/sqrt(n) is below 4 sqrt(n): beyond this it has wrapped.
 _MOST_SCORE = 2.0**24
 # What a direction's scores have that is new, beside the length of the longest: below this, noise.
@@ -76,8 +79,9 @@ class SubspaceSolver:
         self._ridge[columns - free :] = 0.0
         self._passes = 0
         self._directions = np.empty((0, self._rows))
-        # Products of the directions in pairs.
+        # Products of directions in pairs, and of directions (rows) with the scores below.
         self._products = np.empty((0, 0))
+        self._crossed = np.empty((0, 0))
         # Row k combines the first k directions so that its scores are orthogonal to those of the
         # rows before, and of length sqrt(4n). What follows is of these combinations.
         self._basis = np.empty((0, 0))
@@ -122,9 +126,7 @@ class SubspaceSolver:
         theirs = self._combined @ self._scores[: self._passes]
         slope = self._likelihood(bounded(theirs + self._own @ self.weights)).slope
         descent = (slope + theirs / 4.0) / self._rows - self.combination()
-        # Twice, as the first leaves rounding errors of the size of what it takes away.
-        for _ in range(2):
-            descent -= self._projection(descent)
+        descent -= self._known(descent)
         length = math.sqrt(float(descent @ descent))
         direction: FloatArray = descent / (math.sqrt(self._rows) * max(length, _TINY))
         return direction
@@ -167,8 +169,14 @@ class SubspaceSolver:
         directions = self._directions[: count + 1]
         self._products = _bordered(self._products, directions @ direction)
         self._orthonormalise(count)
+        newest = self._scores[count]
+        crossed = np.empty((count + 1, count + 1))
+        crossed[:count, :count] = self._crossed
+        crossed[:, count] = directions @ newest
+        crossed[count] = self._scores[: count + 1] @ direction
+        self._crossed = crossed
         # The products in pairs of the combinations' weights, less those of their scores over 4n.
-        weights = self._basis @ (directions @ self._scores[count])
+        weights = self._basis @ crossed[:, count]
         # A combination of nothing is given a penalty, so that its coefficient stays zero.
         weights[count] += 1.0 if weights[count] == 0.0 else -1.0
         self._excess = _bordered(self._excess, weights)
@@ -197,11 +205,25 @@ class SubspaceSolver:
         scores *= scale
         self._basis = basis
 
-    def _projection(self, vector: FloatArray) -> FloatArray:
-        """The part of a vector that lies in the span of the directions."""
-        directions = self._directions[: self._passes]
-        projection: FloatArray = _solve(self._products, directions @ vector) @ directions
-        return projection
+    def _known(self, descent: FloatArray) -> FloatArray:
+        """What earlier passes have of a direction: it is worth nothing, and costs digits.
+
+        A combination of directions changes nothing in the span of the weights. So would one of
+        scores, whose weights are ``X~^T z / 4n = w~``, but for the penalty: the price of their
+        penalty is part of this least-squares fit.
+        """
+        directions, scores = self._directions[: self._passes], self._scores[: self._passes]
+        first, second = math.sqrt(self._rows), 1.0 / math.sqrt(4.0 * self._rows)
+        size = self._passes
+        matrix = np.empty((2 * size, 2 * size))
+        matrix[:size, :size] = self._products * self._rows
+        matrix[:size, size:] = 0.5 * self._crossed
+        matrix[size:, :size] = matrix[:size, size:].T
+        matrix[size:, size:] = np.eye(size) + PRICE * self._quadratic
+        right = np.concatenate([first * (directions @ descent), second * (scores @ descent)])
+        fit = least_change(matrix, right)
+        known: FloatArray = (first * fit[:size]) @ directions + (second * fit[size:]) @ scores
+        return known
 
     def _solve(self, iterations: int) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -240,7 +262,7 @@ class SubspaceSolver:
         curvature = self._curvature(rows.curvature)
         curvature[:count, :count] += self._quadratic
         curvature[range(count, size), range(count, size)] += self._ridge
-        return np.nan_to_num(-_solve(curvature, slope), nan=0.0, posinf=0.0, neginf=0.0)
+        return np.nan_to_num(-least_change(curvature, slope), nan=0.0, posinf=0.0, neginf=0.0)
 
     def _curvature(self, curvature: FloatArray) -> FloatArray:
         """That of the mean loss in all coefficients, by blocks of rows."""
@@ -289,8 +311,16 @@ def _definite(quadratic: FloatArray) -> FloatArray:
     return definite
 
 
-def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """A solution where there is one, and a descent where the matrix is not definite."""
+def least_change(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """A solution of ``matrix x = right`` that stays small where the matrix says little.
+
+    Args:
+        matrix: Symmetric and finite, of any scales; negative curvatures count by their size.
+        right: One number for each row.
+
+    >>> least_change(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
+    [0.5, 1.0, 0.0]
+    """
     sizes = np.abs(np.diagonal(matrix))
     # What has no curvature has no slope either, and stays where it is.
     scales = np.where(sizes > _TINY, 1.0, 0.0) / np.sqrt(np.maximum(sizes, _TINY))
