@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 
 from taciturn.api import train
 from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.crypto.base import PublicKey
 from taciturn.data.split import VerticalData
 from taciturn.engine.exposure import columns_per_score
 from taciturn.engine.pair import run_pair
@@ -313,35 +314,120 @@ def columns_from_known_rows(setup: Setup) -> FloatArray:
     return solved
 
 
-# --- Alice, where gradients are returned: residues in place of a product ------------------------
+# --- Alice, where gradients are returned: labels in place of a product ---------------------------
 
 
 @dataclass(frozen=True)
-class Residues:
-    """What Alice had decrypted: the residues of some rows of an epoch."""
+class Labels:
+    """What Alice had decrypted: the labels of some rows, by epoch (by iteration in ``hybrid``)."""
 
-    epoch: int
+    time: int
     rows: IndexArray
     values: IntArray
 
 
-def oracle_alice(inputs: AliceInputs, seen: list[Residues]) -> Program[None]:
-    """Multiplies with rows of the identity, and has Bob decrypt single residues for her."""
+_SURE = 1000.0
+"""A score beyond which no score of Bob's own counts: his residue is the label less one."""
+
+
+def saturating_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """Scores that make residues 0 or -1, and powers of two that put them side by side.
+
+    One entry of one answer holds the labels of a batch; she needs no more columns than one.
+    """
     features, terms = inputs.features, inputs.terms
     state = yield from greet_bob(inputs, magnitude_bits(features.largest))
     state, key = yield from key_of_bob(inputs, state)
     state = yield from seed_with_bob(inputs, state)
-    columns = len(features.columns)
     for batch in terms.plan(state.seed, features.rows):
         size = len(batch.rows)
-        yield from send(PartialScores(batch.iteration, np.zeros(size)))
-        # Other rows in each epoch, where a batch has more than she has columns.
-        places = (np.arange(min(columns, size)) + batch.epoch * columns) % size
-        matrix = np.zeros((columns, size), dtype=np.int64)
-        matrix[np.arange(len(places)), places] = 1
+        yield from send(PartialScores(batch.iteration, np.full(size, _SURE)))
+        matrix = np.zeros((len(features.columns), size), dtype=np.int64)
+        matrix[0] = 1 << np.arange(size)
         product = key.prepare(matrix)
         total = yield from unmasked_product(key, product, batch.iteration, inputs.entropy)
-        seen.append(Residues(batch.epoch, batch.rows[places], total[: len(places)]))
+        zeros = -total[0] >> terms.agreement.residue_bits
+        seen.append(Labels(batch.epoch, batch.rows, 1 - (zeros >> np.arange(size) & 1)))
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Single residues, decrypted by Bob: two in each entry of an answer.
+
+    Args:
+        inputs: What Alice's program is run with.
+        width: The bits of a residue and its sign.
+    """
+
+    inputs: AliceInputs
+    width: int
+
+    @classmethod
+    def of(cls, inputs: AliceInputs) -> Oracle:
+        terms = inputs.terms
+        return cls(inputs, terms.agreement.residue_bits + terms.headroom_bits + 1)
+
+    @property
+    def claimed_bits(self) -> int:
+        """Values so large that the agreed sizes have room for two residues in an entry."""
+        return self.width - self.inputs.terms.agreement.feature_bits
+
+    @property
+    def places(self) -> int:
+        """How many residues an answer holds."""
+        return 2 * len(self.inputs.features.columns)
+
+    def ask(
+        self, key: PublicKey, rows: int, places: IndexArray, iteration: int
+    ) -> Program[IntArray]:
+        """The residues at these places of a batch; scores of zero go out."""
+        columns = len(self.inputs.features.columns)
+        yield from send(PartialScores(iteration, np.zeros(rows)))
+        low, high = places[:columns], places[columns:]
+        matrix = np.zeros((columns, rows), dtype=np.int64)
+        matrix[np.arange(len(low)), low] = 1
+        matrix[np.arange(len(high)), high] = 1 << self.width
+        product, entropy = key.prepare(matrix), self.inputs.entropy
+        total = yield from unmasked_product(key, product, iteration, entropy)
+        half = 1 << (self.width - 1)
+        first = ((total + half) & ((1 << self.width) - 1)) - half
+        second = (total - first) >> self.width
+        return np.concatenate([first[: len(low)], second[: len(high)]])
+
+
+def oracle_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """Has Bob decrypt single residues, whose signs are the labels."""
+    oracle, features = Oracle.of(inputs), inputs.features
+    state = yield from greet_bob(inputs, oracle.claimed_bits)
+    state, key = yield from key_of_bob(inputs, state)
+    state = yield from seed_with_bob(inputs, state)
+    for batch in inputs.terms.plan(state.seed, features.rows):
+        size = len(batch.rows)
+        # Other rows in each epoch, where a batch has more than an answer holds.
+        places = (np.arange(min(oracle.places, size)) + batch.epoch * oracle.places) % size
+        residues = yield from oracle.ask(key, size, places, batch.iteration)
+        labels = (residues > 0).astype(np.int64)
+        seen.append(Labels(batch.epoch, batch.rows[places], labels))
+
+
+def hidden_oracle_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """The same in ``hybrid``, for rows that she does not have yet.
+
+    A row that is not of the batch has a residue of zero, and she asks for it again.
+    """
+    oracle, features, terms = Oracle.of(inputs), inputs.features, inputs.terms
+    state = yield from greet_bob(inputs, oracle.claimed_bits)
+    state, key = yield from key_of_bob(inputs, state)
+    known = np.zeros(features.rows, dtype=bool)
+    for iteration in range(terms.agreement.epochs * terms.per_epoch(features.rows)):
+        offer = yield from receive(HiddenBatchOffer)
+        asked = offer.subset[offer.response.value.astype(bool)]
+        places = np.argsort(known[asked], kind="stable")[: oracle.places]
+        residues = yield from oracle.ask(key, len(asked), places, iteration)
+        of_batch = residues != 0
+        rows = asked[places[of_batch]]
+        known[rows] = True
+        seen.append(Labels(iteration, rows, (residues[of_batch] > 0).astype(np.int64)))
 
 
 # --- Playing them -------------------------------------------------------------------------------
@@ -356,15 +442,22 @@ def read_by(bob: Deviating, setup: Setup) -> Notebook:
     return notes
 
 
-def labels_of(setup: Setup, until: int) -> float:
-    """The share of labels that the oracle gives Alice up to this epoch."""
-    seen: list[Residues] = []
-    run_pair(oracle_alice(setup.alice_inputs(), seen), setup.bob())
-    guess = np.full(setup.data.labels_train.rows, -1)
+Curious: TypeAlias = Callable[[AliceInputs, list[Labels]], Program[None]]
+
+
+def labels_of(alice: Curious, setup: Setup, *until: int) -> list[float]:
+    """The shares of labels that this Alice has of Bob's own program up to each of these times."""
+    seen: list[Labels] = []
+    run_pair(alice(setup.alice_inputs(), seen), setup.bob())
+    return [_share_of_labels(setup.data.labels_train.values, seen, time) for time in until]
+
+
+def _share_of_labels(truth: IntArray, seen: list[Labels], until: int) -> float:
+    guess = np.full(len(truth), -1)
     for part in seen:
-        if part.epoch <= until:
-            guess[part.rows] = part.values > 0
-    return float(np.mean(guess == setup.data.labels_train.values))
+        if part.time <= until:
+            guess[part.rows] = part.values
+    return float(np.mean(guess == truth))
 
 
 # --- Bob, honest and curious: her columns up to a rotation ---------------------------------------
@@ -510,6 +603,15 @@ def bob_table() -> list[str]:
     return lines
 
 
+def alice_figures() -> list[str]:
+    """What a deviating Alice has of the labels after one epoch, where gradients are returned."""
+    plain = [Setup.of(mechanism="none", epochs=1, alice_columns=columns) for columns in ("half", 1)]
+    flipped = Setup.of(mechanism="label-rr", epsilon=1.0, epochs=1)
+    shares = [labels_of(saturating_alice, setup, 0) for setup in plain]
+    shares.append(labels_of(oracle_alice, flipped, 0))
+    return [f"{share:.1%}" for (share,) in shares]
+
+
 def main() -> None:
     print("dither: weights, accuracy, AUC, error of X X^T, recovered by epoch 6, 10, 20")
     print(*dither_table(), sep="\n")
@@ -523,8 +625,13 @@ def main() -> None:
     known = Setup.of(mechanism="add", epsilon=1.0, epochs=16)
     print("add, 15 known rows, 16 epochs: worst error")
     print(f"  {np.abs(columns_from_known_rows(known) - known.columns).max():.1e}")
-    print("a deviating Alice under none: labels after one epoch, after two")
-    print("  " + ", ".join(f"{labels_of(Setup.of(mechanism='none'), at):.1%}" for at in (0, 1)))
+    print("a deviating Alice: none (15 columns, 1 column), label-rr at epsilon 1, after one epoch")
+    print("  " + ", ".join(alice_figures()))
+    print("hybrid: after one iteration, and after 1, 2, 3, 5, 10 epochs")
+    hidden = Setup.of(mechanism="hybrid", epochs=10)
+    ends = [epochs * hidden.terms.per_epoch(len(hidden.columns)) - 1 for epochs in (1, 2, 3, 5, 10)]
+    shares = labels_of(hidden_oracle_alice, hidden, 0, *ends)
+    print("  " + ", ".join(f"{share:.1%}" for share in shares))
 
 
 if __name__ == "__main__":

@@ -35,9 +35,12 @@ from tests.deviating import (
     columns_from_known_rows,
     gram_of_differences,
     gram_of_sums,
+    hidden_oracle_alice,
     labels_of,
+    oracle_alice,
     packing_bob,
     read_by,
+    saturating_alice,
     steering_bob,
 )
 
@@ -199,14 +202,26 @@ def test_an_honest_bob_gets_further_than_differences_do(dither, most):
 # --- Alice ---------------------------------------------------------------------------------------
 
 
-def test_a_deviating_alice_has_labels_decrypted_where_gradients_are_returned():
-    assert labels_of(Setup.of(mechanism="none", epochs=1), 0) > 0.9
-    assert labels_of(Setup.of(mechanism="none", epochs=2), 1) > 0.99
+@pytest.mark.parametrize("scheme", ["clear", "bfv"])
+def test_one_column_gives_a_deviating_alice_all_labels_where_gradients_are_returned(scheme):
+    setup = Setup.of(mechanism="none", epochs=1, alice_columns=1, scheme=scheme)
+    assert labels_of(saturating_alice, setup, 0) == [1.0]
+
+
+def test_a_hidden_batch_gives_her_all_labels_in_some_epochs():
+    """Bob's program ends as ever: a row of the batch has a residue, and its sign is the label."""
+    setup = Setup.of(mechanism="hybrid", epochs=10)
+    per_epoch = setup.terms.per_epoch(len(setup.columns))
+    shares = labels_of(hidden_oracle_alice, setup, *(per_epoch * at - 1 for at in (1, 3, 10)))
+    assert shares[0] > 0.5
+    assert shares[1] > 0.9
+    assert shares[2] > 0.99
 
 
 def test_of_flipped_labels_she_has_the_answers_and_no_more():
-    """Bob's program holds no true label: she has almost all answers, right as often as kept."""
-    setup = Setup.of(mechanism="label-rr", epsilon=1.0, epochs=2)
+    """Bob's program holds no true label: she has all answers, right as often as kept."""
+    setup = Setup.of(mechanism="label-rr", epsilon=1.0, epochs=1)
     flips = setup.terms.mechanism.label_flips
     assert flips is not None
-    assert labels_of(setup, 1) == pytest.approx(flips.keep, abs=0.06)
+    (share,) = labels_of(oracle_alice, setup, 0)
+    assert share == pytest.approx(flips.keep, abs=0.06)
