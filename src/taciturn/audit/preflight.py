@@ -33,7 +33,6 @@ from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
-from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.parallel import one_thread
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.prices import price
@@ -78,11 +77,7 @@ def preflight(
         recommendations=advice.recommendations(rehearsal.terms.agreement),
         prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
         columns=column_exposure(
-            rehearsal.terms,
-            rehearsal.rows,
-            rehearsal.columns,
-            magnitude_bits(rehearsal.view.features.largest),
-            raw.rows - rehearsal.rows,
+            rehearsal.terms, rehearsal.rows, rehearsal.view.features, raw.rows - rehearsal.rows
         ),
     )
 

@@ -48,8 +48,8 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
         {
             "scores of a row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
             "values in all",
-            "if Bob deviates": f"{exposed.columns_per_score:,} of her columns from one score, all "
-            f"from {exposed.scores_for_all:,}",
+            "if Bob deviates": f"up to {exposed.columns_per_score:,} of her columns from one "
+            f"score, all from {exposed.scores_for_all:,}",
             "for Alice": exposed.warning,
         }
     )
