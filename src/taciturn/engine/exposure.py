@@ -144,12 +144,14 @@ _REAL_BITS = 53
 def _level_bits(column: FloatArray) -> float | None:
     """The bits of the number of a column's values, where they recur; None where they do not.
 
+    One at least: a column that is constant in a sample need not be so in the table.
+
     >>> _level_bits(np.array([0.0, 1.0, 1.0, 0.0]))
     1.0
     >>> _level_bits(np.array([0.1, 0.2, 0.3, 0.4]))
     """
     levels = len(np.unique(column))
-    return math.log2(levels) if levels <= 2 or levels**2 <= len(column) else None
+    return math.log2(max(levels, 2)) if levels <= 2 or levels**2 <= len(column) else None
 
 
 def _shared_bits(values: FloatArray, scales: Scales, dithered: bool) -> list[float]:
