@@ -33,6 +33,7 @@ from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
+from taciturn.errors import counted
 from taciturn.parallel import one_thread
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.prices import price
@@ -151,7 +152,8 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     warnings = []
     if agreed.epochs >= rehearsal.columns:
         warnings.append(
-            f"for Alice: with {agreed.epochs} epochs and {rehearsal.columns} columns the scores "
+            f"for Alice: with {counted(agreed.epochs, 'epoch')} and "
+            f"{counted(rehearsal.columns, 'column')} the scores "
             "that Bob sees determine her columns up to a rotation"
         )
     if agreed.epochs > MOST_EPOCHS:

@@ -32,6 +32,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
@@ -187,25 +188,22 @@ def bits_per_score(scales: Scales, dither: float) -> float:
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
     agreed, needed, per_score = terms.agreement, room.scores_for_all, room.columns_per_score
     text = (
-        f"Bob receives up to {_counted(opened.per_row, 'score')} of each training row. "
-        f"{_counted(columns, 'score')} of each row determine her columns up to a rotation"
+        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row. "
+        f"{counted(columns, 'score')} of each row determine{'s' if columns == 1 else ''} her "
+        "columns up to a rotation"
     )
     if not terms.mechanism.steers_weights:
         return f"{text}, also where he does not keep to the protocol"
     # Rows of the first batch have no useful score in the first epoch.
     if agreed.subset_size is None and agreed.epochs > needed:
-        reach = f"all {columns} after {_counted(needed, 'score')}, by epoch {needed + 1}"
+        reach = f"all {columns} after {counted(needed, 'score')}, by epoch {needed + 1}"
     elif opened.per_row > needed:
-        reach = f"all {columns} after {_counted(needed, 'score')}"
+        reach = f"all {columns} after {counted(needed, 'score')}"
     else:
         most = columns if opened.per_row == needed else columns - 1
         reach = f"up to {min(most, per_score * opened.per_row)} of {columns} in this training"
     return (
         f"{text}; if he does not keep to the protocol, which she cannot notice, he can "
-        f"read {'' if per_score == 1 else 'up to '}{_counted(per_score, 'column')} from one score, "
+        f"read {'' if per_score == 1 else 'up to '}{counted(per_score, 'column')} from one score, "
         f"and {reach}"
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

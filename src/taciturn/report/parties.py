@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Paragraph, Words, table
 from taciturn.report.training import own_metrics
-from taciturn.report.words import counted, data_size
+from taciturn.report.words import data_size
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult, ScoredRow

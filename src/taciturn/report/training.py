@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from taciturn.errors import counted
 from taciturn.numerics.metrics import Metrics
 from taciturn.report.blocks import Block, Facts, Paragraph, Table, Words, table
-from taciturn.report.words import counted, data_size, figure, percent, share
+from taciturn.report.words import data_size, figure, percent, share
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import R, Runs
 
@@ -81,8 +82,9 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
     first, means = runs.first, runs.means
     iterations, scope = runs.shared(lambda run: run.training.iterations)
     return {
-        "training": f"{first.epochs} epochs, batches of {first.batch_size}, learning rate "
-        f"{first.learning_rate:g}, {iterations:,} iterations{whose(scope)}, {means.seconds:.1f} s",
+        "training": f"{counted(first.epochs, 'epoch')}, batches of {first.batch_size}, learning "
+        f"rate {first.learning_rate:g}, {counted(iterations, 'iteration')}{whose(scope)}, "
+        f"{means.seconds:.1f} s",
         "distance to centralised": distance(runs),
         "randomness": randomness(runs),
         "protection": _protection(runs),
@@ -113,7 +115,7 @@ def _title(runs: Runs[R]) -> str:
     seeds = f", mean of {len(runs.runs)} seeds" if len(runs.runs) > 1 else ""
     return (
         f"{first.dataset}: {first.rows_train:,} + {first.rows_test:,} rows, "
-        f"{first.alice_columns} columns at Alice, {first.bob_columns} at Bob{seeds}"
+        f"{counted(first.alice_columns, 'column')} at Alice, {first.bob_columns} at Bob{seeds}"
     )
 
 
