@@ -41,8 +41,8 @@ PRICE = 10.0
 
 # A score of a direction of length 1/sqrt(n) is below 4 sqrt(n): beyond this it has wrapped.
 _MOST_SCORE = 2.0**24
-# What a direction's scores have that is new, beside the length of the longest: below this, noise.
-_LEAST_LENGTH = 1e-6
+# Below this part of its length, what a direction's scores have that is new is noise.
+_LEAST_NEW = 1e-6
 # Combinations with larger coefficients leave too few digits of the penalty.
 _MOST_COEFFICIENT = 1e7
 # Curvatures below this part of the largest count as that much.
@@ -192,18 +192,22 @@ class SubspaceSolver:
         basis[:newest, :newest] = self._basis
         basis[newest, newest] = 1.0
         before, scores = self._scores[:newest], self._scores[newest]
+        least = max(_LEAST_NEW * self._length(scores), _TINY)
         for _ in range(2):
             overlap = before @ scores / (4.0 * self._rows)
             basis[newest] -= overlap @ basis[:newest]
             scores -= overlap @ before
-        length = math.sqrt(float(scores @ scores) / (4.0 * self._rows))
-        scale = 1.0 / max(length, _LEAST_LENGTH)
+        length = self._length(scores)
+        scale = 1.0 / max(length, least)
         # Where next to nothing is new, a combination of nothing keeps the place.
         largest = float(np.abs(basis[newest]).max()) * scale
-        scale *= float(length > _LEAST_LENGTH and largest < _MOST_COEFFICIENT)
+        scale *= float(length > least and largest < _MOST_COEFFICIENT)
         basis[newest] *= scale
         scores *= scale
         self._basis = basis
+
+    def _length(self, scores: FloatArray) -> float:
+        return math.sqrt(float(scores @ scores) / (4.0 * self._rows))
 
     def _known(self, descent: FloatArray) -> FloatArray:
         """What earlier passes have of a direction: it is worth nothing, and costs digits.
