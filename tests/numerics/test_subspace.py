@@ -16,7 +16,13 @@ from taciturn.numerics.likelihood import (
     corrected_likelihood,
     weighted_likelihood,
 )
-from taciturn.numerics.subspace import ITERATIONS, OUTER_ITERATIONS, STEPS, SubspaceSolver
+from taciturn.numerics.subspace import (
+    ITERATIONS,
+    NEWTON_STEPS,
+    OUTER_ITERATIONS,
+    SAFE_STEPS,
+    SubspaceSolver,
+)
 from taciturn.numerics.whitening import Whitening
 
 ROWS, L2 = 300, 1 / 300
@@ -129,7 +135,7 @@ def test_labels_do_not_decide_how_much_is_computed(kind):
         "separable": (THEIRS[:, 0] > 0).astype(np.int8),
     }[kind]
     answers = [WHITENED @ weights for weights in RNG.normal(size=(4, 9))]
-    each_iteration = 1 + len(STEPS)
+    each_iteration = 1 + len(NEWTON_STEPS) + len(SAFE_STEPS)
     first = OUTER_ITERATIONS * each_iteration + 1
     middle = ITERATIONS * each_iteration
     assert evaluations(labels, answers) == [
