@@ -122,7 +122,8 @@ class SubspaceSolver:
             self._append(direction, answer)
         self._combined = coefficients[: self._passes].copy()
         self.weights = coefficients[self._passes :].copy()
-        self._solved = True
+        # Before the first direction nothing was solved yet, not even for his own columns.
+        self._solved = self._passes > 0
 
     def direction(self) -> FloatArray:
         """The next direction: one number for each row, of length ``1 / sqrt(rows)`` together.
@@ -151,9 +152,15 @@ class SubspaceSolver:
         self._combined = np.append(self._combined, 0.0)
         self._solve(OUTER_ITERATIONS if last else ITERATIONS)
 
+    @property
+    def mixture(self) -> FloatArray:
+        """How much of each direction, as it was added, the weights of now have."""
+        mixture: FloatArray = self._combined @ self._basis
+        return mixture
+
     def combination(self) -> FloatArray:
         """``a``: one number for each row, whose product with Alice's columns is her weights."""
-        combination: FloatArray = self._combined @ self._basis @ self._directions[: self._passes]
+        combination: FloatArray = self.mixture @ self._directions[: self._passes]
         return combination
 
     def scores(self) -> FloatArray:
