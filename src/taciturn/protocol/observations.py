@@ -80,8 +80,8 @@ class ResiduesSeen(Observation):
 class MomentsSeen(Observation):
     """Alice has unmasked a product of her whole table: ``T^T a``, d exact integers.
 
-    ``iteration`` is the number of the pass. ``table`` is T, her whitened columns as integers at the
-    scale ``2^table_bits``, the same array in every pass; a is Bob's number for each row at the scale
+    ``iteration`` is the number of the pass. ``table`` is T, her whitened columns as integers at
+    scale ``2^table_bits``, the same array in every pass; a is Bob's number for each row at scale
     ``2^vector_bits``. The last product, ``final``, is the model: her weights in whitened columns.
     """
 
