@@ -1,0 +1,143 @@
+"""The first pass of whole-table training, as Alice sees it: ``p = T^T a``, and what a can be.
+
+``a_i`` is ``2^g/n`` times the slope of row i, rounded up or down at random. The slope is
+``mechanism.residue(score, label)``: for label 1 positive, for label 0 negative, whatever the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from scipy.optimize import brentq
+
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.observations import MomentsSeen
+from taciturn.view.alice_view import AliceView
+
+# Directions of the table below this share of the largest are floating-point noise.
+_NEGLIGIBLE = 1e-12
+# A score beyond which no slope is larger than one seen before.
+_FAR = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """What everybody knows of a slope.
+
+    Args:
+        mechanism: Which names it.
+        bob_columns: How many columns Bob has; with one it may be an intercept.
+    """
+
+    mechanism: EncryptedMechanism
+    bob_columns: int
+
+    @classmethod
+    def of(cls, view: AliceView) -> Slopes:
+        """Those of a view."""
+        return cls(cast(EncryptedMechanism, view.mechanism), view.peer.columns)
+
+    def at(self, score: float) -> tuple[float, float]:
+        """The slopes of label 0 and of label 1 at a score."""
+        zero, one = self._all(np.array([score]))
+        return float(zero[0]), float(one[0])
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least slope of label 0 and the largest of label 1, at any score."""
+        if self.bob_columns == 0:
+            return self.at(0.0)
+        zeros, ones = self._all(np.linspace(-_FAR, _FAR, 4001))
+        return float(zeros.min()), float(ones.max())
+
+    def laws(self, rows: int) -> Iterator[tuple[float, float]]:
+        """The pairs of slopes that two-valued slopes can have: none where Bob has columns.
+
+        An intercept that is fitted alone makes all slopes together zero, so that there is one pair
+        for every number of rows with label 1.
+        """
+        if self.bob_columns == 0:
+            yield self.at(0.0)
+        elif self.bob_columns == 1:
+            yield from (law for ones in range(1, rows) if (law := self.law(ones, rows)) is not None)
+
+    def law(self, ones: int, rows: int) -> tuple[float, float] | None:
+        """The pair for so many rows of label 1; None where there is none."""
+        if self.bob_columns == 0:
+            return self.at(0.0)
+
+        def total(score: float) -> float:
+            zero, one = self.at(score)
+            return ones * one + (rows - ones) * zero
+
+        # The likelihood of flipped labels may be best at an end, where all slopes vanish.
+        if not total(-_FAR) > 0 > total(_FAR):
+            return None
+        return self.at(float(brentq(total, -_FAR, _FAR, xtol=1e-13)))
+
+    def _all(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        ones = np.ones(len(scores), dtype=np.int8)
+        return self.mechanism.residue(scores, 1 - ones), self.mechanism.residue(scores, ones)
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """The table and its first product, in the integers' scale.
+
+    Args:
+        table: T.
+        product: ``T^T a``.
+        unit: Steps of a's grid in a slope of 1: ``2^g/n``.
+        slopes: What a slope can be.
+    """
+
+    table: FloatArray = field(repr=False)
+    product: FloatArray = field(repr=False)
+    unit: float
+    slopes: Slopes
+
+    @classmethod
+    def of(cls, seen: MomentsSeen, slopes: Slopes) -> FirstPass:
+        """Of what Alice saw first."""
+        unit = 2.0**seen.vector_bits / len(seen.table)
+        table, product = seen.table.astype(np.float64), seen.product.astype(np.float64)
+        return cls(table, product, unit, slopes)
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """F with ``F F^T = (T^T T)^+``: columns by independent sums."""
+        if self.table.shape[0] < self.table.shape[1]:
+            _, singular, rows = np.linalg.svd(self.table, full_matrices=False)
+            values, vectors = singular**2, rows.T
+        else:
+            values, vectors = np.linalg.eigh(self.table.T @ self.table)
+        kept: BoolArray = values > _NEGLIGIBLE * values.max(initial=0.0)
+        scaled: FloatArray = vectors[:, kept] / np.sqrt(values[kept])
+        return scaled
+
+    @cached_property
+    def span(self) -> FloatArray:
+        """U, the table's columns made orthonormal: ``U U^T`` projects on what the sums see."""
+        return self.table @ self.factor
+
+    @property
+    def rank(self) -> int:
+        """How many independent sums there are."""
+        return len(self.factor.T)
+
+    @cached_property
+    def leverage(self) -> FloatArray:
+        """For each row how much of it the sums see: 1 is all, 0 is nothing."""
+        seen: FloatArray = np.clip(np.einsum("ij,ij->i", self.span, self.span), 0.0, 1.0)
+        return seen
+
+    @cached_property
+    def least_norm(self) -> FloatArray:
+        """The least-norm slopes with these sums: each row's, as far as they see it."""
+        slopes: FloatArray = self.span @ (self.product @ self.factor) / self.unit
+        return slopes
