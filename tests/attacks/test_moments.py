@@ -54,10 +54,10 @@ def test_a_category_of_one_row_tells_its_label(label, bobs):
     table, labels = with_category(columns(300, 4), 17), coins(300)
     labels[17] = label
     bob = np.hstack([np.ones((300, 1)), columns(300, bobs - 1, seed=3)]) if bobs else None
-    told = guess(table, labels, bob)
-    assert np.flatnonzero(told.certain).tolist() == [17]
-    assert right(told, labels)[17]
-    assert "1 rows stand alone in a sum" in told.remark
+    answer = guess(table, labels, bob)
+    assert np.flatnonzero(answer.certain).tolist() == [17]
+    assert right(answer, labels)[17]
+    assert "1 row stands alone in a sum" in answer.remark
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -65,24 +65,24 @@ def test_so_does_a_category_whose_column_was_centred(label):
     labels = coins(300)
     labels[17] = label
     table = with_category(columns(300, 4), 17)
-    told = guess(table - table.mean(axis=0), labels)
-    assert np.flatnonzero(told.certain).tolist() == [17]
-    assert right(told, labels)[17]
+    answer = guess(table - table.mean(axis=0), labels)
+    assert np.flatnonzero(answer.certain).tolist() == [17]
+    assert right(answer, labels)[17]
 
 
 @pytest.mark.parametrize(("labels_of_two", "proven"), [((1, 1), 2), ((0, 0), 2), ((0, 1), 0)])
 def test_two_rows_of_a_category_are_told_where_they_agree(labels_of_two, proven):
     labels = coins(300)
     labels[[17, 40]] = labels_of_two
-    told = guess(with_category(columns(300, 4), 17, 40), labels)
-    assert np.count_nonzero(told.certain) == proven
-    assert right(told, labels)[told.certain].all()
+    answer = guess(with_category(columns(300, 4), 17, 40), labels)
+    assert np.count_nonzero(answer.certain) == proven
+    assert right(answer, labels)[answer.certain].all()
 
 
 def test_a_category_of_many_rows_tells_none():
     labels = coins(300)
-    told = guess(with_category(columns(300, 4), *range(20)), labels)
-    assert not told.certain.any()
+    answer = guess(with_category(columns(300, 4), *range(20)), labels)
+    assert not answer.certain.any()
 
 
 # --- all labels at once -------------------------------------------------------------------------
@@ -94,57 +94,57 @@ def test_a_category_of_many_rows_tells_none():
 @pytest.mark.parametrize("intercept", [False, True])
 def test_few_rows_are_told_altogether(rows, width, way, intercept):
     labels = coins(rows)
-    told = guess(columns(rows, width), labels, np.ones((rows, 1)) if intercept else None)
-    assert right(told, labels).all()
-    assert told.certain.all()
-    assert way in told.remark
-    assert not told.limited
+    answer = guess(columns(rows, width), labels, np.ones((rows, 1)) if intercept else None)
+    assert right(answer, labels).all()
+    assert answer.certain.all()
+    assert way in answer.remark
+    assert not answer.limited
 
 
 @pytest.mark.parametrize("intercept", [False, True])
 def test_so_they_are_with_weights_of_the_classes(intercept):
     labels = coins(24)
     bob = np.ones((24, 1)) if intercept else None
-    told = guess(columns(24, 7), labels, bob, class_weight=(0.25, 1.0))
-    assert right(told, labels).all()
-    assert told.certain.all()
+    answer = guess(columns(24, 7), labels, bob, class_weight=(0.25, 1.0))
+    assert right(answer, labels).all()
+    assert answer.certain.all()
 
 
 def test_flipped_labels_are_told_too():
     flipped = coins(24)
     agreed: dict[str, Any] = {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"}
-    told = guess(columns(24, 8), flipped, **agreed)
-    assert right(told, flipped).all()
+    answer = guess(columns(24, 8), flipped, **agreed)
+    assert right(answer, flipped).all()
 
 
 def test_rows_that_can_be_exchanged_are_not_called_certain():
     table, labels = columns(24, 8), coins(24)
     table[5] = table[3]
     labels[[3, 5]] = 0, 1
-    told = guess(table, labels)
-    assert np.flatnonzero(~told.certain).tolist() == [3, 5]
-    assert right(told, labels)[told.certain].all()
+    answer = guess(table, labels)
+    assert np.flatnonzero(~answer.certain).tolist() == [3, 5]
+    assert right(answer, labels)[answer.certain].all()
 
 
 def test_where_sums_hold_fewer_bits_than_labels_nothing_is_certain():
     labels = coins(24)
-    told = guess(columns(24, 1), labels)
-    assert not told.certain.any()
+    answer = guess(columns(24, 1), labels)
+    assert not answer.certain.any()
 
 
 def test_bobs_columns_hide_the_values():
     labels = coins(30)
-    told = guess(columns(30, 7), labels, columns(30, 4, seed=9))
-    assert not told.certain.any()
-    assert "Bob's columns hide" in told.remark
+    answer = guess(columns(30, 7), labels, columns(30, 4, seed=9))
+    assert not answer.certain.any()
+    assert "Bob's columns hide" in answer.remark
 
 
 def test_it_works_where_there_are_more_columns_than_rows():
     labels = coins(20)
-    told = guess(columns(20, 50), labels, columns(20, 3, seed=9))
+    answer = guess(columns(20, 50), labels, columns(20, 3, seed=9))
     # Every row stands alone, whatever Bob has.
-    assert told.certain.all()
-    assert right(told, labels).all()
+    assert answer.certain.all()
+    assert right(answer, labels).all()
 
 
 # --- the guess, chance and limits ---------------------------------------------------------------
@@ -153,17 +153,17 @@ def test_it_works_where_there_are_more_columns_than_rows():
 def test_what_the_columns_say_is_guessed():
     table = columns(400, 3)
     labels = (table[:, 0] + 0.5 * columns(400, 1, seed=7)[:, 0] > 0).astype(float)
-    told = guess(table, labels)
-    assert auc(told.scores, labels) > 0.9
-    assert not told.certain.any()
+    answer = guess(table, labels)
+    assert auc(answer.scores, labels) > 0.9
+    assert not answer.certain.any()
 
 
 def test_it_is_at_chance_against_other_labels():
     """False alarm below one in a million: five standard errors of an AUC of one half."""
     labels, others = coins(2000), coins(2000, seed=11)
-    told = guess(columns(2000, 5), labels)
-    assert abs(auc(told.scores, others) - 0.5) < 5 * np.sqrt(1 / (12 * 500))
-    assert not told.certain.any()
+    answer = guess(columns(2000, 5), labels)
+    assert abs(auc(answer.scores, others) - 0.5) < 5 * np.sqrt(1 / (12 * 500))
+    assert not answer.certain.any()
 
 
 def test_nothing_certain_is_wrong():
@@ -171,17 +171,17 @@ def test_nothing_certain_is_wrong():
         table = with_category(columns(40, 2 + seed % 3, seed=seed), seed)
         labels = coins(40, seed=seed)
         attack = MomentsAttack(visits=300)
-        told = attack.infer(played(table, labels, seed=seed))
-        assert right(told, labels)[told.certain].all()
+        answer = attack.infer(played(table, labels, seed=seed))
+        assert right(answer, labels)[answer.certain].all()
 
 
 def test_a_limit_is_said_and_counted():
     view = played(columns(40, 6), coins(40))
-    told, again = (MomentsAttack(visits=100).infer(view) for _ in range(2))
-    assert told.limited
-    assert told.work == again.work
-    assert (told.scores == again.scores).all()
-    assert "no labelling was found" in told.remark
+    answer, again = (MomentsAttack(visits=100).infer(view) for _ in range(2))
+    assert answer.limited
+    assert answer.work == again.work
+    assert (answer.scores == again.scores).all()
+    assert "no labelling was found" in answer.remark
     # More rows than a lattice is reduced for, though the sums would hold their labels.
     beyond = MomentsAttack(most_rows=30).infer(view)
     assert beyond.limited
@@ -189,5 +189,5 @@ def test_a_limit_is_said_and_counted():
 
 
 def test_more_rows_than_the_sums_hold_bits_is_no_limit():
-    told = guess(columns(2000, 5), coins(2000))
-    assert not told.limited
+    answer = guess(columns(2000, 5), coins(2000))
+    assert not answer.limited

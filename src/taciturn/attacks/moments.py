@@ -99,6 +99,6 @@ def _odds(first: FirstPass, seen: tuple[MomentsSeen, ...]) -> FloatArray:
 
 def _remark(first: FirstPass, rows: Settled, solver: Solver) -> str:
     count = int(np.count_nonzero(rows.sign))
-    alone = f"{count} rows stand alone in a sum" if count else "no row stands alone in a sum"
+    alone = "1 row stands" if count == 1 else f"{count or 'no'} rows stand"
     shape = f"{len(first.table)} rows in {first.rank} independent sums"
-    return f"{alone}; {shape}: {solver.remark}"
+    return f"{alone} alone in a sum; {shape}: {solver.remark}"
