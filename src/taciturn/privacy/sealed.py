@@ -20,6 +20,7 @@ from types import MappingProxyType
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
@@ -53,6 +54,7 @@ class Sealed(EncryptedMechanism):
     weighable = True
     conversation = "sealed"
     lossless = True
+    whole_table = True
     shares_weights = True
 
     def __init__(
@@ -75,6 +77,10 @@ class Sealed(EncryptedMechanism):
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """``y - sigma(z)`` times the weight of its class, exactly."""
         return weighted_residue(scores, labels, self._class_weight)
+
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """That of the labels, times the weight of their class."""
+        return weighted_likelihood(scores, labels, self._class_weight)
 
 
 def require_sealable(agreed: Agreement) -> None:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import IntArray
 from taciturn.crypto.base import SecretKey
+from taciturn.numerics.likelihood import bounded
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import EncryptedMechanism, Released
@@ -32,9 +33,6 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
-
-# The sigmoid differs from 0 or 1 by 2^-92 there.
-MOST_SCORE = 64.0
 
 
 def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
@@ -103,15 +101,6 @@ def _open(
     state = yield from with_seed(inputs, state)
     share = np.zeros(state.columns, dtype=np.int64)
     return replace(state, key=keys.to_bytes(), share=share)
-
-
-def bounded(scores: FloatArray) -> FloatArray:
-    """Scores as the sigmoid takes them, at most ``MOST_SCORE`` in size, whatever they were.
-
-    Beyond it the sigmoid is 0 or 1 to the last digit of a residue. Numbers that are none become
-    one, and he continues: an end here would tell that they were.
-    """
-    return np.fmax(np.fmin(scores, MOST_SCORE), -MOST_SCORE)
 
 
 @dataclass(frozen=True, slots=True)
