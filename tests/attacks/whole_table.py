@@ -1,16 +1,15 @@
-"""Whole-table training as Alice sees it, played in a few lines: exact formulas, no conversation."""
+"""Alice's view of a first pass, without a conversation: made-up tables of any size and shape."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-from scipy.optimize import root
 
-from taciturn.arrays import FloatArray, IntArray, LabelArray
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.observations import MomentsSeen, Signal
@@ -46,12 +45,14 @@ def played(
     bits = math.ceil(math.log2(rows * alice.shape[1]) / 2) + 11
     public = agreement(**agreed)
     method = cast(EncryptedMechanism, mechanism(public))
-    own = np.zeros(rows) if bob is None else bob @ _alone(bob, labels, method.residue)
-    slopes = method.residue(own, labels.astype(np.int8)) / rows
+    own = np.empty((rows, 0)) if bob is None else bob
+    values = labels.astype(np.int8)
+    solver = SubspaceSolver(lambda scores: method.likelihood(scores, values), own, 1e-6, 0)
+    numbers = solver.direction()
     seen = []
     for final in (False, True):
-        numbers = np.floor(slopes * 2.0**bits + coins.random(rows)).astype(np.int64)
-        seen.append(MomentsSeen(int(final), table, table.T @ numbers, TABLE_BITS, bits, final))
+        whole = np.floor(numbers * 2.0**bits + coins.random(rows)).astype(np.int64)
+        seen.append(MomentsSeen(int(final), table, table.T @ whole, TABLE_BITS, bits, final))
     view = SimpleNamespace(
         agreement=public,
         mechanism=method,
@@ -61,14 +62,3 @@ def played(
         observations=Observations(np.zeros(alice.shape[1]), tuple(seen)),
     )
     return cast(AliceView, view)
-
-
-def _alone(
-    bob: FloatArray, labels: FloatArray, residue: Callable[[FloatArray, LabelArray], FloatArray]
-) -> FloatArray:
-    """The weights that his columns have alone: with a trace of a penalty, his slopes cancel out."""
-
-    def slope(weights: FloatArray) -> FloatArray:
-        return bob.T @ residue(bob @ weights, labels.astype(np.int8)) - 1e-9 * weights
-
-    return np.asarray(root(slope, np.zeros(bob.shape[1]), tol=1e-13).x)

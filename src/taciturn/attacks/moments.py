@@ -2,7 +2,7 @@
 
 In whole-table training under ``none`` Alice sees ``p_k = T^T a_k`` in every pass: d exact integers,
 T her whitened table. The first vector is Bob's slopes at what he knows alone, ``a_0 = 2^g/n
-slope_0``, rounded up or down at random: positive where the label is 1, negative where it is 0.
+slope_0``, at a public length and rounded at random: positive for label 1, negative for label 0.
 
 1. *Settled rows.* For any v, ``p_0 . v = sum_i (T v)_i a_0i``. Where ``T v`` is nearly the unit
    vector of a row (a category of one row), or of a few rows, and the others cannot make up for it
@@ -11,7 +11,7 @@ slope_0``, rounded up or down at random: positive where the label is 1, negative
    rounding, and the labels are a subset-sum problem in exact integers (``two_valued``).
 3. *The best linear guess* otherwise: the log-odds of her part of the model, plus what ``p_0`` says
    of a row beyond chance. With ``H = T (T^T T)^+ T^T`` the least-norm slopes are ``H slope_0``, and
-   a row of leverage ``h = H_ii`` is seen with variance ``v (1 - h)/h``, v = 1/4 that of a coin.
+   a row of leverage ``h = H_ii``, 1 or -1, is seen with a variance of ``(1 - h)/h``.
 
 Without a column at Bob all passes are functions of ``T^T y`` and of roundings: the later ones add
 nothing to the first. With columns at Bob they add what his scores do to the slopes, and these are
@@ -36,8 +36,6 @@ from taciturn.engine.callbacks import ReportProgress
 from taciturn.protocol.observations import MomentsSeen, Signal
 from taciturn.view.alice_view import AliceView
 
-# The variance of a coin's slope, which is 1/2 or -1/2.
-_COIN = 0.25
 # The most that a sum may say of one row, in nats: only a proof is more.
 _MOST_EVIDENCE = 30.0
 
@@ -86,15 +84,20 @@ class MomentsAttack(Attack):
 
 
 def _odds(first: FirstPass, seen: tuple[MomentsSeen, ...]) -> FloatArray:
-    """The log-odds of label 1: those of her part of the model, and what the first sum adds."""
-    width = np.clip(1.0 - first.leverage, 1e-6, 1.0) * _COIN
-    evidence = np.clip(first.least_norm / width, -_MOST_EVIDENCE, _MOST_EVIDENCE)
+    """The log-odds of label 1: those of her part of the model, and what the first sum adds.
+
+    As many rows are guessed to be 1 as her part of the model guesses: no sum says how many are.
+    """
+    width = np.clip(1.0 - first.leverage, 1e-6, 1.0)
+    evidence = np.clip(2.0 * first.least_norm / width, -_MOST_EVIDENCE, _MOST_EVIDENCE)
     final = next((one for one in seen if one.final), None)
     if final is None:
         return evidence
     weights = final.product * 2.0 ** -(final.table_bits + final.vector_bits)
-    odds: FloatArray = first.table @ weights * 2.0**-final.table_bits + evidence
-    return odds
+    model = first.table @ weights * 2.0**-final.table_bits
+    odds = model + evidence
+    centred: FloatArray = odds - np.quantile(odds, np.mean(model <= 0))
+    return centred
 
 
 def _remark(first: FirstPass, rows: Settled, solver: Solver) -> str:

@@ -1,16 +1,16 @@
 """Rows whose label a single sum proves: alone in it, or a few that agree.
 
 With ``v = (T^T T)^+ T^T 1_G`` the sum ``p . v = sum_i w_i a_i``, ``w = T v``, is as near to the sum
-of a group G as Alice's columns allow. Every ``a_i`` lies between two known bounds, so that the rows
-outside G add at most ``most(w)``. If the sum is larger than it can be with any row of G at label 0,
-all rows of G have label 1; and the other way round. That is a proof for any v; it succeeds where G
-is a category of its own.
+of a group G as Alice's columns allow. What the other rows can add is bounded: where Bob has no
+column every ``a_i`` is one of two known numbers, and otherwise the length of a is public. If the
+sum is larger than it can be with any row of G at label 0, all rows of G have label 1; and the other
+way round. That is a proof for any v; it succeeds where G is a category of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from taciturn.attacks.slopes import FirstPass
 _MOST_TOGETHER = 4
 # A row of a group sees the others of it at least this share as well as itself.
 _TOGETHER = 0.5
+# How often settled rows are taken out of the sums.
+_MOST_ROUNDS = 8
 # How far the indicator of a group may be from the span of the columns, squared.
 _APART = 0.5
 # Multiplications in all: a few seconds.
@@ -47,17 +49,39 @@ class Settled:
 
 
 def settle(first: FirstPass) -> Settled:
-    """Looks at the rows that the sums see best, alone and in groups."""
+    """Looks at the rows that the sums see best, alone and in groups.
+
+    Where Alice knows the two values of a number, rows that are settled are taken out of the sums,
+    in which others may then stand alone.
+    """
+    sign = np.zeros(len(first.table), dtype=np.int64)
+    work, limited = 0.0, False
+    for _ in range(_MOST_ROUNDS if first.slopes.exact else 1):
+        open_rows, known = np.flatnonzero(sign == 0), np.flatnonzero(sign)
+        part = replace(
+            first,
+            table=first.table[open_rows],
+            product=first.product - first.unit * sign[known] @ first.table[known],
+        )
+        settled = _settled(part, first.table[known])
+        sign[open_rows] = settled.sign
+        work, limited = work + settled.work, limited or settled.limited
+        if not settled.sign.any():
+            break
+    return Settled(sign, limited, work)
+
+
+def _settled(first: FirstPass, known: FloatArray) -> Settled:
+    """One round: ``known`` are the rows that were taken out, up to a rounding of each."""
     rows, columns = first.table.shape
     seen_best = np.argsort(-first.leverage, kind="stable")
     candidates = seen_best[first.leverage[seen_best] > 1.0 / (_MOST_TOGETHER + 1)]
     most = max(1, int(_MOST_WORK / max(1, rows * columns)))
-    looked_at = candidates[:most]
-    groups = _groups(first, looked_at)
+    groups = _groups(first, candidates[:most])
     sign = np.zeros(rows, dtype=np.int64)
     for begin in range(0, len(groups), _CHUNK):
         part = groups[begin : begin + _CHUNK]
-        for group, agreed in zip(part, _agreed(first, part), strict=True):
+        for group, agreed in zip(part, _agreed(first, part, known), strict=True):
             if agreed:
                 sign[group] = agreed
     work = len(groups) * rows * columns / _PER_WORK_UNIT
@@ -82,7 +106,7 @@ def _groups(first: FirstPass, candidates: IndexArray) -> list[IndexArray]:
     return groups
 
 
-def _agreed(first: FirstPass, groups: Sequence[IndexArray]) -> list[int]:
+def _agreed(first: FirstPass, groups: Sequence[IndexArray], known: FloatArray) -> list[int]:
     """For each group 1 or -1 where all of its labels are proven to be 1 or 0, otherwise 0."""
     targets = np.stack([first.span[group].sum(axis=0) for group in groups])
     combined = targets @ first.factor.T
@@ -90,6 +114,7 @@ def _agreed(first: FirstPass, groups: Sequence[IndexArray]) -> list[int]:
     weights = first.table @ combined.T
     sums = combined @ first.product
     doubt = _ROUNDING * (np.abs(combined) @ np.abs(first.product)) + 0.5
+    doubt += np.abs(known @ combined.T).sum(axis=0)
     return [
         _verdict(first, group, weights[:, number], float(sums[number]), float(doubt[number]))
         for number, group in enumerate(groups)
@@ -102,17 +127,28 @@ def _verdict(
     own = weights[group]
     if (own <= 0).any() or len(group) - float(own.sum()) > _APART:
         return 0
-    least, largest = (first.unit * slope for slope in first.slopes.range)
-    low, high = np.floor(least), np.ceil(largest)
-    # The nearest to zero that a row of either label can be: its very value where scores are known.
-    zero, one = (np.ceil(least), np.floor(largest)) if not first.slopes.bob_columns else (0.0, 0.0)
+    with_zero, with_one = _bounds(first, weights, group)
+    if total > with_zero + doubt:
+        return 1
+    return -1 if total < with_one - doubt else 0
+
+
+def _bounds(first: FirstPass, weights: FloatArray, group: IndexArray) -> tuple[float, float]:
+    """The largest sum where a row of the group has label 0, and the least where one has label 1."""
+    own, sizes = weights[group], first.slopes.sizes
+    if sizes is None:
+        # All numbers together have a known length, up to a rounding of each; signs are labels.
+        longest = first.unit * np.sqrt(first.rows) + np.sqrt(first.rows)
+        others = float(weights @ weights) - float(own.min()) ** 2
+        return longest * np.sqrt(max(0.0, others)), -longest * np.sqrt(max(0.0, others))
+    (zero, low), (one, high) = sizes
+    zero, one = -np.floor(first.unit * zero), np.floor(first.unit * one)
+    low, high = -np.ceil(first.unit * low), np.ceil(first.unit * high)
     outside = weights.copy()
     outside[group] = 0.0
     above, below = outside[outside > 0].sum(), outside[outside < 0].sum()
     most, fewest = high * above + low * below, low * above + high * below
-    # One row of the group has the other label, the one for which that matters least.
+    # The row of the other label is the one of the group for which that matters least.
     with_zero = most + high * own.sum() - (high - zero) * own.min()
     with_one = fewest + low * own.sum() - (low - one) * own.min()
-    if total > with_zero + doubt:
-        return 1
-    return -1 if total < with_one - doubt else 0
+    return float(with_zero), float(with_one)

@@ -1,7 +1,8 @@
 """The first pass of whole-table training, as Alice sees it: ``p = T^T a``, and what a can be.
 
-``a_i`` is ``2^g/n`` times the slope of row i, rounded up or down at random. The slope is
-``mechanism.residue(score, label)``: for label 1 positive, for label 0 negative, whatever the score.
+``a_i`` is ``2^g/n`` times the slope of row i, rounded up or down at random. Slopes are
+``mechanism.residue(score, label)``, positive for label 1 and negative for label 0 whatever the
+score, divided by their root mean square: Bob sends directions at a fixed, public length.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from taciturn.view.alice_view import AliceView
 
 # Directions of the table below this share of the largest are floating-point noise.
 _NEGLIGIBLE = 1e-12
-# A score beyond which no slope is larger than one seen before.
+# A score beyond which no intercept lies.
 _FAR = 40.0
 
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """What everybody knows of a slope.
+    """What everybody knows of a slope; all of them in units of their root mean square.
 
     Args:
         mechanism: Which names it.
@@ -42,47 +43,59 @@ class Slopes:
         """Those of a view."""
         return cls(cast(EncryptedMechanism, view.mechanism), view.peer.columns)
 
-    def at(self, score: float) -> tuple[float, float]:
-        """The slopes of label 0 and of label 1 at a score."""
-        zero, one = self._all(np.array([score]))
-        return float(zero[0]), float(one[0])
+    @property
+    def exact(self) -> bool:
+        """Whether a slope is 1 or -1: no score but zero, and no class that counts more."""
+        zero, one = self._at(0.0)
+        return self.bob_columns == 0 and bool(np.isclose(zero, -one, rtol=1e-12))
 
     @property
-    def range(self) -> tuple[float, float]:
-        """The least slope of label 0 and the largest of label 1, at any score."""
-        if self.bob_columns == 0:
-            return self.at(0.0)
-        zeros, ones = self._all(np.linspace(-_FAR, _FAR, 4001))
-        return float(zeros.min()), float(ones.max())
+    def sizes(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """The least and the largest size of a slope of label 0, and of label 1.
+
+        None where Bob's columns make it anything. Where classes count differently, the root mean
+        square lies between their slopes, wherever the labels are.
+        """
+        if self.bob_columns:
+            return None
+        zero, one = (abs(slope) for slope in self._at(0.0))
+        least, largest = min(zero, one), max(zero, one)
+        return (zero / largest, zero / least), (one / largest, one / least)
 
     def laws(self, rows: int) -> Iterator[tuple[float, float]]:
-        """The pairs of slopes that two-valued slopes can have: none where Bob has columns.
-
-        An intercept that is fitted alone makes all slopes together zero, so that there is one pair
-        for every number of rows with label 1.
-        """
-        if self.bob_columns == 0:
-            yield self.at(0.0)
-        elif self.bob_columns == 1:
+        """The pairs of slopes, of label 0 and 1, that there can be: none where Bob has columns."""
+        if self.exact:
+            yield -1.0, 1.0
+        elif self.bob_columns <= 1:
             yield from (law for ones in range(1, rows) if (law := self.law(ones, rows)) is not None)
 
     def law(self, ones: int, rows: int) -> tuple[float, float] | None:
-        """The pair for so many rows of label 1; None where there is none."""
-        if self.bob_columns == 0:
-            return self.at(0.0)
+        """The pair for so many rows of label 1; None where there is none.
+
+        An intercept that is fitted alone makes all slopes together zero.
+        """
+        if self.exact:
+            return -1.0, 1.0
 
         def total(score: float) -> float:
-            zero, one = self.at(score)
+            zero, one = self._at(score)
             return ones * one + (rows - ones) * zero
 
-        # The likelihood of flipped labels may be best at an end, where all slopes vanish.
-        if not total(-_FAR) > 0 > total(_FAR):
-            return None
-        return self.at(float(brentq(total, -_FAR, _FAR, xtol=1e-13)))
+        fitted = 0.0
+        if self.bob_columns:
+            # The likelihood of flipped labels may be best at an end, where all slopes vanish.
+            if not total(-_FAR) > 0 > total(_FAR):
+                return None
+            fitted = float(brentq(total, -_FAR, _FAR, xtol=1e-13))
+        zero, one = self._at(fitted)
+        size = np.sqrt((ones * one**2 + (rows - ones) * zero**2) / rows)
+        return zero / size, one / size
 
-    def _all(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        ones = np.ones(len(scores), dtype=np.int8)
-        return self.mechanism.residue(scores, 1 - ones), self.mechanism.residue(scores, ones)
+    def _at(self, score: float) -> tuple[float, float]:
+        """The slopes of label 0 and of label 1 at a score, as the mechanism has them."""
+        scores, ones = np.array([score]), np.ones(1, dtype=np.int8)
+        zero, one = (self.mechanism.residue(scores, labels) for labels in (1 - ones, ones))
+        return float(zero[0]), float(one[0])
 
 
 @dataclass(frozen=True)
@@ -92,21 +105,23 @@ class FirstPass:
     Args:
         table: T.
         product: ``T^T a``.
-        unit: Steps of a's grid in a slope of 1: ``2^g/n``.
+        rows: All rows of the training; some may have been taken out of the table.
+        unit: Steps of a's grid in a slope of 1: ``2^g/n``; of such size they are on average.
         slopes: What a slope can be.
     """
 
     table: FloatArray = field(repr=False)
     product: FloatArray = field(repr=False)
+    rows: int
     unit: float
     slopes: Slopes
 
     @classmethod
     def of(cls, seen: MomentsSeen, slopes: Slopes) -> FirstPass:
         """Of what Alice saw first."""
-        unit = 2.0**seen.vector_bits / len(seen.table)
+        rows = len(seen.table)
         table, product = seen.table.astype(np.float64), seen.product.astype(np.float64)
-        return cls(table, product, unit, slopes)
+        return cls(table, product, rows, 2.0**seen.vector_bits / rows, slopes)
 
     @cached_property
     def factor(self) -> FloatArray:

@@ -122,7 +122,7 @@ class Solver:
         above = below.copy()
         above[:, :rows] *= -1.0
         above[:, rows] *= -1.0
-        middle = (None, None) if first.slopes.bob_columns else (_middle(first),) * 2
+        middle = (0.0, 0.0) if first.slopes.exact else (None, None)
         bounds = [(None, None)] * rows + [middle, (0.0, None)]
         bounds += [(0.0, 8.0 * slack)] * (2 * columns)
         solved = linprog(
@@ -224,8 +224,3 @@ def _exchangeable(
         loose[zeros[fits]] = True
         loose[row] |= bool(fits.any())
     return loose
-
-
-def _middle(first: FirstPass) -> float:
-    zero, one = first.slopes.at(0.0)
-    return (zero + one) / 2
