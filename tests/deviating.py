@@ -154,11 +154,11 @@ class Packing:
     shift: int
 
     @classmethod
-    def of(cls, terms: Terms, rows: int, magnitude_bits: int) -> Packing:
+    def of(cls, terms: Terms, rows: int, columns: int, magnitude_bits: int) -> Packing:
         scales = Scales.of(terms.agreement, rows, magnitude_bits)
         width = scales.feature_bits + magnitude_bits + 1
         dithered = bool(terms.agreement.dither)
-        per_score = columns_per_score(terms, rows, magnitude_bits)
+        per_score = columns_per_score(terms, rows, columns, magnitude_bits)
         shift = scales.modulus_bits - per_score * width - 1 if dithered else 0
         return cls(scales, width, per_score, shift)
 
@@ -192,7 +192,7 @@ def packing_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     keys = Keys(terms, turns.ring)
     state = yield from _open(inputs, state, keys)
     plan, share, coins = terms.plan(state.seed, features.rows), state.share, inputs.entropy
-    packing = Packing.of(terms, features.rows, state.magnitude_bits)
+    packing = Packing.of(terms, features.rows, state.columns, state.magnitude_bits)
 
     def posing(epoch: int) -> tuple[list[int], IntArray]:
         group = packing.group(epoch, state.columns)

@@ -52,6 +52,8 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = 1 + (agreed.epochs if agreed.evaluate == "epoch" else 0)
         plan = terms.plan(bytes(KEY_BYTES), rows)
+        if terms.whole_table and method.shares_weights:
+            return cls(agreed.epochs, looks, rows * agreed.epochs + held_out * looks)
         if method.shares_weights:
             # The first batch's scores are zero, and are not asked for.
             unasked = len(next(iter(plan)).rows)
@@ -78,7 +80,7 @@ def column_exposure(
         held_out: Held-out rows.
     """
     opened = OpenedScores.of(terms, rows, held_out)
-    per_score = columns_per_score(terms, rows, magnitude_bits)
+    per_score = columns_per_score(terms, rows, columns, magnitude_bits)
     return ColumnExposure(
         scores_per_row=opened.per_row,
         opened_values=opened.in_all,
@@ -88,12 +90,16 @@ def column_exposure(
     )
 
 
-def columns_per_score(terms: Terms, rows: int, magnitude_bits: int) -> int:
+def columns_per_score(terms: Terms, rows: int, columns: int, magnitude_bits: int) -> int:
     """How many columns of any values a Bob who deviates reads from one score of a row."""
     if not terms.mechanism.shares_weights:
         # Scores in floating point: the lowest digits of one feature would lie over the next.
         return 1
-    scales = Scales.of(terms.agreement, rows, magnitude_bits)
+    scales = (
+        Scales.of_table(terms.agreement, rows, columns, magnitude_bits)
+        if terms.whole_table
+        else Scales.of(terms.agreement, rows, magnitude_bits)
+    )
     width = scales.feature_bits + magnitude_bits + 1
     return max(1, int(bits_per_score(scales, terms.agreement.dither or 0.0) // width))
 

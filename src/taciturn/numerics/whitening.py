@@ -14,6 +14,7 @@ The owner of the columns does all this alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +75,22 @@ class Whitening:
             square /= 4.0 * rows
         square[np.diag_indices(columns)] += l2
         return cls(_cholesky(square))
+
+    def to_numbers(self) -> tuple[float, ...]:
+        """The factor's lower triangle, row by row, for a file."""
+        return tuple(self.factor[np.tril_indices(len(self.factor))].tolist())
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[float], columns: int) -> Whitening:
+        """What ``to_numbers`` gave.
+
+        >>> whitening = Whitening(np.array([[2.0, 0.0], [1.0, 3.0]]))
+        >>> Whitening.of_numbers(whitening.to_numbers(), 2).factor.tolist()
+        [[2.0, 0.0], [1.0, 3.0]]
+        """
+        factor = np.zeros((columns, columns))
+        factor[np.tril_indices(columns)] = numbers
+        return cls(factor)
 
     def apply(self, values: FloatArray) -> FloatArray:
         """Rows of the table, or others with its columns, in the new coordinates: ``X L^-T``."""

@@ -60,6 +60,9 @@ class FlippedLabels(GradientMechanism):
         "and corrected for the flips, so nothing is to be corrected again"
     )
 
+    # Its own, of whichever mechanism it runs over.
+    whole_table = True
+
     event: LabelResponse
 
     def __init__(self, event: LabelResponse, over: Mechanism) -> None:

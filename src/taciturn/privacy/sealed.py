@@ -102,7 +102,7 @@ def require_sealable(agreed: Agreement) -> None:
             setting="patience",
             hint=Hint("leave {patience} out; the number of epochs is fixed"),
         )
-    if agreed.learning_rate * agreed.l2 >= 1:
+    if agreed.solver == "sgd" and agreed.learning_rate * agreed.l2 >= 1:
         raise ConfigError(
             f"a learning rate of {agreed.learning_rate:g} times an L2 penalty of {agreed.l2:g} is "
             "not below 1",

@@ -19,14 +19,14 @@ from taciturn.crypto.base import SecretKey
 from taciturn.numerics.likelihood import bounded
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.base import EncryptedMechanism, Released
+from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet, with_seed
-from taciturn.protocol.bob.sealed import Keys, ask_scores, sized
+from taciturn.protocol.bob.sealed import Keys, ask_scores, release_share, sized
 from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from taciturn.protocol.scales import Scales
@@ -84,10 +84,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             yield from emit(HeldOutSeen(number, metrics))
             losses = np.append(losses, metrics.loss)
     if terms.agreement.reveal:
-        # Charged before it leaves: without budget for it the ledger raises.
-        revealed = Released.unprotected(share)
-        inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
-        yield from send(RevealedShare(revealed))
+        yield from release_share(inputs, share)
     kept = WeightShare(share, scales)
     return BobTrained(weights, plan.iterations, share=kept, suspected_wraps=suspected_wraps)
 
