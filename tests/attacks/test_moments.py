@@ -61,11 +61,13 @@ def test_a_category_of_one_row_tells_its_label(label, bobs):
 
 
 @pytest.mark.parametrize("label", [0, 1])
-def test_so_does_a_category_whose_column_was_centred(label):
+@pytest.mark.parametrize("bobs", [0, 1, 3])
+def test_so_does_a_category_whose_column_was_centred(label, bobs):
     labels = coins(300)
     labels[17] = label
     table = with_category(columns(300, 4), 17)
-    answer = guess(table - table.mean(axis=0), labels)
+    bob = np.hstack([np.ones((300, 1)), columns(300, bobs - 1, seed=3)]) if bobs else None
+    answer = guess(table - table.mean(axis=0), labels, bob)
     assert np.flatnonzero(answer.certain).tolist() == [17]
     assert right(answer, labels)[17]
 

@@ -5,6 +5,9 @@ of a group G as Alice's columns allow. What the other rows can add is bounded: w
 column every ``a_i`` is one of two known numbers, and otherwise the length of a is public. If the
 sum is larger than it can be with any row of G at label 0, all rows of G have label 1; and the other
 way round. That is a proof for any v; it succeeds where G is a category of its own.
+
+Where Bob has columns the proof takes for granted that his first slopes nearly cancel out, as they
+do exactly where one of the columns is an intercept.
 """
 
 from __future__ import annotations
@@ -23,6 +26,9 @@ _MOST_TOGETHER = 4
 _TOGETHER = 0.5
 # How often settled rows are taken out of the sums.
 _MOST_ROUNDS = 8
+# The most that the mean of all slopes may be, in units of their root mean square, where Bob has
+# columns: an intercept among them makes it zero.
+_MOST_MEAN = 0.5
 # How far the indicator of a group may be from the span of the columns, squared.
 _APART = 0.5
 # Multiplications in all: a few seconds.
@@ -54,6 +60,13 @@ def settle(first: FirstPass) -> Settled:
     Where Alice knows the two values of a number, rows that are settled are taken out of the sums,
     in which others may then stand alone.
     """
+    if first.slopes.sizes is None:
+        strict = _settled(first, first.table[:0], 0.0)
+        extended = _with_total(first)
+        slack = extended.table[0, -1] * first.rows * first.unit * _MOST_MEAN
+        usual = _settled(extended, extended.table[:0], slack)
+        both = np.where(strict.sign != 0, strict.sign, usual.sign)
+        return Settled(both, strict.limited, strict.work + usual.work)
     sign = np.zeros(len(first.table), dtype=np.int64)
     work, limited = 0.0, False
     for _ in range(_MOST_ROUNDS if first.slopes.exact else 1):
@@ -63,7 +76,7 @@ def settle(first: FirstPass) -> Settled:
             table=first.table[open_rows],
             product=first.product - first.unit * sign[known] @ first.table[known],
         )
-        settled = _settled(part, first.table[known])
+        settled = _settled(part, first.table[known], 0.0)
         sign[open_rows] = settled.sign
         work, limited = work + settled.work, limited or settled.limited
         if not settled.sign.any():
@@ -71,8 +84,26 @@ def settle(first: FirstPass) -> Settled:
     return Settled(sign, limited, work)
 
 
-def _settled(first: FirstPass, known: FloatArray) -> Settled:
-    """One round: ``known`` are the rows that were taken out, up to a rounding of each."""
+def _with_total(first: FirstPass) -> FirstPass:
+    """With one sum more, that of all rows: zero, give or take ``_MOST_MEAN`` for each.
+
+    Where Alice's columns are centred, a category of one row is the row less the mean of all.
+    """
+    scale = float(np.sqrt(np.mean(first.table**2))) or 1.0
+    column = np.full((len(first.table), 1), scale)
+    return replace(
+        first, table=np.hstack([first.table, column]), product=np.append(first.product, 0.0)
+    )
+
+
+def _settled(first: FirstPass, known: FloatArray, slack: float) -> Settled:
+    """One round.
+
+    Args:
+        first: The sums.
+        known: The rows that were taken out, up to a rounding of each.
+        slack: By how much the last sum may be off.
+    """
     rows, columns = first.table.shape
     seen_best = np.argsort(-first.leverage, kind="stable")
     candidates = seen_best[first.leverage[seen_best] > 1.0 / (_MOST_TOGETHER + 1)]
@@ -81,7 +112,7 @@ def _settled(first: FirstPass, known: FloatArray) -> Settled:
     sign = np.zeros(rows, dtype=np.int64)
     for begin in range(0, len(groups), _CHUNK):
         part = groups[begin : begin + _CHUNK]
-        for group, agreed in zip(part, _agreed(first, part, known), strict=True):
+        for group, agreed in zip(part, _agreed(first, part, known, slack), strict=True):
             if agreed:
                 sign[group] = agreed
     work = len(groups) * rows * columns / _PER_WORK_UNIT
@@ -106,7 +137,9 @@ def _groups(first: FirstPass, candidates: IndexArray) -> list[IndexArray]:
     return groups
 
 
-def _agreed(first: FirstPass, groups: Sequence[IndexArray], known: FloatArray) -> list[int]:
+def _agreed(
+    first: FirstPass, groups: Sequence[IndexArray], known: FloatArray, slack: float
+) -> list[int]:
     """For each group 1 or -1 where all of its labels are proven to be 1 or 0, otherwise 0."""
     targets = np.stack([first.span[group].sum(axis=0) for group in groups])
     combined = targets @ first.factor.T
@@ -114,7 +147,7 @@ def _agreed(first: FirstPass, groups: Sequence[IndexArray], known: FloatArray) -
     weights = first.table @ combined.T
     sums = combined @ first.product
     doubt = _ROUNDING * (np.abs(combined) @ np.abs(first.product)) + 0.5
-    doubt += np.abs(known @ combined.T).sum(axis=0)
+    doubt += np.abs(known @ combined.T).sum(axis=0) + np.abs(combined[:, -1]) * slack
     return [
         _verdict(first, group, weights[:, number], float(sums[number]), float(doubt[number]))
         for number, group in enumerate(groups)
