@@ -10,7 +10,7 @@ slope_0``, at a public length and rounded at random: positive for label 1, negat
 2. *Two values.* Where Bob has no column, or an intercept alone, ``a_0`` takes two values up to
    rounding, and the labels are a subset-sum problem in exact integers (``two_valued``).
 3. *The best linear guess* otherwise: the log-odds of her part of the model, plus what ``p_0`` says
-   of a row beyond chance. With ``H = T (T^T T)^+ T^T`` the least-norm slopes are ``H slope_0``, and
+   of a row beyond it. With ``H = T (T^T T)^+ T^T`` the least-norm slopes are ``H slope_0``, and
    a row of leverage ``h = H_ii``, 1 or -1, is seen with a variance of ``(1 - h)/h``.
 
 Without a column at Bob all passes are functions of ``T^T y`` and of roundings: the later ones add
@@ -33,11 +33,13 @@ from taciturn.attacks.settled import Settled, settle
 from taciturn.attacks.slopes import FirstPass, Slopes
 from taciturn.attacks.two_valued import Solver
 from taciturn.engine.callbacks import ReportProgress
+from taciturn.numerics.logistic import sigmoid
 from taciturn.protocol.observations import MomentsSeen, Signal
 from taciturn.view.alice_view import AliceView
 
 # The most that a sum may say of one row, in nats: only a proof is more.
 _MOST_EVIDENCE = 30.0
+_TINY = 1e-100
 
 
 @dataclass(frozen=True)
@@ -86,16 +88,21 @@ class MomentsAttack(Attack):
 def _odds(first: FirstPass, seen: tuple[MomentsSeen, ...]) -> FloatArray:
     """The log-odds of label 1: those of her part of the model, and what the first sum adds.
 
-    As many rows are guessed to be 1 as her part of the model guesses: no sum says how many are.
+    Of the least-norm slopes, that which the model expects of them is not counted twice. As many
+    rows are guessed to be 1 as her part of the model guesses: no sum says how many are.
     """
-    width = np.clip(1.0 - first.leverage, 1e-6, 1.0)
-    evidence = np.clip(2.0 * first.least_norm / width, -_MOST_EVIDENCE, _MOST_EVIDENCE)
     final = next((one for one in seen if one.final), None)
+    model = np.zeros(len(first.table))
+    if final is not None:
+        weights = final.product * 2.0 ** -(final.table_bits + final.vector_bits)
+        model = first.table @ weights * 2.0**-final.table_bits
+    expected = first.projected(sigmoid(model) - 0.5)
+    share = expected @ first.least_norm / max(float(expected @ expected), _TINY)
+    width = np.clip(1.0 - first.leverage, 1e-6, 1.0)
+    evidence = 2.0 * (first.least_norm - share * expected) / width
+    odds = model + np.clip(evidence, -_MOST_EVIDENCE, _MOST_EVIDENCE)
     if final is None:
-        return evidence
-    weights = final.product * 2.0 ** -(final.table_bits + final.vector_bits)
-    model = first.table @ weights * 2.0**-final.table_bits
-    odds = model + evidence
+        return odds
     centred: FloatArray = odds - np.quantile(odds, np.mean(model <= 0))
     return centred
 

@@ -151,6 +151,11 @@ class FirstPass:
         seen: FloatArray = np.clip(np.einsum("ij,ij->i", self.span, self.span), 0.0, 1.0)
         return seen
 
+    def projected(self, numbers: FloatArray) -> FloatArray:
+        """What the sums see of numbers, one for each row."""
+        seen: FloatArray = self.span @ (numbers @ self.span)
+        return seen
+
     @cached_property
     def least_norm(self) -> FloatArray:
         """The least-norm slopes with these sums: each row's, as far as they see it."""
