@@ -177,8 +177,11 @@ def test_a_rebuilt_solver_continues_bit_by_bit(stop):
         answered.append(scores_of(direction))
         first.add(direction, answered[-1])
     resumed = solver_of(plain())
-    if stop:
-        resumed.resume(np.array(sent), np.array(answered), first.coefficients)
+    sent_rows, answered_rows = (np.array(rows).reshape(-1, ROWS) for rows in (sent, answered))
+    resumed.resume(sent_rows, answered_rows, first.coefficients)
+    # What a mixture is for: the same of other rows' scores.
+    scores = resumed.mixture @ answered_rows + OWN @ resumed.weights
+    np.testing.assert_allclose(scores, resumed.scores(), rtol=0, atol=1e-8)
     for number in range(6):
         direction = rounded(whole.direction())
         whole.add(direction, scores_of(direction))
