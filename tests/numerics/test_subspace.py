@@ -74,6 +74,17 @@ def test_no_pass_makes_the_loss_larger_whether_it_is_convex_or_not(epsilon):
     assert values[0] - values[-1] > 1e-3
 
 
+def test_a_curvature_next_to_none_does_not_stop_the_search():
+    """As flipped labels can leave it: every length of Newton's step is far too long."""
+
+    def flat(scores: FloatArray) -> RowLikelihood:
+        rows = plain()(scores)
+        return RowLikelihood(rows.value, rows.slope, 1e-9 * rows.curvature)
+
+    values = losses(solver_of(flat), 4)
+    assert np.all(np.diff(values) < -1e-4)
+
+
 def test_more_passes_than_columns_reach_a_point_without_slope():
     solver = solver_of(plain())
     losses(solver, 12)
