@@ -33,7 +33,7 @@ from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
-from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.errors import counted
 from taciturn.parallel import one_thread
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.prices import price
@@ -78,11 +78,7 @@ def preflight(
         recommendations=advice.recommendations(rehearsal.terms.agreement),
         prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
         columns=column_exposure(
-            rehearsal.terms,
-            rehearsal.rows,
-            rehearsal.columns,
-            magnitude_bits(rehearsal.view.features.largest),
-            raw.rows - rehearsal.rows,
+            rehearsal.terms, rehearsal.rows, rehearsal.view.features, raw.rows - rehearsal.rows
         ),
     )
 
@@ -156,7 +152,8 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     warnings = []
     if agreed.epochs >= rehearsal.columns:
         warnings.append(
-            f"for Alice: with {agreed.epochs} epochs and {rehearsal.columns} columns the scores "
+            f"for Alice: with {counted(agreed.epochs, 'epoch')} and "
+            f"{counted(rehearsal.columns, 'column')} the scores "
             "that Bob sees determine her columns up to a rotation"
         )
     if agreed.epochs > MOST_EPOCHS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
 from taciturn.report.parties import exposure_facts
 from taciturn.report.training import label_epsilon
@@ -52,11 +53,12 @@ def check_blocks(result: CheckResult) -> list[Block]:
 def _facts(facts: CheckFacts) -> dict[str, Words]:
     condition = "∞" if math.isinf(facts.median_condition) else f"{facts.median_condition:.4g}"
     pairs: dict[str, Words] = {
-        "batches": f"{facts.batch_size} rows against {facts.alice_columns} columns; "
+        "batches": f"{counted(facts.batch_size, 'row')} against "
+        f"{counted(facts.alice_columns, 'column')}; "
         f"{percent(facts.full_rank_share, 0)} % of sampled ones have full rank "
         f"(condition {condition}), the last has {facts.last_batch}",
         "stacked epochs": f"{facts.stacked_equations_per_row:.2g} equations per row in "
-        f"{facts.epochs} epochs",
+        f"{counted(facts.epochs, 'epoch')}",
         "privacy of a label": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
         f"{label_epsilon(facts.label_epsilon_total)} in all",
         "best possible guess": f"right about {share(facts.attack_ceiling)} of labels at even odds, "

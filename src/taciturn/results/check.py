@@ -71,8 +71,8 @@ class ColumnExposure:
     Args:
         scores_per_row: The most scores of one training row that a training opens to him.
         opened_values: All values that it opens to him, held-out rows included.
-        columns_per_score: How many of her columns a Bob who deviates reads from one score.
-        scores_for_all: How many scores of a row give him all of its columns.
+        columns_per_score: The most of her columns that a Bob who deviates reads from one score.
+        scores_for_all: How many scores of a row can give him all of its columns.
         warning: The same in words, for Alice.
     """
 
