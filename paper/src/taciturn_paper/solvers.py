@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from taciturn.errors import DatasetUnavailable
 from taciturn.numerics.likelihood import weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
-from taciturn.numerics.subspace import SubspaceSolver
-from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whole_table import fit_in_clear
 from taciturn.parallel import one_thread
 from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
@@ -130,27 +129,29 @@ def target(problem: Problem) -> Metrics:
     return problem.tested(weights[:own], weights[own:])
 
 
-def after_each_pass(problem: Problem) -> list[Metrics]:
-    """What newton's model is worth on the held-out rows after each of its default passes."""
+def after_passes(problem: Problem, passes: int) -> Metrics:
+    """What newton's model of so many passes is worth on the held-out rows."""
     agreed, labels = problem.terms("newton").agreement, problem.labels.values
     likelihood = partial(weighted_likelihood, labels=labels, class_weight=agreed.class_weight)
-    metrics = []
+    alice, bob = problem.alice.values, problem.bob.values
     with one_thread():
-        whitening = Whitening.of(problem.alice.values, agreed.l2)
-        whitened = whitening.apply(problem.alice.values)
-        solver = SubspaceSolver(likelihood, problem.bob.values, agreed.l2, problem.bob.free)
-        for _ in range(agreed.epochs):
-            direction = solver.direction()
-            solver.add(direction, whitened @ (direction @ whitened))
-            weights = whitening.weights(solver.combination() @ whitened)
-            metrics.append(problem.tested(weights, solver.weights))
-    return metrics
+        fit = fit_in_clear(alice, bob, likelihood, agreed.l2, problem.bob.free, passes)
+    return problem.tested(fit.alice, fit.own)
 
 
-def passes_to(goal: Metrics, reached: Sequence[Metrics]) -> int | None:
-    """After how many passes both figures are as good as the goal's; None where they never are."""
-    good = (now.loss <= goal.loss and now.auc >= goal.auc for now in reached)
-    return next((number for number, is_good in enumerate(good, 1) if is_good), None)
+def passes_to(goal: Metrics, reached: Callable[[int], Metrics], most: int) -> int | None:
+    """After how many passes both figures are as good as the goal's; None where they never are.
+
+    Args:
+        goal: What is to be reached.
+        reached: What a training of so many passes reaches.
+        most: How many are tried.
+    """
+    for passes in range(1, most + 1):
+        now = reached(passes)
+        if now.loss <= goal.loss and now.auc >= goal.auc:
+            return passes
+    return None
 
 
 # --- measured ---------------------------------------------------------------------------------
@@ -203,8 +204,9 @@ def compare(
 ) -> list[SolverRun]:
     """Both solvers in turn over each link."""
     announce(f"{problem.name}: what sgd reaches")
-    goal, reached = target(problem), after_each_pass(problem)
-    enough, passes = passes_to(goal, reached), len(reached)
+    goal, passes = target(problem), problem.terms("newton").agreement.epochs
+    reached = cache(partial(after_passes, problem))
+    enough = passes_to(goal, reached, passes)
     runs = []
     for link in links:
         announce(f"{problem.name}, {link.name}: sgd")
@@ -226,7 +228,7 @@ def compare(
                     len(course.steps),
                     count == enough,
                     course.after(count),
-                    reached[count - 1],
+                    reached(count),
                 )
             )
     return runs
