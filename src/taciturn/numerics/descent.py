@@ -135,21 +135,21 @@ class DescentSolver:
         self._passes = 0
 
     @property
-    def passes(self) -> int:
-        """How many answers there were."""
-        return self._passes
-
-    @property
     def weights(self) -> FloatArray:
         """Those of his own columns, now."""
         return self._in_his_columns(self._whitened)
 
     @property
     def coefficients(self) -> FloatArray:
-        """One for each direction, of which the last is 1, then his weights as he keeps them."""
-        newest = np.zeros(self._passes)
-        newest[-1:] = 1.0
-        return np.concatenate([newest, self._whitened])
+        """His weights as he keeps them: the state, beside directions and scores."""
+        return self._whitened
+
+    @property
+    def mixture(self) -> FloatArray:
+        """How much of each direction the weights of now have: the newest, and nothing else."""
+        mixture = np.zeros(self._passes)
+        mixture[-1:] = 1.0
+        return mixture
 
     def resume(self, directions: FloatArray, scores: FloatArray, coefficients: FloatArray) -> None:
         """Takes over the state of another solver of the same rows.
@@ -160,7 +160,7 @@ class DescentSolver:
             coefficients: What that solver's ``coefficients`` were.
         """
         self._passes = len(directions)
-        self._whitened = coefficients[self._passes :].copy()
+        self._whitened = coefficients.copy()
         if self._passes:
             self._numbers, self._theirs = directions[-1], np.nan_to_num(scores[-1])
 
@@ -168,8 +168,14 @@ class DescentSolver:
         """``a`` after the next step: one number for each row."""
         return self._next()[0]
 
-    def add(self, direction: FloatArray, scores: FloatArray) -> None:
-        """Takes the step: ``direction``, as it was sent, with Alice's scores for it."""
+    def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
+        """Takes the step.
+
+        Args:
+            direction: As it was sent: rounded.
+            scores: Alice's, for it.
+            last: Whether none follows; all steps are alike.
+        """
         self._whitened = self._next()[1]
         self._numbers, self._theirs = direction, np.nan_to_num(scores)
         self._passes += 1

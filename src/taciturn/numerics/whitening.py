@@ -57,7 +57,8 @@ class Whitening:
             free: How many of the last columns (the intercept) carry no penalty; not all zeros.
 
         Raises:
-            ConfigError: The penalty is zero or too small beside the columns, or these are too many.
+            ConfigError: The penalty is zero or too small beside the columns, or these are too many
+                or too large.
             ShapeError: There are no rows.
         """
         rows, columns = values.shape
@@ -74,6 +75,11 @@ class Whitening:
         with np.errstate(over="ignore", invalid="ignore"):
             square = values.T @ values
             square /= 4.0 * rows
+        if not np.isfinite(square).all():
+            raise ConfigError(
+                "the values of the columns are too large to be multiplied with one another",
+                hint="scale the columns",
+            )
         penalised = np.arange(columns - free)
         square[penalised, penalised] += l2
         return cls(_cholesky(square))

@@ -95,3 +95,12 @@ class Answering:
             trimmed(first[at, places], prime) + trimmed(second[at], prime)
             for at, prime in enumerate(self._kept)
         )
+
+    def saved(self, cipher: Any) -> bytes:  # noqa: ANN401
+        """A ciphertext modulo all of q' P, for another process of Alice's."""
+        return self.seal.polynomials(cipher, len(self._primes)).tobytes()
+
+    def loaded(self, data: bytes | memoryview, *, ntt: bool) -> Any:  # noqa: ANN401
+        """A ciphertext that another process of Alice's saved."""
+        words = np.frombuffer(data, np.uint64).reshape(2, len(self._primes), DEGREE)
+        return self.seal.load_cipher(words, self.seal.first_id, ntt=ntt)

@@ -21,7 +21,7 @@ about a ciphertext can fail visibly.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,15 +42,19 @@ from taciturn.crypto.base import (
     wrapping,
 )
 from taciturn.crypto.bfv.answering import Answering, Places
+from taciturn.crypto.bfv.crew import Crew, Job, processes, shares
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
 from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
 from taciturn.crypto.bfv.seal import Seal
-from taciturn.crypto.bfv.tables import BfvTable, check_tables
+from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
 from taciturn.crypto.bfv.tiles import Side, Tiling
 from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, trimmed, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
+
+LEAST_SHARED_PIECES = 64
+"""Ciphertexts of a vector or an answer; below, starting a helper costs about what it saves."""
 
 
 class BfvPublicKey:
@@ -71,8 +75,8 @@ class BfvPublicKey:
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._polynomials = polynomials
-        self._answering = Answering(seal, polynomials)
-        self._encryptor = self._answering.encryptor
+        self.answering = Answering(seal, polynomials)
+        self._encryptor = self.answering.encryptor
         self._covers: tuple[Mask, Layout, list[Any]] | None = None
 
     def to_bytes(self) -> bytes:
@@ -148,7 +152,7 @@ class BfvPublicKey:
 
     def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Any:  # noqa: ANN401
         values = np.array(masks, dtype=np.uint64).view(np.int64)
-        return self._answering.cover(values, layout.places(len(masks)), entropy)
+        return self.answering.cover(values, layout.places(len(masks)), entropy)
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
@@ -173,9 +177,9 @@ class BfvPublicKey:
         return EncryptedAnswer(b"".join(parts), layout.rows)
 
     def _pieces(self, vector: EncryptedVector, layout: Layout) -> list[Any]:
-        size = layout.pieces * self._answering.piece_bytes
+        size = layout.pieces * self.answering.piece_bytes
         parts = exactly(vector.data, size, "an encrypted vector")
-        return list(self._answering.pieces(parts, layout.pieces))
+        return list(self.answering.pieces(parts, layout.pieces))
 
     def _answer(
         self,
@@ -188,7 +192,7 @@ class BfvPublicKey:
         # For rows of zeros the cover alone is the answer.
         if product is not None:
             self._seal.evaluator.add_inplace(cover, product)
-        return self._answering.written(cover, places)
+        return self.answering.written(cover, places)
 
     def _sum_of_products(self, polynomials: list[Any], pieces: list[Any]) -> Any:  # noqa: ANN401
         evaluator, total = self._seal.evaluator, None
@@ -237,7 +241,7 @@ class BfvPublicKey:
         """
         size = check_table(self.capacity, whole)
         check_tables(wrapping(self.capacity), size, products=1)
-        return BfvTable(self._answering, wrapping(self.capacity), whole, memory)
+        return BfvTable(self.answering, wrapping(self.capacity), whole, memory, self.to_bytes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +278,7 @@ class BfvSecretKey:
         self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
         self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
+        self._crew = Crew()
         # For blinds; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
         self.public = BfvPublicKey(seal, capacity, seal.public_polynomials(public))
@@ -331,9 +336,27 @@ class BfvSecretKey:
 
     def _encrypt_side(self, vector: IntArray, side: Side) -> EncryptedVector:
         check_table_vector(self.public.capacity, vector, side.length)
+        sides = self._shared(side)
+        values = np.split(vector, np.cumsum([part.length for part in sides])[:-1])
+        jobs = [
+            Job("encrypt", asdict(part), (some.astype("<i8", copy=False).tobytes(),))
+            for part, some in zip(sides[1:], values[1:], strict=True)
+        ]
+        own, replies = self._crew.run(jobs, lambda: self.encrypt_tiles(values[0], sides[0]))
+        return EncryptedVector(b"".join([own, *(frame for (frame,) in replies)]), side.length)
+
+    def encrypt_tiles(self, vector: IntArray, side: Side) -> bytes:
+        """The ciphertexts of some tiles; for this key's own processes."""
         pieces = (vector[tile][::-1] for tile in side.slices())
-        data = b"".join(self._encrypt(piece, side.sent(len(piece))) for piece in pieces)
-        return EncryptedVector(data, side.length)
+        return b"".join(self._encrypt(piece, side.sent(len(piece))) for piece in pieces)
+
+    def _shared(self, side: Side) -> list[Side]:
+        """The tiles of each process, which depend on public sizes alone."""
+        count = processes(side.tiles, LEAST_SHARED_PIECES)
+        if count > 1 and self._crew.size != count - 1:
+            setup = Job("bob", ring_facts(wrapping(self.public.capacity)), (self.to_bytes(),))
+            self._crew = Crew([setup] * (count - 1))
+        return [side.part(share) for share in shares(side.tiles, count)]
 
     def _encrypt(self, piece: IntArray, places: slice | None = None) -> bytes:
         """A piece of a vector in the coefficients of ``places``, or else the first ones."""
@@ -388,13 +411,27 @@ class BfvSecretKey:
         return self._decrypt_side(answer, Tiling.of(size).rows)
 
     def _decrypt_side(self, answer: EncryptedAnswer, side: Side) -> IntArray:
-        ring = wrapping(self.public.capacity)
         if answer.length != side.length:
             raise CryptoError(
                 f"an answer of {answer.length} entries where {side.length} were expected"
             )
-        total = widths(self._blinds.primes) * (side.tiles * DEGREE + side.length)
-        parts = exactly(answer.data, total, "an answer")
+        parts = exactly(answer.data, self._answer_bytes(side), "an answer")
+        sides = self._shared(side)
+        data = [parts.bytes(self._answer_bytes(part)) for part in sides]
+        jobs = [
+            Job("decrypt", asdict(part), (some,))
+            for part, some in zip(sides[1:], data[1:], strict=True)
+        ]
+        own, replies = self._crew.run(jobs, lambda: self.decrypt_tiles(Parts(data[0]), sides[0]))
+        others = [np.frombuffer(frame, "<i8") for (frame,) in replies]
+        return np.concatenate([own, *others])
+
+    def _answer_bytes(self, side: Side) -> int:
+        return widths(self._blinds.primes) * (side.tiles * DEGREE + side.length)
+
+    def decrypt_tiles(self, parts: Parts, side: Side) -> IntArray:
+        """The entries of some tiles; for this key's own processes."""
+        ring = wrapping(self.public.capacity)
         values = np.empty(side.length, dtype=np.int64)
         for tile in side.slices():
             blinds = ring.draw(len(values[tile]), self._coins)

@@ -38,6 +38,27 @@ of q/t adds at most half of the sum of the factors' sizes, ``N 2^matrix_bits / 2
 ``q m/t`` rounded, not as m times a rounded q/t, so that ``X (q/t) m`` and ``(q/t) (X m mod t)``
 differ by a multiple of q, which is nothing. Both bounds hold for vectors that are uniform modulo t
 and products that wrap; a smaller multiple of q/t would have left ``(q mod t) floor(X m / t)``.
+
+**Whole tables** (``tiles``): n rows, d columns, tiles of a by b. An entry of an answer sums over
+all tiles of its row or column, and with T the table's entries, at most ``2^m`` in size,
+
+- over rows, ``E = sum T e + sum_i t_ij rho_i + zero``: the errors e of all coefficients meet all
+  entries of the tiles, ``n b`` of them, but only coefficients that carry a value were rounded, by
+  ``|rho| <= 1/2``, and of those the n of its own column alone reach the entry (``tiles`` has why);
+- over columns likewise with ``d a`` entries and d roundings.
+
+The distance of ``E + U`` from U, given all that Bob knows, is at most ``|E| / 2R``, so over his
+errors it is at most ``E|E| / 2R``, the *mean* and not the tail: distances of mixtures are at most
+the mixture of the distances. His errors are fresh in every vector, whatever he chose it by, so the
+means of all entries of all passes add up. ``E|E|`` is at most the standard deviation of the first
+sum (Jensen) plus the largest values of the others:
+
+    E|E_rows|    <= 2^m (sqrt(21/2 n b) + n/2) + 21 (2N + 1)
+    E|E_columns| <= 2^m (sqrt(21/2 d a) + d/2) + 21 (2N + 1)
+    leak of a training <= passes (d E|E_rows| + n E|E_columns|) / 2R
+
+The roundings are not taken for random: Bob's values may be few and far from uniform. For failures
+the deviations count TAIL times.
 """
 
 from __future__ import annotations

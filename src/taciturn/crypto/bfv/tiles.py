@@ -19,7 +19,7 @@ before anything is decrypted: of ``n`` rows and ``d`` columns, a pass sends ``ce
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -56,6 +56,15 @@ class Side:
         """The entries of each tile."""
         starts = range(0, self.length, self.span)
         return [slice(start, min(start + self.span, self.length)) for start in starts]
+
+    def entries(self, tiles: range) -> slice:
+        """The entries of some tiles that follow each other."""
+        return slice(tiles.start * self.span, min(tiles.stop * self.span, self.length))
+
+    def part(self, tiles: range) -> Side:
+        """A side of some of the tiles only."""
+        entries = self.entries(tiles)
+        return replace(self, length=entries.stop - entries.start)
 
     def sent(self, count: int) -> slice:
         """Where a tile's first ``count`` values stand, the last one first."""
@@ -123,7 +132,10 @@ class Tiling:
         return self.rows.tiles * self.columns.tiles
 
     def polynomial(self, block: IntArray) -> IntArray:
-        """The coefficients of a tile; at the table's ends it is smaller."""
+        """The coefficients of a tile, or of tiles beside each other, one after the other.
+
+        At the table's ends a tile is smaller.
+        """
         rows, columns = block.shape
         coefficients = np.zeros((columns, self.height), dtype=np.int64)
         coefficients[:, :rows] = block.T

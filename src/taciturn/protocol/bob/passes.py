@@ -57,16 +57,16 @@ class Solver(Protocol):
     """What chooses the next direction: ``SubspaceSolver``, or one on a public schedule."""
 
     @property
-    def passes(self) -> int:
-        """How many directions there are."""
-
-    @property
     def weights(self) -> FloatArray:
         """Bob's own, now."""
 
     @property
     def coefficients(self) -> FloatArray:
-        """One for each direction, then Bob's weights as the solver keeps them."""
+        """The state, beside directions and scores."""
+
+    @property
+    def mixture(self) -> FloatArray:
+        """How much of each direction the weights of now have."""
 
     def resume(self, directions: FloatArray, scores: FloatArray, coefficients: FloatArray) -> None:
         """Takes over the state of another solver of the same rows."""
@@ -74,7 +74,7 @@ class Solver(Protocol):
     def direction(self) -> FloatArray:
         """The next direction: one number for each row."""
 
-    def add(self, direction: FloatArray, scores: FloatArray) -> None:
+    def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
         """Takes a direction, as it was sent, with Alice's scores for it."""
 
     def scores(self) -> FloatArray:
@@ -117,7 +117,8 @@ def search(
         measured = yield from measure(number, direction)
         suspected_wraps += measured.suspected_wraps
         done = _with(done, direction, measured)
-        solver.add(scales.numbers(direction), measured.train)
+        last = number == passes - 1
+        solver.add(scales.numbers(direction), measured.train, last=last)
         scores = solver.scores()
         yield from emit(Progress(number + 1, passes, np.arange(len(scores)), scores))
         if inputs.scored_each_epoch is not None:
@@ -157,6 +158,6 @@ def _with(done: SearchState, direction: IntArray, measured: Measured) -> SearchS
 
 def _look(held_out: HeldOut, done: SearchState, solver: Solver) -> Metrics:
     """How good the model of now is on the held-out rows: for Bob's eyes."""
-    theirs = solver.coefficients[: solver.passes] @ np.stack(done.held_out)
+    theirs = solver.mixture @ np.stack(done.held_out)
     scores = theirs + held_out.features.values @ solver.weights
     return evaluate(np.nan_to_num(scores), held_out.labels.values)
