@@ -19,6 +19,7 @@ it: this is for a single release, and not for one that is timed in thousands.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from taciturn.rng import Entropy
 
@@ -29,6 +30,7 @@ _LARGEST_EXPONENT = 40.0
 _ROUNDING = 1e-9
 
 
+@cache
 def deviation(sensitivity: float, epsilon: float, delta: float) -> int:
     """The least whole sigma, nearly, whose noise is (epsilon, delta)-differentially private.
 
