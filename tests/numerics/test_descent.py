@@ -54,7 +54,8 @@ def descend(solver: DescentSolver, alice: np.ndarray, passes: int) -> np.ndarray
     for _ in range(passes):
         direction = solver.direction()
         solver.add(direction, alice @ (direction @ alice))
-    return solver.conclude()[0] @ alice
+    weights: np.ndarray = solver.conclude()[0] @ alice
+    return weights
 
 
 # --- tables ---------------------------------------------------------------------------------------
@@ -161,7 +162,9 @@ def test_any_scores_are_taken(scores):
 def test_a_resumed_solver_continues_to_the_last_bit():
     values, own = BoundedTable.of(table(12, 2, 6), L2).values, with_intercept(table(12, 1, 7))
     labels = (np.arange(12) % 2).astype(np.int8)
-    whole, directions, scores = solver_of(labels, own, free=1), [], []
+    whole = solver_of(labels, own, free=1)
+    directions: list[np.ndarray] = []
+    scores: list[np.ndarray] = []
     for _ in range(4):
         again = solver_of(labels, own, free=1)
         again.resume(

@@ -19,8 +19,9 @@ DRAWS = 6000
 
 def pmf(sigma: float, reach: int) -> np.ndarray:
     """Probabilities of -reach to reach; what lies beyond is below 1e-15."""
-    masses = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2.0 * sigma**2))
-    return masses / masses.sum()
+    masses: np.ndarray = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2.0 * sigma**2))
+    masses /= masses.sum()
+    return masses
 
 
 # --- the sampler ----------------------------------------------------------------------------------

@@ -35,8 +35,8 @@ REVEALED = (
     "have had any label put into it; until then IND-CPA, honest-but-curious"
 )
 TOLD = (
-    "honest-but-curious: Alice's table is within the bounds that the noise is made for, and she "
-    "computes with it; the model is told once; until then IND-CPA"
+    "with delta {delta:g}; IND-CPA, honest-but-curious: Alice computes with a table within the "
+    "bounds that the noise is made for; the model is told once"
 )
 DEFAULT_REVEAL_DELTA = 1e-6
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
@@ -83,7 +83,8 @@ class Sealed(EncryptedMechanism):
         self.event: PrivacyEvent = CiphertextsOnly()
         self.assumption = ASSUMPTION
         if told is not None:
-            self.event, self.assumption, self.lossless = told, TOLD, False
+            self.event, self.lossless = told, False
+            self.assumption = TOLD.format(delta=told.delta)
         elif reveal:
             self.event, self.assumption = NonPrivate(), REVEALED
 
