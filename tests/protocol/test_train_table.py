@@ -359,6 +359,14 @@ def test_the_told_model_is_that_of_the_descent_in_clear_and_the_noise(split):
     assert np.allclose(run.bob.weights, own, atol=5e-3)
 
 
+def test_under_real_keys_the_told_model_is_the_same_to_the_last_bit():
+    real, plain = (
+        session(newton(scheme=scheme, epochs=2, **TOLD), scheme=scheme) for scheme in (BFV, CLEAR)
+    )
+    assert real.alice.weights.tolist() == plain.alice.weights.tolist()
+    assert real.bob.weights.tolist() == plain.bob.weights.tolist()
+
+
 def test_the_noise_is_what_was_promised():
     """The same coins but for the noise: what was added is of the stated size, and not less."""
     quiet, noisy = session(newton(**LOUD)), session(newton(**TOLD))
