@@ -19,7 +19,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"
 WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 # What a file may hold beside the agreement has the type of a simulation's setting, or a narrower.
-DERIVED_TYPES = {"l_rr": "whole number", "alice_columns": "whole number", "rows": "whole number"}
+DERIVED_TYPES = dict.fromkeys(("l_rr", "passes", "alice_columns", "rows"), "whole number")
 
 
 def word(kind: Any) -> str:

@@ -89,15 +89,19 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         scheme: Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for
             simulations only).
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
-        batch_size: Rows per iteration.
+        solver: `newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs
+            and a learning rate (default: newton on own data).
+        passes: `newton`: passes over the rows (default: 12).
+        batch_size: `sgd`: rows per iteration.
         minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
             merged with the one before it.
-        epochs: Passes over the rows. There is no other stopping rule.
-        learning_rate: Step size of the gradient descent.
+        epochs: `sgd`: passes over the rows.
+        learning_rate: `sgd`: step size of the gradient descent.
         schedule: How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.
         decay: How fast the schedule falls.
         l1: L1 penalty, not in `sealed`; each side applies it to its own weights.
-        l2: L2 penalty; each side applies it to its own weights.
+        l2: L2 penalty on all weights but the intercept (default: one divided by the training rows
+            in `newton`, 0 in `sgd`).
         feature_bits: Fractional bits of a feature.
         residue_bits: Fractional bits of a residue.
         fit_intercept: An intercept at Bob, without penalty.
@@ -112,7 +116,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         coef_: The weights, of shape (1, columns), in the order of the columns. In "sealed" they
             exist only here: neither party has Alice's part.
         intercept_: Of shape (1,); 0 without ``fit_intercept``.
-        n_iter_: How many batches were trained on.
+        n_iter_: How many passes or batches were trained on.
         n_features_in_: How many columns there were.
         feature_names_in_: Their names, where all were text.
         ledger_: What the run cost, with the keys of the commands' ``ledger``.
@@ -150,14 +154,16 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         delta: float = 1e-6,
         scheme: str = "bfv",
         key_bits: int | None = None,
-        batch_size: int = 64,
+        solver: str | None = None,
+        passes: int | None = None,
+        batch_size: int | None = None,
         minimum_batch: int = 1,
-        epochs: int = 10,
-        learning_rate: float = 0.05,
+        epochs: int | None = None,
+        learning_rate: float | None = None,
         schedule: str = "constant",
         decay: float = 0.0,
         l1: float = 0.0,
-        l2: float = 0.0,
+        l2: float | None = None,
         feature_bits: int = 16,
         residue_bits: int = 20,
         fit_intercept: bool = True,
@@ -182,6 +188,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.delta = delta
         self.scheme = scheme
         self.key_bits = key_bits
+        self.solver = solver
+        self.passes = passes
         self.batch_size = batch_size
         self.minimum_batch = minimum_batch
         self.epochs = epochs

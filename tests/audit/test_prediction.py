@@ -97,7 +97,7 @@ def sealed_scores(dither: float, seed: int, entry: int | None = None) -> tuple[A
         alice_sealed(hers, u, terms, scales, entropy.fork("alice")),
         bob_sealed(his, bob_weights, v, terms, scales, entropy.fork("bob")),
     )
-    return scored.scores, hers.values @ scales.weights(u, v)
+    return scored.scores, hers.values @ scales.weights(u + v)
 
 
 def test_asking_again_gives_the_same_number_and_wears_a_dither_off():

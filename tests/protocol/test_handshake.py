@@ -135,6 +135,7 @@ CHANGES = {
     "fresh_keys": True,
     "scheme": "paillier",
     "key_bits": 2048,
+    "solver": "newton",
     "epochs": 3,
     "batch_size": 5,
     "minimum_batch": 2,

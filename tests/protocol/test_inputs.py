@@ -26,7 +26,7 @@ def test_alices_programs_take_no_labels(program):
     assert list(inspect.signature(program).parameters) == ["inputs"]
     assert get_type_hints(program)["inputs"] is AliceInputs
     hints = get_type_hints(AliceInputs)
-    assert set(hints) == {"features", "terms", "entropy", "resume", "held_out"}
+    assert set(hints) == {"features", "terms", "entropy", "resume", "held_out", "table_memory"}
     assert "LabelTable" not in str(hints)
     assert not any("label" in name.lower() for name in vars(sys.modules[program.__module__]))
 
@@ -41,6 +41,8 @@ CONVERSATIONS: dict[str, dict[str, Any]] = {
     },
     "hidden-batch": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 14},
     "sealed": {"mechanism": "sealed"},
+    "revealed-table": {"solver": "newton", "l2": 0.1},
+    "sealed-table": {"mechanism": "sealed", "solver": "newton", "l2": 0.1},
 }
 
 

@@ -26,7 +26,7 @@ from scipy.stats import mannwhitneyu
 
 from taciturn import rng
 from taciturn.arrays import IntArray, WordArray
-from taciturn.crypto.base import EncryptedAnswer, Wrapping
+from taciturn.crypto.base import EncryptedAnswer, TableSize, Wrapping
 from taciturn.crypto.bfv import keys as keys_module
 from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
 from taciturn.crypto.bfv.modular import Grid
@@ -131,6 +131,29 @@ def test_the_path_of_a_decryption_depends_neither_on_values_nor_on_their_number(
             paths.append(lines)
     assert len(paths[0]) > 30
     assert all(lines == paths[0] for lines in paths)
+
+
+def test_the_path_with_a_whole_table_depends_neither_on_values_nor_on_their_number():
+    ring = Wrapping.of(modulus_bits=59, matrix_bits=16, terms=1)
+    key = SCHEME.generate(128, ring, COINS)
+    encryptions, decryptions = [], []
+    for rows in (10, 10, 4000):
+        size = TableSize(rows, 1)
+        table = key.public.table(np.zeros((rows, 1), dtype=np.int64))
+        column = key.encrypt_columns(np.zeros(1, dtype=np.int64), size, COINS)
+        for values in extremes(ring, rows).values():
+            with path() as lines:
+                key.encrypt_rows(values, size, COINS)
+            encryptions.append(lines)
+            answer = table.product(column, values, COINS)
+            with path() as lines:
+                sums = key.decrypt_rows(answer, size)
+            assert sums.tolist() == values.tolist()
+            decryptions.append(lines)
+    # The first vector of a size computes its tiles, which are public.
+    for paths in (encryptions[6:], decryptions[6:]):
+        assert len(paths[0]) > 30
+        assert all(lines == paths[0] for lines in paths)
 
 
 def answered(labels: list[int], spoil: Callable[[EncryptedAnswer], EncryptedAnswer]) -> list[Any]:

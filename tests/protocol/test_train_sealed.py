@@ -101,7 +101,7 @@ class Opened:
 
     @property
     def weights(self) -> np.ndarray:
-        alice = self.scales.weights(self.shares["alice"], self.shares["bob"])
+        alice = self.scales.weights(self.shares["alice"] + self.shares["bob"])
         return np.concatenate([alice, self.talk.bob.weights])
 
 
@@ -657,7 +657,7 @@ def test_bob_looks_at_held_out_rows_and_says_nothing_of_them():
     seen = [event for event in events if isinstance(event, HeldOutSeen)]
     assert [event.iteration for event in seen] == [4, 9, 14]
     scales = shared(bob).scales
-    weights = scales.weights(shared(alice).values, shared(bob).values)
+    weights = scales.weights(shared(alice).values + shared(bob).values)
     scores = rounded(new, scales) @ np.concatenate([weights, bob.weights])
     assert seen[-1].metrics.loss == pytest.approx(evaluate(scores, new.labels.values).loss)
     assert {type(message) for message in frames} == TO_ALICE["two-exchanges"]

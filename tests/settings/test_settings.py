@@ -15,6 +15,7 @@ from taciturn.errors import ConfigError
 from taciturn.settings.agreement import Agreement, differences
 from taciturn.settings.schema import (
     DATASET_DEFAULTS,
+    DEFAULT_PASSES,
     OWN_DATA_DEFAULTS,
     Settings,
     settings_file,
@@ -252,12 +253,57 @@ def test_a_dataset_brings_its_defaults_and_no_intercept(name):
 
 
 def test_own_data_has_its_own_defaults_and_an_intercept():
-    settings = Settings.of({"mechanism": "none", "data": "mine.csv", "label": "y"}).resolved()
+    own = {"mechanism": "none", "data": "mine.csv", "label": "y"}
+    settings = Settings.of({**own, "solver": "sgd"}).resolved()
     assert (settings.batch_size, settings.epochs) == (
         OWN_DATA_DEFAULTS.batch_size,
         OWN_DATA_DEFAULTS.epochs,
     )
     assert settings.intercept is True
+    settings = Settings.of(own).resolved()
+    assert (settings.solver, settings.passes) == ("newton", DEFAULT_PASSES)
+    assert (settings.batch_size, settings.epochs, settings.learning_rate) == (None, None, None)
+    assert settings.intercept is True
+
+
+@pytest.mark.parametrize(
+    ("more", "solver"),
+    [
+        ({"dataset": "breast-cancer"}, "sgd"),
+        ({"mechanism": "add", "epsilon": 1.0}, "sgd"),
+        ({"mechanism": "hybrid"}, "sgd"),
+        ({"scheme": "paillier"}, "sgd"),
+        ({"batch_size": 8}, "sgd"),
+        ({"l1": 0.1}, "sgd"),
+        ({"l2": 0.0}, "sgd"),
+        ({"l2": 0.1}, "newton"),
+        ({"mechanism": "label-rr", "epsilon": 1.0}, "newton"),
+        ({"passes": 3}, "newton"),
+    ],
+)
+def test_newton_is_the_default_on_own_data_where_it_can_be_had(more, solver):
+    assert Settings.of({"mechanism": "none", **more}).resolved().solver == solver
+
+
+@pytest.mark.parametrize(
+    ("given", "setting"),
+    [
+        ({"solver": "newton", "epochs": 2}, "epochs"),
+        ({"solver": "newton", "batch_size": 2}, "batch_size"),
+        ({"solver": "newton", "learning_rate": 0.1}, "learning_rate"),
+        ({"solver": "newton", "schedule": "inverse"}, "schedule"),
+        ({"solver": "newton", "l1": 0.1}, "l1"),
+        ({"solver": "newton", "l2": 0.0}, "l2"),
+        ({"solver": "sgd", "passes": 3}, "passes"),
+        ({"dataset": "breast-cancer", "passes": 3}, "passes"),
+        ({"epochs": 3, "passes": 3}, "passes"),
+    ],
+)
+def test_a_setting_of_the_other_solver_is_refused_by_name(given, setting):
+    with pytest.raises(ConfigError) as raised:
+        Settings.of({"mechanism": "none", **given}).resolved()
+    assert raised.value.setting == setting
+    assert "solver" in raised.value.diagnostics()
 
 
 def test_what_was_asked_for_stays():
@@ -409,7 +455,7 @@ def test_the_text_of_an_agreement_is_pinned():
         '"held_out":null,"key_bits":0,"l1":0.0,"l2":0.0,'
         '"learning_rate":0.05,"mechanism":"none","minimum_batch":1,"noise":null,"over":null,'
         '"patience":null,"residue_bits":20,"reveal":null,"schedule":"constant",'
-        '"scheme":"clear","split_salt":null,"subset_size":null,"variant":null}'
+        '"scheme":"clear","solver":"sgd","split_salt":null,"subset_size":null,"variant":null}'
     )
 
 

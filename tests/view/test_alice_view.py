@@ -9,6 +9,7 @@ import pytest
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
@@ -16,6 +17,9 @@ from taciturn.crypto.base import (
     PreparedMatrix,
     PublicKey,
     SecretKey,
+    Table,
+    TableSize,
+    Wrapping,
 )
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
@@ -196,6 +200,10 @@ class WitnessKey:
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
         return self._key.unmask(masked, mask)
 
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
+        self._matrices.append(whole.copy())
+        return self._key.table(whole, memory)
+
 
 class WitnessScheme:
     """The clear scheme with a witness."""
@@ -207,6 +215,9 @@ class WitnessScheme:
 
     def effort(self, rows: int, length: int) -> int:
         return ClearScheme().effort(rows, length)
+
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+        ClearScheme().check_tables(capacity, size, products)
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
         return ClearScheme().generate(bits, capacity, entropy)

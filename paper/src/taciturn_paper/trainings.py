@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.crypto.base import Capacity, PublicKey, Scheme, SecretKey
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
+    Capacity,
+    PublicKey,
+    Scheme,
+    SecretKey,
+    Table,
+    TableSize,
+    Wrapping,
+)
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
@@ -90,6 +100,10 @@ class _TimedKey:
         attribute = getattr(self._key, name)
         return self._clock.timed(attribute) if callable(attribute) else attribute
 
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
+        """A table whose products are on the clock too."""
+        return _TimedKey(self._clock.timed(self._key.table)(whole, memory), self._clock)
+
 
 class _TimedScheme:
     """A scheme whose keys are on the clock."""
@@ -102,6 +116,10 @@ class _TimedScheme:
     def effort(self, rows: int, length: int) -> int:
         """The scheme's own."""
         return self._inner.effort(rows, length)
+
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+        """The scheme's own."""
+        self._inner.check_tables(capacity, size, products)
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
         """A key on the clock; making it is not."""

@@ -24,6 +24,14 @@ anything is computed. ``Wrapping`` is its sister for values that are shared modu
 are uniform there, products wrap, and nothing is out of range. The masks are then given
 (``PublicKey.mask_of``), and Bob keeps what he decrypts (``SecretKey.decrypt_shares``).
 
+A whole table of training rows is multiplied from both sides, many times, under a ``Wrapping`` key::
+
+    Alice PublicKey.table(T)                                  -> Table            stays with Alice
+    Bob   SecretKey.encrypt_rows(r) / encrypt_columns(v)      -> EncryptedVector  goes to Alice
+    Alice Table.transposed_product(<r>, mask)   T^T r + mask  -> EncryptedAnswer  goes to Bob
+    Alice Table.product(<v>, mask)              T v + mask    -> EncryptedAnswer  goes to Bob
+    Bob   SecretKey.decrypt_columns(answer) / decrypt_rows(answer)   the sums modulo 2^k
+
 The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
 structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
 the way is the transport's work.
@@ -165,6 +173,58 @@ def wrapping(capacity: Capacity) -> Wrapping:
     return capacity
 
 
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """The public shape of a table, from which both sides know how it lies in ciphertexts."""
+
+    rows: int
+    columns: int
+
+    def __post_init__(self) -> None:
+        if min(self.rows, self.columns) < 1:
+            raise CryptoError(f"a table of {self.rows} rows and {self.columns} columns")
+
+
+DEFAULT_TABLE_MEMORY = 2 << 30
+"""Bytes that a table in the scheme's own form may take, over all processes."""
+
+
+def check_table(capacity: Capacity, whole: IntArray) -> TableSize:
+    """The size of a table, which must be of whole numbers within capacity.
+
+    ``Capacity.terms`` does not matter to a table: its sums wrap, and a scheme bounds their noise by
+    the table's own size.
+
+    Raises:
+        CryptoError: It is not, or products do not wrap.
+    """
+    if whole.dtype != np.int64 or whole.ndim != 2:
+        raise CryptoError(f"a table of shape {whole.shape} holds {whole.dtype}, not int64 by rows")
+    size = TableSize(*whole.shape)
+    _check_range(whole, wrapping(capacity).matrix_bits, "table")
+    return size
+
+
+def check_length(values: IntArray, length: int, name: str) -> None:
+    """Refuses a vector or masks that are not ``length`` 64-bit integers."""
+    if values.dtype != np.int64 or values.shape != (length,):
+        raise CryptoError(
+            f"a {name} of shape {values.shape} holds {values.dtype} where {length} int64 fit"
+        )
+
+
+def check_table_vector(capacity: Capacity, vector: IntArray, length: int) -> Wrapping:
+    """The ring of a vector that is multiplied with a table.
+
+    Raises:
+        CryptoError: Its length is another or an entry is no value modulo t.
+    """
+    ring = wrapping(capacity)
+    check_length(vector, length, "vector")
+    _check_range(vector, ring.vector_bits, "vector")
+    return ring
+
+
 def _check_range(values: IntArray | FloatArray, bits: int, name: str) -> None:
     if values.size and not max(values.max().item(), -values.min().item()) <= 1 << bits:
         raise CryptoError(f"a {name} entry exceeds its agreed {bits} bits")
@@ -214,6 +274,47 @@ class PreparedMatrix:
                 f"a matrix of {self.rows} by {self.length} times a vector of {vector.length}, "
                 f"with {len(mask.values)} masks"
             )
+
+
+class Table(Protocol):
+    """Alice's whole table in the scheme's own form: made once, used in every pass."""
+
+    @property
+    def size(self) -> TableSize:
+        """Its shape."""
+        ...
+
+    def transposed_product(
+        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``table.T @ vector + mask`` modulo t, re-randomised; an entry for each column.
+
+        Args:
+            vector: Of ``SecretKey.encrypt_rows``.
+            mask: A value modulo t for each column; any integer stands for its class.
+            entropy: Private coins; what is decrypted does not depend on them.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        """
+        ...
+
+    def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
+        """``table @ vector + mask`` modulo t, re-randomised; an entry for each row.
+
+        Args:
+            vector: Of ``SecretKey.encrypt_columns``.
+            mask: A value modulo t for each row; any integer stands for its class.
+            entropy: Private coins; what is decrypted does not depend on them.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        """
+        ...
+
+    def close(self) -> None:
+        """Frees the memory and ends helper processes; the table is of no use afterwards."""
+        ...
 
 
 class PublicKey(Protocol):
@@ -275,6 +376,19 @@ class PublicKey(Protocol):
         """
         ...
 
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
+        """A whole table in the scheme's own form: for a key whose capacity is ``Wrapping``.
+
+        Args:
+            whole: Rows by columns; not to be changed while the table is in use.
+            memory: Bytes that may be used to keep what every product needs; with less a product
+                takes longer.
+
+        Raises:
+            CryptoError: The table does not fit the capacity, or would not be hidden.
+        """
+        ...
+
 
 class SecretKey(Protocol):
     """The owner's key. Its ``repr`` shows no secret."""
@@ -316,6 +430,40 @@ class SecretKey(Protocol):
         """
         ...
 
+    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+        """Encrypts a value modulo t for each row of a table, for ``Table.transposed_product``.
+
+        Raises:
+            CryptoError: The vector does not fit.
+        """
+        ...
+
+    def encrypt_columns(
+        self, vector: IntArray, size: TableSize, entropy: Entropy
+    ) -> EncryptedVector:
+        """Encrypts a value modulo t for each column of a table, for ``Table.product``.
+
+        Raises:
+            CryptoError: The vector does not fit.
+        """
+        ...
+
+    def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """The entries of a ``Table.transposed_product``, centred modulo t.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        ...
+
+    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """The entries of a ``Table.product``, centred modulo t.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        ...
+
 
 class Scheme(Protocol):
     """A way to make keys, and to read public ones."""
@@ -337,6 +485,19 @@ class Scheme(Protocol):
 
     def effort(self, rows: int, length: int) -> int:
         """How much work one product of this shape is, beside others of the same scheme."""
+        ...
+
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+        """Refuses a training that would tell too much of the table, or whose sums could be wrong.
+
+        Args:
+            capacity: That of the key.
+            size: That of the table.
+            products: How many passes there are; each is one product from either side.
+
+        Raises:
+            CryptoError: It is refused, or the scheme has no products of whole tables.
+        """
         ...
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:

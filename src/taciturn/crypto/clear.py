@@ -18,11 +18,17 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
     Mask,
     PreparedMatrix,
+    TableSize,
+    Wrapping,
+    check_length,
+    check_table,
+    check_table_vector,
     wrapping,
 )
 from taciturn.crypto.bfv.layout import Layout
@@ -49,6 +55,54 @@ def exact_product(matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
     # For integers einsum is about twice as fast as matmul, which has no BLAS to call either.
     summed: IntArray = np.einsum("ij,j->i", matrix, vector)
     return summed
+
+
+@dataclass(frozen=True, slots=True)
+class ClearTable:
+    """A whole table, as it is.
+
+    **Guarantee.** None about secrecy. Products are exact modulo t: 64-bit integers wrap modulo
+    2^64, of which t is a divisor. For them einsum is as fast as float64's BLAS: both wait for
+    memory.
+    """
+
+    ring: Wrapping
+    whole: IntArray
+
+    @property
+    def size(self) -> TableSize:
+        """Its shape."""
+        return TableSize(*self.whole.shape)
+
+    def transposed_product(
+        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``table.T @ vector + mask`` modulo 2^64, in clear.
+
+        Raises:
+            CryptoError: Sizes do not fit, or an entry is no value modulo t.
+        """
+        values = self._read(vector, self.size.rows)
+        return _masked(np.einsum("ij,i->j", self.whole, values), mask)
+
+    def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
+        """``table @ vector + mask`` modulo 2^64, in clear.
+
+        Raises:
+            CryptoError: Sizes do not fit, or an entry is no value modulo t.
+        """
+        values = self._read(vector, self.size.columns)
+        return _masked(np.einsum("ij,j->i", self.whole, values), mask)
+
+    def close(self) -> None:
+        """Nothing: there is nothing to free."""
+
+    def _read(self, vector: EncryptedVector, length: int) -> IntArray:
+        if vector.length != length:
+            raise CryptoError(f"a vector of {vector.length} where {length} were expected")
+        values = np.frombuffer(_exactly(vector.data, length), dtype="<i8").astype(np.int64)
+        check_table_vector(self.ring, values, length)
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +180,15 @@ class ClearPublicKey:
             raise CryptoError(f"a product exceeds its {self.capacity.product_bits} bits")
         return product
 
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> ClearTable:
+        """The table, as it is.
+
+        Raises:
+            CryptoError: The table does not fit the capacity.
+        """
+        check_table(self.capacity, whole)
+        return ClearTable(wrapping(self.capacity), whole)
+
 
 @dataclass(frozen=True, slots=True)
 class ClearSecretKey:
@@ -177,6 +240,49 @@ class ClearSecretKey:
         words = np.frombuffer(_exactly(answer.data, answer.length), dtype="<i8")
         return wrapping(self.public.capacity).centred(words.astype(np.int64))
 
+    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+        """The entries' bytes, as they are.
+
+        Raises:
+            CryptoError: The vector does not fit.
+        """
+        return self._table_vector(vector, size.rows)
+
+    def encrypt_columns(
+        self, vector: IntArray, size: TableSize, entropy: Entropy
+    ) -> EncryptedVector:
+        """The entries' bytes, as they are.
+
+        Raises:
+            CryptoError: The vector does not fit.
+        """
+        return self._table_vector(vector, size.columns)
+
+    def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """The values modulo the key's power of two.
+
+        Raises:
+            CryptoError: The answer has another number of entries or bytes.
+        """
+        return self._table_sums(answer, size.columns)
+
+    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """The values modulo the key's power of two.
+
+        Raises:
+            CryptoError: The answer has another number of entries or bytes.
+        """
+        return self._table_sums(answer, size.rows)
+
+    def _table_vector(self, vector: IntArray, length: int) -> EncryptedVector:
+        check_table_vector(self.public.capacity, vector, length)
+        return EncryptedVector(vector.astype("<i8", copy=False).tobytes(), length)
+
+    def _table_sums(self, answer: EncryptedAnswer, length: int) -> IntArray:
+        if answer.length != length:
+            raise CryptoError(f"an answer of {answer.length} entries where {length} were expected")
+        return self.decrypt_shares(answer, length)
+
 
 @dataclass(frozen=True, slots=True)
 class ClearScheme:
@@ -194,6 +300,14 @@ class ClearScheme:
         """That of the default scheme, for whose conversation this one stands."""
         layout = Layout.of(rows, length)
         return layout.pieces + layout.answers
+
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+        """Refuses nothing but products that do not wrap: there is nothing to hide.
+
+        Raises:
+            CryptoError: The capacity does not wrap.
+        """
+        wrapping(capacity)
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> ClearSecretKey:
         """The owner of no key.
@@ -232,6 +346,11 @@ def _exactly(data: bytes, length: int) -> bytes:
     if length < 1 or len(data) != 8 * length:
         raise CryptoError(f"{len(data)} bytes where {length} entries of 8 were expected")
     return data
+
+
+def _masked(sums: IntArray, mask: IntArray) -> EncryptedAnswer:
+    check_length(mask, len(sums), "mask")
+    return EncryptedAnswer((sums + mask).astype("<i8", copy=False).tobytes(), len(sums))
 
 
 def _words(values: tuple[int, ...], name: str) -> WordArray:

@@ -31,11 +31,14 @@ from gmpy2 import mpz
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
     Mask,
     PreparedMatrix,
+    Table,
+    TableSize,
     Wrapping,
     wrapping,
 )
@@ -198,6 +201,14 @@ class PaillierPublicKey:
             raise CryptoError(f"a product exceeds its {self.packing.product_bits} bits")
         return np.array(products, dtype=np.int64)
 
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
+        """Never.
+
+        Raises:
+            CryptoError: Always.
+        """
+        raise _no_tables()
+
     def read_elements(self, data: bytes, count: int) -> list[mpz]:
         """Elements from the wire.
 
@@ -314,6 +325,40 @@ class PaillierSecretKey:
         """
         return wrapping(self.public.capacity).reduced(self.decrypt(answer, length))
 
+    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+        """Never.
+
+        Raises:
+            CryptoError: Always.
+        """
+        raise _no_tables()
+
+    def encrypt_columns(
+        self, vector: IntArray, size: TableSize, entropy: Entropy
+    ) -> EncryptedVector:
+        """Never.
+
+        Raises:
+            CryptoError: Always.
+        """
+        raise _no_tables()
+
+    def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """Never.
+
+        Raises:
+            CryptoError: Always.
+        """
+        raise _no_tables()
+
+    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """Never.
+
+        Raises:
+            CryptoError: Always.
+        """
+        raise _no_tables()
+
 
 @dataclass(frozen=True, slots=True)
 class PaillierScheme:
@@ -350,6 +395,14 @@ class PaillierScheme:
     def effort(self, rows: int, length: int) -> int:
         """The multiplications of the product: powers take the time."""
         return rows * length
+
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+        """Never.
+
+        Raises:
+            CryptoError: Always.
+        """
+        raise _no_tables()
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
         """A fresh key pair.
@@ -405,6 +458,14 @@ class PaillierScheme:
         if bits not in self.key_bits:
             offered = ", ".join(map(str, self.key_bits))
             raise CryptoError(f"{bits}-bit keys are not offered", hint=f"{self.name}: {offered}")
+
+
+def _no_tables() -> CryptoError:
+    return CryptoError(
+        "paillier has no products of whole tables: it would encrypt every row by itself, and take "
+        "a power for every number of the table in every pass",
+        hint="use bfv, or solver sgd",
+    )
 
 
 def _wrapping(capacity: Capacity) -> Wrapping:

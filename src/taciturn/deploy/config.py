@@ -25,6 +25,7 @@ from taciturn.settings.checked import Checked, Positive, PositiveInt, named
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
+    SGD_ONLY,
     Impute,
     Scale,
     Settings,
@@ -33,7 +34,7 @@ from taciturn.settings.setting import Scope, Setting, declared
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
-DERIVED = ("l_rr", "alice_columns", "rows")
+DERIVED = ("l_rr", "passes", "alice_columns", "rows")
 # The most columns that Bob accepts where their number is not agreed on.
 MOST_COLUMNS = 1000
 
@@ -219,6 +220,12 @@ class PrivacySection(Checked):
     ] = "alice.scores.json"
 
 
+class ComputeSection(Checked):
+    """What this side's machine may use. Declared in ``Settings``: a simulation has it too."""
+
+    table_memory: PositiveInt = 2048
+
+
 class Pins(Checked):
     """What [agreement] may say of the tables, and a simulation does not."""
 
@@ -241,6 +248,7 @@ SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
         "state": StateSection,
         "output": OutputSection,
         "privacy": PrivacySection,
+        "compute": ComputeSection,
     }
 )
 
@@ -295,6 +303,7 @@ class PartyConfig:
         self.state = self._section(StateSection, sections, "state")
         self.output = self._section(OutputSection, sections, "output")
         self.privacy = self._section(PrivacySection, sections, "privacy")
+        self.compute = self._section(ComputeSection, sections, "compute")
         with shown_by(self.face):
             self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
             self._check_role()
@@ -333,6 +342,9 @@ class PartyConfig:
         common = {
             name: value for name, value in self.agreed.items() if name in Settings.model_fields
         }
+        if self.agreed.get("patience") is not None:
+            # Only sgd stops early; who asks for that without naming a solver has it in mind.
+            common.setdefault("solver", "sgd")
         limits = self.privacy.model_dump(include={"budget", "delta"})
         return Settings.of({**common, **limits}, face=self.face).resolved()
 
@@ -404,7 +416,8 @@ def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
     _refuse_what_is_not_agreed(section, face)
     given = named(section, known, face)
     _refuse_for_simulations(given)
-    defaults = {name: file_default("agreement", name) for name in known}
+    # What belongs to one solver has a value once it is known which.
+    defaults = {name: file_default("agreement", name) for name in known if name not in SGD_ONLY}
     agreed = {**{name: value for name, value in defaults.items() if value is not None}, **given}
     if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
         agreed["held_out"] = None  # TOML has no word for none
@@ -438,8 +451,15 @@ def _check_values(agreed: dict[str, Any]) -> None:
                 setting=name,
             )
     known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
-    # The size of the key is the scheme's to say, where the file does not.
-    checked = Agreement.of({"key_bits": 0, **known})
+    # What the scheme and the solver fill in, where the file does not say.
+    later = {"key_bits": 0, "epochs": 1, "batch_size": 1, "learning_rate": 1.0, "l2": 0.0}
+    checked = Agreement.of({**later, **known})
+    if checked.patience is not None and agreed.get("solver") == "newton":
+        raise ConfigError(
+            "newton does not stop early: its passes are few, and their number is fixed",
+            setting="patience",
+            hint=Hint("leave {patience} out, or write {solver}", solver="sgd"),
+        )
     if checked.patience is not None and checked.evaluate != "epoch":
         raise ConfigError(
             "patience needs an evaluation of the held-out rows after every epoch",

@@ -112,6 +112,12 @@ class Question:
             yield from predict.predict(table, model.weights, self.terms.score_grid)
             return
         share = self._weight_share()
+        if model.whitening:
+            from taciturn.numerics.whitening import Whitening
+            from taciturn.protocol.alice.whitened import whitened_rows
+
+            whitening = Whitening.of_numbers(model.whitening, len(share.values))
+            table = whitened_rows(table, whitening)
         yield from predict_sealed.predict(
             table, share.values, self.terms, share.scales, entropy, model.magnitude_bits
         )

@@ -31,17 +31,12 @@ _OWN_HEAD = """\
 # --- This side's own business: nothing below leaves this machine. ----------------------------
 """
 # What each section shows; a leading # is a setting that the person may switch on as it stands.
+_NEWTON = ("solver", "#passes", "#l2")
+_SGD = ("epochs", "batch_size", "minimum_batch", "learning_rate", "#l2")
 _AGREED = (
-    "scheme",
-    "epochs",
-    "batch_size",
-    "minimum_batch",
-    "learning_rate",
-    "#l2",
     "held_out",
     "split_salt",
     "evaluate",
-    "#patience",
 )
 _TABLE = ("file", "id", "#aligned")
 _LABELS = ("label", "intercept")
@@ -78,13 +73,17 @@ def template(role: Role, trial: Trial) -> str:
     peer: Role = "bob" if role == "alice" else "alice"
     page = _Page(role, peer)
     way, address = _way(role, trial)
-    begin_with = mechanism_class(trial.mechanism).to_begin_with()
+    chosen = mechanism_class(trial.mechanism)
+    begin_with = chosen.to_begin_with()
+    # Early stopping is sgd's, and a release.
+    solver, stop = (_NEWTON, ()) if chosen.whole_table else (_SGD, ("#patience",))
     sizes = tuple(name for name in _SIZES if name.removeprefix("#") not in begin_with)
     agreement = [
         page.line("agreement", "mechanism", trial.mechanism),
         *_warning(trial.mechanism),
         *page.lines("agreement", begin_with),
-        *page.lines("agreement", _AGREED, split_salt=trial.salt),
+        *page.lines("agreement", ("scheme", *solver)),
+        *page.lines("agreement", (*_AGREED, *stop), split_salt=trial.salt),
         *page.lines("agreement", sizes),
     ]
     table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)

@@ -38,13 +38,13 @@ from taciturn.errors import (
 )
 from taciturn.faces import Hint
 from taciturn.model.share import ModelShare
-from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
+from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import ANY_TABLE, PROTOCOL_VERSION, PeerTable
-from taciturn.protocol.outcome import BobTrained, Trained
+from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.party import PartyResult, dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
@@ -242,7 +242,12 @@ class Party:
     @property
     def magnitude_bits(self) -> int:
         """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
-        return magnitude_bits(self.tables.train.largest) if self.config.role == "alice" else 0
+        if self.config.role == "bob":
+            return 0
+        # Each side loads its own programs only.
+        from taciturn.protocol.alice.whitened import largest_bits
+
+        return largest_bits(self.tables.train, self.terms)
 
     @property
     def iterations(self) -> int:
@@ -266,7 +271,10 @@ class Party:
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
 
-        return alice_program(AliceInputs(tables.train, terms, coins, resume, tables.held_out))
+        memory = self.config.compute.table_memory << 20
+        return alice_program(
+            AliceInputs(tables.train, terms, coins, resume, tables.held_out, memory)
+        )
 
     def bob_side(self, coins: Entropy, spent: dict[str, Any] | None = None) -> BobSide | None:
         """Bob's labels and ledger, the latter as it stood at the checkpoint; None at Alice."""
@@ -384,7 +392,9 @@ class _Training:
         config, state = self.party.config, self.party.config.state
         program = self.party.program(self.coins, self.bob, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
-        with self.recording or nullcontext(), np.errstate(over="ignore", invalid="ignore"):
+        quiet = np.errstate(over="ignore", invalid="ignore")
+        # On one thread the same numbers come out on every machine and in every run.
+        with self.recording or nullcontext(), quiet, one_thread():
             result = self.meeting.run(
                 program,
                 observe=self._observe,
@@ -450,7 +460,8 @@ class _Training:
             notes=(*tables.notes, *self._ledger_notes()),
             share=() if trained.share is None else tuple(trained.share.values.tolist()),
             scales={} if trained.share is None else trained.share.scales.to_json(),
-            magnitude_bits=self.party.magnitude_bits,
+            magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
+            whitening=_whitening_of(trained.share),
         )
 
     def _suspected_wraps(self, trained: Trained) -> int | None:
@@ -473,6 +484,11 @@ class _Training:
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics
+
+
+def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
+    """The coordinates of shared weights, for Alice's file; nothing where they are her columns'."""
+    return () if share is None or share.whitening is None else share.whitening.to_numbers()
 
 
 def _lack(name: str, problem: ConfigError) -> AgreementError:

@@ -66,6 +66,8 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = 1 + (agreed.epochs if agreed.evaluate == "epoch" else 0)
         plan = terms.plan(bytes(KEY_BYTES), rows)
+        if terms.whole_table and method.shares_weights:
+            return cls(agreed.epochs, looks, rows * agreed.epochs + held_out * looks)
         if method.shares_weights:
             # The first batch's scores are zero, and are not asked for.
             unasked = len(next(iter(plan)).rows)
@@ -126,13 +128,26 @@ class _Room:
                 min(others, 1) + _fitting(few, _REAL_BITS),
                 max(others, math.ceil(sum(few) / _REAL_BITS), 1),
             )
-        scales = Scales.of(terms.agreement, rows, magnitude_bits(table.largest))
+        scales = _scales(terms, rows, table)
         dither = terms.agreement.dither or 0.0
         bits, room = _shared_bits(values, scales, bool(dither)), bits_per_score(scales, dither)
         alone = sum(column > room for column in bits)
         beside = [column for column in bits if column <= room]
         return cls(max(1, _fitting(beside, room)), max(1, alone + math.ceil(sum(beside) / room)))
 
+
+def _scales(terms: Terms, rows: int, table: FeatureTable) -> Scales:
+    """Those of the scores that are opened."""
+    size = magnitude_bits(table.largest)
+    if terms.whole_table:
+        # Whitened columns mix those before them: they hold no less than the columns themselves do,
+        # and who knows the whitening reads these. So they are counted as the columns are.
+        return Scales.of_table(terms.agreement, rows, len(table.columns), min(size, _WHITENED))
+    return Scales.of(terms.agreement, rows, size)
+
+
+_WHITENED = 8
+"""The bits of a whitened value that is large: outliers have more, and leave a score less room."""
 
 _LOOKED_AT = 50_000
 """Rows in which a column's values are counted; where it has more of them in others, it counts as

@@ -56,6 +56,8 @@ class ModelShare:
         share: This side's share of Alice's weights, where they are shared.
         scales: The public scales of the shares.
         magnitude_bits: No value of the training table exceeded two to this; both sides know it.
+        whitening: The coordinates of shared weights, as ``Whitening.to_numbers`` gives them; Alice
+            alone has them, and none where they are those of her columns.
         taciturn: The version of the program that wrote it.
     """
 
@@ -73,6 +75,7 @@ class ModelShare:
     share: tuple[int, ...] = field(default=(), repr=False)
     scales: dict[str, Any] = field(default_factory=dict)
     magnitude_bits: int = 0
+    whitening: tuple[float, ...] = field(default=(), repr=False)
     taciturn: str = __version__
 
     @property
@@ -123,6 +126,7 @@ class ModelShare:
                 preparation=Preparation.from_json(record.pop("preparation")),
                 notes=tuple(record.pop("notes")),
                 share=tuple(record.pop("share")),
+                whitening=tuple(record.pop("whitening", ())),
                 **record,
             )
         except (KeyError, TypeError, ValueError, OverflowError, ConfigError, ColumnError):
@@ -211,6 +215,13 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         raise FileError("the model's weights do not fit its columns", where=str(path))
     if share.sealed and share.role == "alice" and len(share.share) != len(share.columns):
         raise FileError("the model's share does not fit its columns", where=str(path))
+    count = len(share.columns)
+    numbers = share.whitening
+    if numbers and (
+        len(numbers) != count * (count + 1) // 2
+        or not all(isinstance(number, float) and math.isfinite(number) for number in numbers)
+    ):
+        raise FileError("the model's whitening does not fit its columns", where=str(path))
     if not np.isfinite(share.weights).all():
         raise FileError("a weight of the model is not a finite number", where=str(path))
 

@@ -15,6 +15,7 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.model.share import ModelShare
+from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.scales import Scales
 
 
@@ -107,4 +108,7 @@ def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if len(alice.share) != len(bob.share) or alice.scales != bob.scales:
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
     hers, his = (np.array(side.share, dtype=np.int64) for side in (alice, bob))
-    return Scales.of_json(alice.scales).weights(hers, his)
+    weights = Scales.of_json(alice.scales).weights(hers + his)
+    if not alice.whitening:
+        return weights
+    return Whitening.of_numbers(alice.whitening, len(weights)).weights(weights)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
+from taciturn.numerics.likelihood import RowLikelihood
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.prices import Priced
 from taciturn.rng import Entropy
@@ -102,6 +103,8 @@ class Mechanism(ABC):
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
         steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
             computed with, and so read single columns of hers.
+        whole_table: Whether a training over all rows at once can use it: it says the rows'
+            likelihood, and nothing of it rests on batches.
     """
 
     name: ClassVar[str]
@@ -123,6 +126,7 @@ class Mechanism(ABC):
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
     steers_weights: bool = True
+    whole_table: bool = False
 
     @classmethod
     @abstractmethod
@@ -188,6 +192,14 @@ class EncryptedMechanism(Mechanism):
     @abstractmethod
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """What is encrypted of each row: the slope of its log likelihood in the score."""
+
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """The likelihood of which ``residue`` is the slope; of a ``whole_table`` mechanism only.
+
+        Raises:
+            ConfigError: It trains by batches alone.
+        """
+        raise ConfigError(f"{self.name} trains by batches, not on whole tables", setting="solver")
 
 
 class GradientMechanism(EncryptedMechanism):

@@ -29,6 +29,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.numerics.flipped_labels import corrected_residue
+from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood
 from taciturn.privacy import registry
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released, given
 from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
@@ -59,6 +60,9 @@ class FlippedLabels(GradientMechanism):
         "and corrected for the flips, so nothing is to be corrected again"
     )
 
+    # Its own, of whichever mechanism it runs over.
+    whole_table = True
+
     event: LabelResponse
 
     def __init__(self, event: LabelResponse, over: Mechanism) -> None:
@@ -67,6 +71,7 @@ class FlippedLabels(GradientMechanism):
         self.conversation = over.conversation
         self.encrypts = over.encrypts
         self.shares_weights = over.shares_weights
+        self.whole_table = over.whole_table
         self.label_flips = self
         # What an unprotected one says of itself does not hold here: the flips protect.
         beyond = f"; besides, {over.assumption}" if over.claims_protection else ""
@@ -129,6 +134,10 @@ class FlippedLabels(GradientMechanism):
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """The slope of the flipped labels' likelihood, at most ``tanh(eps / 4)`` in size."""
         return corrected_residue(scores, labels, self.event.epsilon)
+
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """That of the flipped labels, as a function of the true ones' score."""
+        return corrected_likelihood(scores, labels, self.event.epsilon)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The masked gradient as it is: its labels were flipped, and that is paid for."""

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
@@ -53,6 +54,7 @@ class Sealed(EncryptedMechanism):
     weighable = True
     conversation = "sealed"
     lossless = True
+    whole_table = True
     shares_weights = True
 
     def __init__(
@@ -76,6 +78,10 @@ class Sealed(EncryptedMechanism):
         """``y - sigma(z)`` times the weight of its class, exactly."""
         return weighted_residue(scores, labels, self._class_weight)
 
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """That of the labels, times the weight of their class."""
+        return weighted_likelihood(scores, labels, self._class_weight)
+
 
 def require_sealable(agreed: Agreement) -> None:
     """Refuses what shared weights, or a Bob whose behaviour tells nothing, cannot give.
@@ -96,7 +102,7 @@ def require_sealable(agreed: Agreement) -> None:
             setting="patience",
             hint=Hint("leave {patience} out; the number of epochs is fixed"),
         )
-    if agreed.learning_rate * agreed.l2 >= 1:
+    if agreed.solver == "sgd" and agreed.learning_rate * agreed.l2 >= 1:
         raise ConfigError(
             f"a learning rate of {agreed.learning_rate:g} times an L2 penalty of {agreed.l2:g} is "
             "not below 1",

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from taciturn.arrays import FloatArray, LabelArray
+from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released
 from taciturn.privacy.events import NonPrivate
@@ -28,6 +29,7 @@ class Unprotected(GradientMechanism):
     claims_protection = False
     weighable = True
     lossless = True
+    whole_table = True
     assumption = "no protection: Alice sees the gradient of every batch"
     event = NonPrivate()
 
@@ -42,6 +44,10 @@ class Unprotected(GradientMechanism):
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """The ordinary one, times the weight of its class."""
         return weighted_residue(scores, labels, self._class_weight)
+
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """That of the labels, times the weight of their class."""
+        return weighted_likelihood(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The value as it is."""

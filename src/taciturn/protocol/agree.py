@@ -9,11 +9,12 @@ from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.faces import Hint
+from taciturn.privacy.base import Mechanism
 from taciturn.privacy.prices import price
 from taciturn.privacy.registry import Taken, mechanism, mechanism_class, taken
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Protection, Settings
+from taciturn.settings.schema import DEFAULT_PASSES, Protection, Settings
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
 AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
@@ -37,10 +38,12 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
     """
     filled = _protection(settings, taken(settings), columns, rows)
     common = Agreement.model_fields.keys() & Settings.model_fields.keys()
-    shared = {name: getattr(settings, name) for name in common}
+    shared = {name: getattr(settings, name) for name in common} | _steps(settings, rows)
     # Made once without its encryption, to ask the mechanism whether it has any.
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
+    if draft.solver == "newton":
+        _require_whole_table(settings, method)
     _require_budget(settings, price(method.event).label)
     if not method.encrypts:
         return Terms(draft, scheme("clear"))
@@ -71,6 +74,37 @@ def _protection(settings: Settings, used: Taken, columns: int, rows: int) -> dic
             filled[name] = used.defaults.get(name) if given is None else given
     chosen = mechanism_class(settings.mechanism)
     return {**filled, **chosen.derived(settings, filled, columns, rows)}
+
+
+def _steps(settings: Settings, rows: int) -> dict[str, object]:
+    """The solver with its penalty; newton's pass is an epoch with one batch of all rows."""
+    if settings.solver != "newton":
+        return {"solver": "sgd", "l2": settings.l2 or 0.0}
+    return {
+        "solver": "newton",
+        "epochs": settings.passes or DEFAULT_PASSES,
+        "batch_size": rows,
+        "minimum_batch": 1,
+        "learning_rate": 1.0,
+        # The least that keeps the optimum finite: scikit-learn's C = 1.
+        "l2": 1.0 / rows if settings.l2 is None else settings.l2,
+    }
+
+
+def _require_whole_table(settings: Settings, method: Mechanism) -> None:
+    if not method.whole_table:
+        raise ConfigError(
+            f"{method.name} has no newton: what it releases, and its price, are those of batches",
+            setting="solver",
+            hint=Hint("use {solver}, or sealed, label-rr or none", solver="sgd"),
+        )
+    if settings.scheme == "paillier":
+        raise ConfigError(
+            "paillier has no newton: a number of a row takes a ciphertext of its own there, so "
+            "that a pass over a table would take hours",
+            setting="scheme",
+            hint=Hint("use {scheme}, or {solver}", scheme="bfv", solver="sgd"),
+        )
 
 
 def _require_budget(settings: Settings, cost: float) -> None:

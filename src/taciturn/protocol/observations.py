@@ -23,6 +23,7 @@ class Signal(Enum):
     GRADIENTS = "the gradient of each batch in clear"
     RESIDUES = "a noisy residue of each row in clear"
     RESPONSE = "a randomised response about the rows of each batch"
+    MOMENTS = "a sum over all rows in clear, once a pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,24 @@ class ResiduesSeen(Observation):
     weights: FloatArray = field(repr=False)
     residues: FloatArray = field(repr=False)
     event: PrivacyEvent
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsSeen(Observation):
+    """Alice has unmasked a product of her whole table: ``T^T a``, d exact integers.
+
+    ``iteration`` is the number of the pass. ``table`` is T, her whitened columns as integers at
+    scale ``2^table_bits``, the same array in every pass; a is Bob's number for each row at scale
+    ``2^vector_bits``. The last product, ``final``, is the model: her weights in whitened columns.
+    """
+
+    signal = Signal.MOMENTS
+
+    table: IntArray = field(repr=False)
+    product: IntArray = field(repr=False)
+    table_bits: int
+    vector_bits: int
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)

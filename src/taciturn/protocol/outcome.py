@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from taciturn.arrays import FloatArray, IntArray
+from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.scales import Scales
 
 
@@ -28,10 +29,15 @@ class WeightShare:
     Args:
         values: Integers modulo ``2^scales.modulus_bits``; alone they say nothing.
         scales: What they count; both parties have the same.
+        whitening: The coordinates of the weights, which Alice alone knows; None where they are
+            those of her columns, and at Bob.
+        magnitude_bits: No value of the training table in them exceeded two to this.
     """
 
     values: IntArray = field(repr=False)
     scales: Scales
+    whitening: Whitening | None = field(default=None, repr=False)
+    magnitude_bits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,10 @@ from taciturn.rng import Entropy
 from taciturn.settings.agreement import Agreement
 
 MODULI = (50, 59)
+# A whole table is rounded once: with fewer digits the model would be another table's.
+LEAST_OF_TABLE = 10
+# The error of a score from the rounding of rows' numbers stays below 2^-10 (``of_table``).
+ROW_DIGITS = 11
 RESIDUE_DIGITS = 10
 LEAST = 8
 _ROOM, _ROOM_ABOVE_FEATURES = 8, 2
@@ -93,6 +97,52 @@ class Scales:
                 clip=16,
             ),
         )
+
+    @classmethod
+    def of_table(cls, agreed: Agreement, rows: int, columns: int, magnitude_bits: int) -> Scales:
+        """The scales of newton, for a whitened table with no value above 2^magnitude_bits.
+
+        ``residue_bits`` are the digits of a row's number in Bob's vector. Those are rounded at
+        random, and each rounding moves a score by an independent error: with ``columns`` whitened
+        columns of ``rows`` numbers of size 2 or less on average, ``2 sqrt(rows columns / 12)``
+        units in all, which is below 2^-10 with eleven digits more than half of
+        ``log2(rows columns)``.
+
+        Raises:
+            ConfigError: The modulus has no room for it.
+        """
+        whole = math.ceil(math.log2(max(2, rows * columns)) / 2) + ROW_DIGITS
+        room = max(_ROOM, magnitude_bits + _ROOM_ABOVE_FEATURES)
+        for bits in MODULI:
+            digits = min((bits - 1 - room - whole) // 2, agreed.feature_bits)
+            if digits >= min(LEAST_OF_TABLE, agreed.feature_bits):
+                return cls(bits, digits, whole, np.ones(1))
+        raise ConfigError(
+            f"{rows:,} rows and {columns:,} columns, one of which reaches 2^{magnitude_bits} in "
+            f"units of its own spread, leave fewer than {LEAST_OF_TABLE} bits of a modulus of "
+            f"2^{MODULI[-1]}",
+            setting="solver",
+            hint=Hint("clip the features ({clip}), or use {solver}", clip=16, solver="sgd"),
+        )
+
+    def directions(self, numbers: FloatArray, entropy: Entropy) -> IntArray:
+        """The rows' numbers on their grid, each rounded up or down at random to its own mean.
+
+        Never raises: whatever the numbers are, the result is some integers.
+
+        >>> from taciturn.rng import KeyedEntropy
+        >>> Scales(50, 12, 3, np.ones(1)).directions(np.array([0.5]), KeyedEntropy.from_seed(1))
+        array([4])
+        """
+        bound = 2.0 ** (self.modulus_bits - 2)
+        scaled = np.clip(np.nan_to_num(numbers * 2.0**self.residue_bits), -bound, bound)
+        scaled += entropy.uniform(numbers.shape) * (1.0 - 2.0**-32)
+        whole: IntArray = np.floor(scaled, out=scaled).astype(np.int64)
+        return whole
+
+    def numbers(self, whole: IntArray) -> FloatArray:
+        """What the integers of ``directions`` mean."""
+        return np.multiply(whole, 2.0**-self.residue_bits, dtype=np.float64)
 
     def to_json(self) -> dict[str, int | float]:
         """What a finished training's shares mean, for a file."""
@@ -179,9 +229,9 @@ class Scales:
         )
         return whole
 
-    def weights(self, alices: IntArray, bobs: IntArray) -> FloatArray:
-        """The weights that two shares make after the last iteration."""
-        whole = self.ring(1, 1).centred(alices + bobs)
+    def weights(self, whole: IntArray) -> FloatArray:
+        """The weights that the sum of two shares is after the last iteration."""
+        whole = self.ring(1, 1).centred(whole)
         factor = float(self.decay[-1]) * 2.0**-self.weight_bits
         return np.multiply(whole, factor, dtype=np.float64)
 

@@ -19,6 +19,42 @@ from taciturn.faces import Hint
 
 
 @dataclass(frozen=True, slots=True)
+class SearchState:
+    """Bob's search between two passes: what he asked, what it did, and where he stands.
+
+    Args:
+        directions: The rows' numbers that he sent, on their grid; one array a pass.
+        scores: What each did to Alice's part of the scores of the training rows.
+        held_out: And of the held-out rows, where he looks at them; else empty arrays.
+        coefficients: Where his solver stands.
+    """
+
+    directions: tuple[IntArray, ...] = ()
+    scores: tuple[FloatArray, ...] = ()
+    held_out: tuple[FloatArray, ...] = ()
+    coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def to_json(self) -> dict[str, Any]:
+        """The state for a file."""
+        return {
+            "directions": [part.astype("<i8").tobytes().hex() for part in self.directions],
+            "scores": [_hex(part) for part in self.scores],
+            "held_out": [_hex(part) for part in self.held_out],
+            "coefficients": _hex(self.coefficients),
+        }
+
+    @classmethod
+    def of_json(cls, values: dict[str, Any]) -> SearchState:
+        """Reads it back."""
+        return cls(
+            tuple(_integers(part) for part in values["directions"]),
+            tuple(_floats(part) for part in values["scores"]),
+            tuple(_floats(part) for part in values["held_out"]),
+            _floats(values["coefficients"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingState:
     """One party's training between two iterations.
 
@@ -33,6 +69,7 @@ class TrainingState:
         share: This party's share of Alice's weights, where they are shared.
         ahead: Alice's part of the next batch's scores, where Bob has it already.
         suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
+        search: Where Bob's search stands, in newton; None elsewhere.
     """
 
     iteration: int
@@ -45,6 +82,7 @@ class TrainingState:
     share: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     ahead: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     suspected_wraps: int = 0
+    search: SearchState | None = field(default=None, repr=False)
 
     def at(
         self,
@@ -79,6 +117,7 @@ class TrainingState:
             "share": self.share.astype("<i8").tobytes().hex(),
             "ahead": self.ahead.astype("<i8").tobytes().hex(),
             "suspected_wraps": self.suspected_wraps,
+            "search": None if self.search is None else self.search.to_json(),
         }
         return json.dumps(values).encode()
 
@@ -107,6 +146,7 @@ class TrainingState:
                 share=_integers(values["share"]),
                 ahead=_integers(values["ahead"]),
                 suspected_wraps=int(values["suspected_wraps"]),
+                search=None if values["search"] is None else SearchState.of_json(values["search"]),
             )
         except (KeyError, TypeError, ValueError):
             raise StateError(

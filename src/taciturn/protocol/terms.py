@@ -33,6 +33,17 @@ class Terms:
         return mechanism(self.agreement)
 
     @property
+    def conversation(self) -> str:
+        """Which pair of programs trains: the mechanism's own, or the one of whole tables."""
+        own = self.mechanism.conversation
+        return f"{own}-table" if self.whole_table else own
+
+    @property
+    def whole_table(self) -> bool:
+        """Whether every pass uses all rows."""
+        return self.agreement.solver == "newton"
+
+    @property
     def rate(self) -> LearningRate:
         """The learning rate of each iteration."""
         return LearningRate(
@@ -58,6 +69,11 @@ class Terms:
     def score_grid(self) -> FixedPoint:
         """The public scale of scores that travel in clear: that of the residues made from them."""
         return self.residue_grid
+
+    @property
+    def direction_grid(self) -> FixedPoint:
+        """The public scale of a direction's scores: late ones are small, and Bob enlarges them."""
+        return FixedPoint(self.agreement.residue_bits + 10)
 
     @property
     def product_grid(self) -> FixedPoint:

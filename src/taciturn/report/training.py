@@ -10,6 +10,7 @@ from taciturn.report.blocks import Block, Facts, Paragraph, Table, Words, table
 from taciturn.report.words import data_size, figure, percent, share
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import R, Runs
+from taciturn.results.training import TrainingRun
 
 MOST_COLUMNS_SHOWN = 15
 SHARES = {
@@ -82,16 +83,43 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
     first, means = runs.first, runs.means
     iterations, scope = runs.shared(lambda run: run.training.iterations)
     return {
-        "training": f"{counted(first.epochs, 'epoch')}, batches of {first.batch_size}, learning "
-        f"rate {first.learning_rate:g}, {counted(iterations, 'iteration')}{whose(scope)}, "
+        "training": f"{_solver(first)}, {_steps(first, iterations)}{whose(scope)}, "
         f"{means.seconds:.1f} s",
         "distance to centralised": distance(runs),
+        **_optimum(runs),
         "randomness": randomness(runs),
         "protection": _protection(runs),
         **_hidden_batches(runs),
         "encryption": _encryption(runs),
         "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),
         **_privacy(runs),
+    }
+
+
+def _solver(run: TrainingRun) -> str:
+    """How the weights were found."""
+    if run.learning_rate is None:
+        return f"newton on all rows, L2 penalty {run.l2:.3g}"
+    epochs = counted(run.epochs or 0, "epoch")
+    return f"{epochs}, batches of {run.batch_size}, learning rate {run.learning_rate:g}"
+
+
+def _steps(run: TrainingRun, iterations: int) -> str:
+    if run.passes is None:
+        return counted(iterations, "iteration")
+    return "1 pass" if iterations == 1 else f"{iterations} passes"
+
+
+def _optimum(runs: Runs[R]) -> dict[str, Words]:
+    """How far the penalised loss is from the least possible; of several runs the worst."""
+    gaps = [run.training.optimum for run in runs.runs]
+    known = [gap for gap in gaps if gap is not None]
+    if not known:
+        return {}
+    worst = max(known, key=lambda optimum: optimum.gap)
+    return {
+        "distance to the optimum": f"{worst.gap:.1e} above a penalised log loss of "
+        f"{worst.loss:.5f} on the training rows"
     }
 
 

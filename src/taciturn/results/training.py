@@ -47,13 +47,25 @@ class SharedWeights:
     fresh_keys: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The least penalised loss that a model of all columns can have on the training rows.
+
+    ``gap`` is how far above it the trained model is, on the same rows and with their true labels.
+    """
+
+    loss: float
+    gap: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRun(Result):
     """One training of ``taciturn train``.
 
-    ``centralised`` has the figures of a model trained in one place on the same batches;
-    ``max_weight_difference`` is how far apart the two are, and ``weight_bound`` how far rounding
-    alone can have moved a weight, or None where no bound is known.
+    ``centralised`` has the figures of a model trained in one place by the same solver, on the same
+    batches where there are any; ``optimum`` is of newton alone. ``max_weight_difference`` is how
+    far apart the two are, and ``weight_bound`` how far rounding alone can have moved a weight, or
+    None where no bound is known.
     """
 
     dataset: str
@@ -71,9 +83,12 @@ class TrainingRun(Result):
     encrypted: bool
     seed: int | None
     permute_labels: bool
-    epochs: int
-    batch_size: int
-    learning_rate: float
+    solver: str
+    passes: int | None
+    epochs: int | None
+    batch_size: int | None
+    learning_rate: float | None
+    l2: float
     class_weight: tuple[float, float] | None
     iterations: int
     stopped: str | None
@@ -87,6 +102,7 @@ class TrainingRun(Result):
     train: Metrics = field(repr=False)
     test: Metrics = field(repr=False)
     centralised: Metrics = field(repr=False)
+    optimum: Optimum | None
     max_weight_difference: float
     weight_bound: float | None
     seconds: float

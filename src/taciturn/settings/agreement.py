@@ -14,7 +14,7 @@ from pydantic import Field
 from taciturn.errors import ConfigError
 from taciturn.files import canonical_json
 from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt
-from taciturn.settings.schema import Evaluate, Protection, Schedule
+from taciturn.settings.schema import Evaluate, Protection, Schedule, Solver
 from taciturn.settings.setting import Scope, Setting
 
 MOST_DIFFERENCES = 40
@@ -29,6 +29,8 @@ class Agreement(Protection):
     mechanism: str
     scheme: str
     key_bits: Annotated[int, Field(ge=0)]
+    # A pass of newton is an epoch of one batch, which has all rows.
+    solver: Solver = "sgd"
     epochs: PositiveInt
     batch_size: PositiveInt
     minimum_batch: PositiveInt = 1

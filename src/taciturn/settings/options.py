@@ -16,6 +16,7 @@ from taciturn.settings.schema import (
     Over,
     Scale,
     Schedule,
+    Solver,
     Variant,
 )
 
@@ -51,6 +52,8 @@ class SettingsOptions(TypedDict, total=False):
     delta: float
     scheme: str
     key_bits: int | None
+    solver: Solver | None
+    passes: int | None
     batch_size: int | None
     minimum_batch: int
     epochs: int | None
@@ -58,10 +61,11 @@ class SettingsOptions(TypedDict, total=False):
     schedule: Schedule
     decay: float
     l1: float
-    l2: float
+    l2: float | None
     class_weight: Sequence[float] | None
     feature_bits: int
     residue_bits: int
+    table_memory: int
     seed: int | None
     seeds: int
     permute_labels: bool

@@ -23,6 +23,7 @@ class Scope(StrEnum):
     STATE = "state"
     OUTPUT = "output"
     PRIVACY = "privacy"
+    COMPUTE = "compute"
 
 
 class Panel(StrEnum):

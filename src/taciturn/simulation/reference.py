@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -11,10 +12,13 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
+from taciturn.numerics.likelihood import weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
+from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.terms import Terms
+from taciturn.results.training import Optimum
 
 _STACK_ENTRIES = 1 << 20
 
@@ -30,12 +34,15 @@ class Comparison:
     centralised: Metrics
     max_weight_difference: float
     weight_bound: float | None
+    optimum: Optimum | None = None
 
 
 def compare(
     data: VerticalData, terms: Terms, batches: Sequence[IndexArray], weights: FloatArray
 ) -> Comparison:
     """Trains centrally on the same batches with the true labels, and compares."""
+    if terms.whole_table:
+        return _compare_optimum(data, terms, weights)
     features = _joined(data.alice_train.values, data.bob_train.values)
     reference = train_centralised(
         features,
@@ -63,6 +70,25 @@ def compare(
             if contracts
             else None
         ),
+    )
+
+
+def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> Comparison:
+    """The same solver in clear, with the true labels; and how far the model is from the best."""
+    labels, agreed, free = data.labels_train.values, terms.agreement, data.bob_train.free
+    true = partial(weighted_likelihood, labels=labels, class_weight=agreed.class_weight)
+    alice, bob = data.alice_train.values, data.bob_train.values
+    fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.epochs)
+    reference = np.concatenate([fit.alice, fit.own])
+    joined = _joined(alice, bob)
+    best = optimum(joined, true, agreed.l2, free)
+    loss = penalised_loss(joined @ weights, true, weights, agreed.l2, free)
+    scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
+    return Comparison(
+        centralised=evaluate(scores, data.labels_test.values),
+        max_weight_difference=float(np.max(np.abs(weights - reference))),
+        weight_bound=None,
+        optimum=Optimum(best.loss, loss - best.loss),
     )
 
 

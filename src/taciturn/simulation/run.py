@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.registry import scheme
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
@@ -21,6 +22,7 @@ from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.parallel import one_thread
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism, mechanism_class
@@ -71,7 +73,7 @@ def simulate(
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     header = header_of(settings, terms.agreement, coins, data)
     recorder = Recorder()
-    with nullcontext() if record is None else TranscriptFile(record, header) as file:
+    with one_thread(), nullcontext() if record is None else TranscriptFile(record, header) as file:
         taps: list[Tap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         outcome = _Run(settings, terms, data, coins).outcome(taps, observe)
         if file is not None:
@@ -121,7 +123,8 @@ class _Run:
         rows, settings = self.data.labels_train.rows, self.settings
         ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
         meter = _Meter(taps)
-        alice, bob = both_programs(self.data, self.terms, self.coins, method, ledger)
+        memory = settings.table_memory << 20
+        alice, bob = both_programs(self.data, self.terms, self.coins, method, ledger, memory)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with np.errstate(over="ignore", invalid="ignore"):
             return run_pair(alice, bob, tap=meter, observe=observe), ledger, meter
@@ -140,13 +143,18 @@ class _Run:
 
 
 def both_programs(
-    data: VerticalData, terms: Terms, coins: Coins, method: Mechanism, ledger: Ledger
+    data: VerticalData,
+    terms: Terms,
+    coins: Coins,
+    method: Mechanism,
+    ledger: Ledger,
+    table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[Program[Trained], Program[BobTrained]]:
     """Alice's and Bob's training, ready to be driven."""
-    alice = AliceInputs(data.alice_train, terms, coins.alice)
+    alice = AliceInputs(data.alice_train, terms, coins.alice, table_memory=table_memory)
     labels = released_labels(data.labels_train, method, ledger, coins.bob)
     bob = BobInputs(data.bob_train, labels, terms, method, ledger, coins.bob)
-    return ALICE[method.conversation](alice), BOB[method.conversation](bob)
+    return ALICE[terms.conversation](alice), BOB[terms.conversation](bob)
 
 
 class _Batches:

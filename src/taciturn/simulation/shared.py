@@ -33,7 +33,8 @@ class Shared:
     @property
     def weights(self) -> FloatArray:
         """Alice's weights, which neither party has."""
-        return self.alice.scales.weights(self.alice.values, self.bob.values)
+        weights = self.alice.scales.weights(self.alice.values + self.bob.values)
+        return weights if self.alice.whitening is None else self.alice.whitening.weights(weights)
 
     def describe(self, agreed: Agreement) -> SharedWeights:
         """The scales of the run, for its result."""

@@ -109,9 +109,7 @@ class AliceView:
                 seen.append(event)
 
         terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
-        program = TRAININGS[self.mechanism.conversation](
-            AliceInputs(self.features, terms, self.coins)
-        )
+        program = TRAININGS[terms.conversation](AliceInputs(self.features, terms, self.coins))
         trained = replay(program, self.conversation, verify=False, observe=keep)
         return Observations(trained.weights, tuple(seen))
 

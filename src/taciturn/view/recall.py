@@ -6,8 +6,11 @@ The expensive product under encryption is therefore skipped; masks are drawn as 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
@@ -16,9 +19,33 @@ from taciturn.crypto.base import (
     PublicKey,
     Scheme,
     SecretKey,
+    Table,
+    TableSize,
+    Wrapping,
+    check_table,
 )
 from taciturn.errors import LocalProtocolError
 from taciturn.rng import Entropy
+
+
+@dataclass(frozen=True, slots=True)
+class RecallTable:
+    """A table's size: no product will be computed."""
+
+    size: TableSize
+
+    def transposed_product(
+        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """An empty answer: the true one is on record."""
+        return EncryptedAnswer(data=b"", length=self.size.columns)
+
+    def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
+        """An empty answer: the true one is on record."""
+        return EncryptedAnswer(data=b"", length=self.size.rows)
+
+    def close(self) -> None:
+        """Nothing: there is nothing to free."""
 
 
 class RecallKey:
@@ -58,6 +85,10 @@ class RecallKey:
         """What Alice learnt."""
         return self._key.unmask(masked, mask)
 
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
+        """The table's size: no product will be computed."""
+        return RecallTable(check_table(self.capacity, whole))
+
 
 class RecallScheme:
     """Reads public keys as the real scheme does, and skips their work."""
@@ -71,6 +102,10 @@ class RecallScheme:
     def effort(self, rows: int, length: int) -> int:
         """The real scheme's: it decides how the parties talked."""
         return self._scheme.effort(rows, length)
+
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+        """What the real scheme refuses."""
+        self._scheme.check_tables(capacity, size, products)
 
     def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
         """The recorded public key."""

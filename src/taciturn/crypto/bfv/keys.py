@@ -21,7 +21,7 @@ about a ciphertext can fail visibly.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,63 +29,32 @@ import tenseal.sealapi as sealapi
 
 from taciturn.arrays import ByteArray, FloatArray, IntArray, WordArray
 from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
     Mask,
     PreparedMatrix,
+    TableSize,
+    Wrapping,
+    check_table,
+    check_table_vector,
     wrapping,
 )
+from taciturn.crypto.bfv.answering import Answering, Places
+from taciturn.crypto.bfv.crew import Crew, Job, processes, shares
 from taciturn.crypto.bfv.layout import Layout
-from taciturn.crypto.bfv.modular import Flood, Grid, lowered
-from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, flood_half, require_fit
-from taciturn.crypto.bfv.seal import SEED_BYTES, Seal
+from taciturn.crypto.bfv.modular import Grid, lowered
+from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
+from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
+from taciturn.crypto.bfv.tiles import Side, Tiling
+from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, trimmed, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
-
-def _width(prime: int) -> int:
-    return (prime.bit_length() + 7) // 8
-
-
-def _bytes_of(values: WordArray) -> ByteArray:
-    """Words as rows of eight bytes, the lowest first."""
-    return np.ascontiguousarray(values, dtype="<u8").view(np.uint8).reshape(-1, 8)
-
-
-def _trimmed(values: WordArray, prime: int) -> bytes:
-    """The low bytes of each word: as many as its prime has."""
-    return _bytes_of(values)[:, : _width(prime)].tobytes()
-
-
-def _widened(data: memoryview, prime: int) -> WordArray:
-    """The words of trimmed bytes."""
-    width = _width(prime)
-    if width == 8:
-        return np.frombuffer(data, "<u8").astype(np.uint64, copy=False)
-    whole = np.zeros((len(data) // width, 8), dtype=np.uint8)
-    whole[:, :width] = np.frombuffer(data, np.uint8).reshape(-1, width)
-    return whole.view("<u8").reshape(-1)
-
-
-class _Parts:
-    """Takes bytes apart from the front."""
-
-    def __init__(self, data: bytes) -> None:
-        self._rest = memoryview(data)
-
-    def words(self, count: int, prime: int) -> WordArray:
-        return _widened(self.bytes(count * _width(prime)), prime)
-
-    def bytes(self, size: int) -> memoryview:
-        part, self._rest = self._rest[:size], self._rest[size:]
-        return part
-
-
-def _exactly(data: bytes, size: int, kind: str) -> _Parts:
-    if len(data) != size:
-        raise CryptoError(f"{kind} of {len(data)} bytes where {size} were expected")
-    return _Parts(data)
+LEAST_SHARED_PIECES = 64
+"""Ciphertexts of a vector or an answer; below, starting a helper costs about what it saves."""
 
 
 class BfvPublicKey:
@@ -106,15 +75,14 @@ class BfvPublicKey:
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._polynomials = polynomials
-        self._encryptor = sealapi.Encryptor(seal.context, seal.load_public(polynomials))
-        self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
-        self._flood = Flood(seal.primes[:-1], flood_half(seal.primes[:-1], seal.plain_modulus))
+        self.answering = Answering(seal, polynomials)
+        self._encryptor = self.answering.encryptor
         self._covers: tuple[Mask, Layout, list[Any]] | None = None
 
     def to_bytes(self) -> bytes:
         """Two polynomials modulo all primes."""
         return b"".join(
-            _trimmed(part, prime)
+            trimmed(part, prime)
             for polynomial in self._polynomials
             for part, prime in zip(polynomial, self._seal.primes, strict=True)
         )
@@ -183,26 +151,8 @@ class BfvPublicKey:
         ]
 
     def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Any:  # noqa: ANN401
-        """A fresh encryption of the masks of one answer, modulo all of q' P, and the flood.
-
-        Both must be in before the switch: added after it, the rounding of the masks to the coarse
-        grid of q'/t would stand beside the noise, and tell Bob a little about each mask.
-        """
-        primes, places = self._seal.primes[:-1], layout.places(len(masks))
-        points = self._grid(np.array(masks, dtype=np.uint64).view(np.int64))
-        floods = self._flood(len(masks), entropy)
-        shifts = np.zeros((2, len(primes), DEGREE), dtype=np.uint64)
-        for at, prime in enumerate(primes):
-            shifts[0, at, places] = lowered(points[at] + floods[at], np.uint64(prime))
-        cover = sealapi.Ciphertext()
-        self._encryptor.encrypt_zero(cover)
-        shift = self._seal.load_cipher(shifts, self._seal.first_id)
-        try:
-            self._seal.evaluator.add_inplace(cover, shift)
-        except RuntimeError as problem:
-            # SEAL's "transparent": the second polynomial is zero, and would hide no product.
-            raise CryptoError("the peer's public key has no uniform half") from problem
-        return cover
+        values = np.array(masks, dtype=np.uint64).view(np.int64)
+        return self.answering.cover(values, layout.places(len(masks)), entropy)
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
@@ -227,18 +177,9 @@ class BfvPublicKey:
         return EncryptedAnswer(b"".join(parts), layout.rows)
 
     def _pieces(self, vector: EncryptedVector, layout: Layout) -> list[Any]:
-        primes = self._seal.primes[:-1]
-        size = DEGREE * sum(_width(prime) for prime in primes) + SEED_BYTES
-        parts = _exactly(vector.data, layout.pieces * size, "an encrypted vector")
-        pieces = []
-        for _ in range(layout.pieces):
-            first = np.empty((len(primes), DEGREE), dtype=np.uint64)
-            for at, prime in enumerate(primes):
-                first[at] = parts.words(DEGREE, prime)
-            piece = self._seal.load_seeded(first, bytes(parts.bytes(SEED_BYTES)))
-            self._seal.evaluator.transform_to_ntt_inplace(piece)
-            pieces.append(piece)
-        return pieces
+        size = layout.pieces * self.answering.piece_bytes
+        parts = exactly(vector.data, size, "an encrypted vector")
+        return list(self.answering.pieces(parts, layout.pieces))
 
     def _answer(
         self,
@@ -247,18 +188,11 @@ class BfvPublicKey:
         cover: Any,  # noqa: ANN401
         places: IntArray,
     ) -> bytes:
-        seal = self._seal
         product = self._sum_of_products(polynomials, pieces)
         # For rows of zeros the cover alone is the answer.
         if product is not None:
-            seal.evaluator.add_inplace(cover, product)
-        seal.evaluator.mod_switch_to_inplace(cover, seal.kept_id)
-        primes = seal.primes[: len(seal.parameters.kept)]
-        first, second = seal.polynomials(cover, len(primes))
-        return b"".join(
-            _trimmed(first[at, places], prime) + _trimmed(second[at], prime)
-            for at, prime in enumerate(primes)
-        )
+            self._seal.evaluator.add_inplace(cover, product)
+        return self.answering.written(cover, places)
 
     def _sum_of_products(self, polynomials: list[Any], pieces: list[Any]) -> Any:  # noqa: ANN401
         evaluator, total = self._seal.evaluator, None
@@ -298,6 +232,17 @@ class BfvPublicKey:
             dtype=np.int64,
         )
 
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> BfvTable:
+        """A whole table as polynomials in NTT form, as many of them as fit ``memory``.
+
+        Raises:
+            CryptoError: The table does not fit the capacity, or already a single pass would tell
+                more of it than ``LEAST_LEAK_BITS`` allows.
+        """
+        size = check_table(self.capacity, whole)
+        check_tables(wrapping(self.capacity), size, products=1)
+        return BfvTable(self.answering, wrapping(self.capacity), whole, memory, self.to_bytes())
+
 
 @dataclass(frozen=True, slots=True)
 class _Zero:
@@ -333,6 +278,7 @@ class BfvSecretKey:
         self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
         self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
+        self._crew = Crew()
         # For blinds; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
         self.public = BfvPublicKey(seal, capacity, seal.public_polynomials(public))
@@ -341,7 +287,7 @@ class BfvSecretKey:
         """The secret polynomial modulo all primes; the public half is made anew from it."""
         words = self._seal.secret_words(self._secret).reshape(-1, DEGREE)
         return b"".join(
-            _trimmed(part, prime) for part, prime in zip(words, self._seal.primes, strict=True)
+            trimmed(part, prime) for part, prime in zip(words, self._seal.primes, strict=True)
         )
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
@@ -354,7 +300,7 @@ class BfvSecretKey:
         first, seed = self._seal.seeded(self._encryptor.encrypt_zero_symmetric())
         primes = self._seal.primes[:-1]
         parts = [
-            _bytes_of(part)[:, : _width(prime)].copy()
+            bytes_of(part)[:, : width(prime)].copy()
             for part, prime in zip(first, primes, strict=True)
         ]
         return _Zero(first, parts, seed)
@@ -367,17 +313,59 @@ class BfvSecretKey:
         """
         self.public.capacity.check_vector(vector)
         layout = Layout.of(rows, len(vector))
-        return EncryptedVector(
-            b"".join(self._encrypt(vector[terms]) for terms in layout.slices()), len(vector)
-        )
+        pieces = [self._encrypt(vector[terms]) for terms in layout.slices()]
+        return EncryptedVector(b"".join(pieces), len(vector))
 
-    def _encrypt(self, piece: IntArray) -> bytes:
+    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+        """A ciphertext for each row tile.
+
+        Raises:
+            CryptoError: The vector does not fit.
+        """
+        return self._encrypt_side(vector, Tiling.of(size).rows)
+
+    def encrypt_columns(
+        self, vector: IntArray, size: TableSize, entropy: Entropy
+    ) -> EncryptedVector:
+        """A ciphertext for each column tile.
+
+        Raises:
+            CryptoError: The vector does not fit.
+        """
+        return self._encrypt_side(vector, Tiling.of(size).columns)
+
+    def _encrypt_side(self, vector: IntArray, side: Side) -> EncryptedVector:
+        check_table_vector(self.public.capacity, vector, side.length)
+        sides = self._shared(side)
+        values = np.split(vector, np.cumsum([part.length for part in sides])[:-1])
+        jobs = [
+            Job("encrypt", asdict(part), (some.astype("<i8", copy=False).tobytes(),))
+            for part, some in zip(sides[1:], values[1:], strict=True)
+        ]
+        own, replies = self._crew.run(jobs, lambda: self.encrypt_tiles(values[0], sides[0]))
+        return EncryptedVector(b"".join([own, *(frame for (frame,) in replies)]), side.length)
+
+    def encrypt_tiles(self, vector: IntArray, side: Side) -> bytes:
+        """The ciphertexts of some tiles; for this key's own processes."""
+        pieces = (vector[tile][::-1] for tile in side.slices())
+        return b"".join(self._encrypt(piece, side.sent(len(piece))) for piece in pieces)
+
+    def _shared(self, side: Side) -> list[Side]:
+        """The tiles of each process, which depend on public sizes alone."""
+        count = processes(side.tiles, LEAST_SHARED_PIECES)
+        if count > 1 and self._crew.size != count - 1:
+            setup = Job("bob", ring_facts(wrapping(self.public.capacity)), (self.to_bytes(),))
+            self._crew = Crew([setup] * (count - 1))
+        return [side.part(share) for share in shares(side.tiles, count)]
+
+    def _encrypt(self, piece: IntArray, places: slice | None = None) -> bytes:
+        """A piece of a vector in the coefficients of ``places``, or else the first ones."""
         zero = self._zeros.popleft() if self._zeros else self._zero()
-        shifts = self._grid(piece)
+        shifts, places = self._grid(piece), places or slice(len(piece))
         for at, prime in enumerate(self._seal.primes[:-1]):
             # Only the coefficients that carry the message change.
-            words = lowered(zero.first[at, : len(piece)] + shifts[at], np.uint64(prime))
-            zero.parts[at][: len(piece)] = _bytes_of(words)[:, : _width(prime)]
+            words = lowered(zero.first[at, places] + shifts[at], np.uint64(prime))
+            zero.parts[at][places] = bytes_of(words)[:, : width(prime)]
         return b"".join([*(part.data for part in zero.parts), zero.seed])
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
@@ -406,15 +394,60 @@ class BfvSecretKey:
         blinds = ring.draw(answer.length, self._coins)
         return ring.centred(self._entries(layout, parts, blinds).view(np.int64) - blinds)
 
-    def _checked(self, answer: EncryptedAnswer, length: int) -> tuple[Layout, _Parts]:
+    def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """The sums over rows modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        return self._decrypt_side(answer, Tiling.of(size).columns)
+
+    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """The sums over columns modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        return self._decrypt_side(answer, Tiling.of(size).rows)
+
+    def _decrypt_side(self, answer: EncryptedAnswer, side: Side) -> IntArray:
+        if answer.length != side.length:
+            raise CryptoError(
+                f"an answer of {answer.length} entries where {side.length} were expected"
+            )
+        parts = exactly(answer.data, self._answer_bytes(side), "an answer")
+        sides = self._shared(side)
+        data = [parts.bytes(self._answer_bytes(part)) for part in sides]
+        jobs = [
+            Job("decrypt", asdict(part), (some,))
+            for part, some in zip(sides[1:], data[1:], strict=True)
+        ]
+        own, replies = self._crew.run(jobs, lambda: self.decrypt_tiles(Parts(data[0]), sides[0]))
+        others = [np.frombuffer(frame, "<i8") for (frame,) in replies]
+        return np.concatenate([own, *others])
+
+    def _answer_bytes(self, side: Side) -> int:
+        return widths(self._blinds.primes) * (side.tiles * DEGREE + side.length)
+
+    def decrypt_tiles(self, parts: Parts, side: Side) -> IntArray:
+        """The entries of some tiles; for this key's own processes."""
+        ring = wrapping(self.public.capacity)
+        values = np.empty(side.length, dtype=np.int64)
+        for tile in side.slices():
+            blinds = ring.draw(len(values[tile]), self._coins)
+            words = self._decrypt(parts, side.answered(len(blinds)), self._blinds(blinds))
+            values[tile] = ring.centred(words.view(np.int64) - blinds)
+        return values
+
+    def _checked(self, answer: EncryptedAnswer, length: int) -> tuple[Layout, Parts]:
         if answer.length < 1 or length < 1:
             raise CryptoError(f"an answer of {answer.length} entries to a vector of {length}")
         layout = Layout.of(answer.length, length)
-        width = sum(_width(prime) for prime in self._blinds.primes)
-        size = width * (layout.answers * DEGREE + answer.length)
-        return layout, _exactly(answer.data, size, "an answer")
+        entry = widths(self._blinds.primes)
+        size = entry * (layout.answers * DEGREE + answer.length)
+        return layout, exactly(answer.data, size, "an answer")
 
-    def _entries(self, layout: Layout, parts: _Parts, blinds: IntArray) -> WordArray:
+    def _entries(self, layout: Layout, parts: Parts, blinds: IntArray) -> WordArray:
         """The entries plus ``blinds``, modulo the plaintext modulus."""
         values = np.empty(len(blinds), dtype=np.uint64)
         for rows in layout.groups():
@@ -422,7 +455,7 @@ class BfvSecretKey:
             values[rows] = self._decrypt(parts, places, self._blinds(blinds[rows]))
         return values
 
-    def _decrypt(self, parts: _Parts, places: IntArray, shifts: WordArray) -> WordArray:
+    def _decrypt(self, parts: Parts, places: Places, shifts: WordArray) -> WordArray:
         primes = self._blinds.primes
         polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
         noise = self._coins.words(len(primes) * DEGREE).reshape(len(primes), DEGREE)
@@ -430,7 +463,7 @@ class BfvSecretKey:
             # Below a power of two that is at most twice the prime, as ``lowered`` needs it.
             beyond = noise[at] >> np.uint64(64 - prime.bit_length())
             polynomials[0, at] = lowered(beyond, np.uint64(prime))
-            words = parts.words(len(places), prime)
+            words = parts.words(shifts.shape[1], prime)
             # A peer's number beyond its prime stays beyond it, for SEAL to refuse.
             summed = lowered(words + shifts[at], np.uint64(prime))
             polynomials[0, at, places] = np.where(words < np.uint64(prime), summed, words)
@@ -460,6 +493,14 @@ class BfvScheme:
         layout = Layout.of(rows, length)
         return layout.pieces + layout.answers
 
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+        """The bounds of ``parameters`` over a whole training, for the tiles in use.
+
+        Raises:
+            CryptoError: The training would tell too much of the table.
+        """
+        check_tables(capacity, size, products)
+
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> BfvSecretKey:
         """A fresh key pair; SEAL draws it from the operating system.
 
@@ -475,8 +516,8 @@ class BfvScheme:
             CryptoError: The bytes are not a public key of these parameters.
         """
         seal = self._seal(bits, capacity)
-        size = 2 * DEGREE * sum(_width(prime) for prime in seal.primes)
-        parts = _exactly(data, size, "a public key")
+        size = 2 * DEGREE * widths(seal.primes)
+        parts = exactly(data, size, "a public key")
         polynomials = np.stack(
             [np.stack([parts.words(DEGREE, prime) for prime in seal.primes]) for _ in range(2)]
         )
@@ -489,7 +530,7 @@ class BfvScheme:
             CryptoError: The bytes are not a secret key of these parameters.
         """
         seal = self._seal(bits, capacity)
-        parts = _exactly(data, DEGREE * sum(map(_width, seal.primes)), "a secret key")
+        parts = exactly(data, DEGREE * widths(seal.primes), "a secret key")
         words = np.concatenate([parts.words(DEGREE, prime) for prime in seal.primes])
         return BfvSecretKey(seal, capacity, words)
 

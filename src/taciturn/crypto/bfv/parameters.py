@@ -38,6 +38,27 @@ of q/t adds at most half of the sum of the factors' sizes, ``N 2^matrix_bits / 2
 ``q m/t`` rounded, not as m times a rounded q/t, so that ``X (q/t) m`` and ``(q/t) (X m mod t)``
 differ by a multiple of q, which is nothing. Both bounds hold for vectors that are uniform modulo t
 and products that wrap; a smaller multiple of q/t would have left ``(q mod t) floor(X m / t)``.
+
+**Whole tables** (``tiles``): n rows, d columns, tiles of a by b. An entry of an answer sums over all
+tiles of its row or column, and with T the table's entries, at most ``2^m`` in size,
+
+- over rows, ``E = sum T e + sum_i t_ij rho_i + zero``: the errors e of all coefficients meet all
+  entries of the tiles, ``n b`` of them, but only coefficients that carry a value were rounded, by
+  ``|rho| <= 1/2``, and of those the n of its own column alone land in the entry (``tiles`` has why);
+- over columns likewise with ``d a`` entries and d roundings.
+
+The distance of ``E + U`` from U, given all that Bob knows, is at most ``|E| / 2R``, so over his
+errors it is at most ``E|E| / 2R``, the *mean* and not the tail: distances of mixtures are at most
+the mixture of the distances. His errors are fresh in every vector, whatever he chose it by, so the
+means of all entries of all passes add up. ``E|E|`` is at most the standard deviation of the first
+sum (Jensen) plus the largest values of the others:
+
+    E|E_rows|    <= 2^m (sqrt(21/2 n b) + n/2) + 21 (2N + 1)
+    E|E_columns| <= 2^m (sqrt(21/2 d a) + d/2) + 21 (2N + 1)
+    leak of a training <= passes (d E|E_rows| + n E|E_columns|) / 2R
+
+The roundings are not taken for random: Bob's values may be few and far from uniform. For failures
+the deviations count TAIL times.
 """
 
 from __future__ import annotations
@@ -64,7 +85,8 @@ GUARD = 56
 MOST_EXTRA_PIECES = 15
 _TAIL = 12.0
 _ERROR_PROXY = 21 / 2
-_ERROR_LARGEST = 21
+# Alice's encryption of zero: two errors times ternary polynomials, and a third.
+_ZERO_LARGEST = 21 * (2 * DEGREE + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +119,10 @@ class BfvParameters:
 
     def failure_bits(self, capacity: Capacity) -> float:
         """-log2 of a bound on the probability that an entry decrypts to another number."""
-        noise = self.noise(capacity, most_pieces(capacity.terms)) / _power(self.dropped)
-        room = MARGIN - noise - 2
+        return self._failure_bits(capacity, self.noise(capacity, most_pieces(capacity.terms)))
+
+    def _failure_bits(self, capacity: Capacity, noise: float) -> float:
+        room = MARGIN - noise / _power(self.dropped) - 2
         if room <= 0 or self.flood(capacity) <= 0:
             return -math.inf
         return 6 * room**2 / (DEGREE + 1) / math.log(2) - 1
@@ -144,13 +168,83 @@ class BfvParameters:
                 hint="lower the fixed-point bits, clip the features, or use fewer rows at a time",
             )
 
+    def table_leak_bits(
+        self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
+    ) -> float:
+        """-log2 of the statistical distance of what a whole training tells Bob of the table.
+
+        Args:
+            capacity: The sizes of the values.
+            size: Rows and columns of the table.
+            tile: Rows and columns of a tile.
+            products: Passes; in each all columns and all rows are answered once.
+
+        >>> ring = Wrapping.of(59, 20, 10_000_000)
+        >>> round(STANDARD.table_leak_bits(ring, (10_000_000, 50), (8191, 1), 20))
+        42
+        """
+        hidden = 2 * self.flood(capacity)
+        if hidden <= 0:
+            return -math.inf
+        (rows, columns), (high, wide) = size, tile
+        told = columns * self.table_noise(capacity, rows, wide)
+        told += rows * self.table_noise(capacity, columns, high)
+        return math.log2(hidden) - math.log2(products * told)
+
+    def table_failure_bits(
+        self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int]
+    ) -> float:
+        """-log2 of a bound on the probability that an entry of either product is wrong."""
+        noise = max(
+            self.table_noise(capacity, size[0], tile[1], _TAIL),
+            self.table_noise(capacity, size[1], tile[0], _TAIL),
+        )
+        return self._failure_bits(capacity, noise)
+
+    def table_noise(
+        self, capacity: Wrapping, terms: int, beside: int, deviations: float = 1.0
+    ) -> float:
+        """A bound on the mean size of E in an entry of a product with a table, or on its tail.
+
+        Args:
+            capacity: The sizes of the values.
+            terms: How many products the entry sums: the table's rows, or its columns.
+            beside: How many entries a tile has beside each of them; their products carry noise
+                into the entry too.
+            deviations: One for the mean, ``TAIL`` for the tail.
+        """
+        largest = 1 << capacity.matrix_bits
+        random = deviations * math.sqrt(_ERROR_PROXY * terms * beside) * largest
+        return random + terms * largest / 2 + _ZERO_LARGEST
+
+    def check_table(
+        self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
+    ) -> None:
+        """Refuses a training with a table that would tell too much of it, or go wrong.
+
+        Raises:
+            CryptoError: The distance of ``table_leak_bits`` is above 2^-LEAST_LEAK_BITS, or an
+                entry fails with more than 2^-LEAST_FAILURE_BITS.
+        """
+        bits = self.table_leak_bits(capacity, size, tile, products)
+        if bits < LEAST_LEAK_BITS:
+            raise CryptoError(
+                f"{products} passes over {size[0]} rows and {size[1]} columns would hide the table "
+                f"to within 2^{-bits:.0f} only, where 2^-{LEAST_LEAK_BITS} is the least",
+                hint="lower the fixed-point bits, clip the features, or use fewer passes",
+            )
+        if self.table_failure_bits(capacity, size, tile) < LEAST_FAILURE_BITS:
+            raise CryptoError(
+                f"sums over {size[0]} rows of {capacity.matrix_bits} bits could decrypt wrongly",
+                hint="lower the fixed-point bits, or clip the features",
+            )
+
     def noise(self, capacity: Capacity, pieces: int = 1) -> float:
         """The bound on E, wrong with probability below 2^-100 per entry."""
         largest = 1 << capacity.matrix_bits
         random = _TAIL * math.sqrt(_ERROR_PROXY * DEGREE * pieces) * largest
         rounding = DEGREE * pieces * largest / 2
-        zero = _ERROR_LARGEST * (2 * DEGREE + 1)
-        return random + rounding + zero
+        return random + rounding + _ZERO_LARGEST
 
 
 def most_pieces(terms: int) -> int:

@@ -145,9 +145,15 @@ class Seal:
         prng = self._framed(_PRNG.pack(_BLAKE2XB, seed))
         return self._load_cipher(first[np.newaxis], 2, self.first_id, prng)
 
-    def load_cipher(self, polynomials: WordArray, parms_id: Any) -> Any:  # noqa: ANN401
-        """The ciphertext of given coefficients."""
-        return self._load_cipher(polynomials, len(polynomials), parms_id, b"")
+    def load_cipher(
+        self,
+        polynomials: WordArray,
+        parms_id: Any,  # noqa: ANN401
+        *,
+        ntt: bool = False,
+    ) -> Any:  # noqa: ANN401
+        """The ciphertext of given coefficients, or of their transforms."""
+        return self._load_cipher(polynomials, len(polynomials), parms_id, b"", ntt=ntt)
 
     def load_public(self, polynomials: WordArray) -> Any:  # noqa: ANN401
         """The public key of given coefficients (two polynomials, all primes, in NTT form)."""
@@ -192,8 +198,10 @@ class Seal:
         size: int,
         parms_id: Any,  # noqa: ANN401
         tail: bytes,
+        *,
+        ntt: bool = False,
     ) -> Any:  # noqa: ANN401
-        head, body = self._cipher_parts(polynomials, size, parms_id, ntt=False)
+        head, body = self._cipher_parts(polynomials, size, parms_id, ntt=ntt)
         return self._load(sealapi.Ciphertext(), head, body, tail)
 
     def _cipher_parts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
@@ -20,6 +21,7 @@ class AliceInputs:
         entropy: Her coins: her share of the batches' seed, masks, obfuscators.
         resume: The state from which to resume; None to begin.
         held_out: Her columns of the held-out rows; None where there are none.
+        table_memory: Bytes that a whole table may take in the scheme's own form.
     """
 
     features: FeatureTable
@@ -27,6 +29,7 @@ class AliceInputs:
     entropy: Entropy
     resume: TrainingState | None = None
     held_out: FeatureTable | None = None
+    table_memory: int = DEFAULT_TABLE_MEMORY
 
     @property
     def scored_each_epoch(self) -> FeatureTable | None:

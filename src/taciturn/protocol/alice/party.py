@@ -5,6 +5,7 @@ from __future__ import annotations
 from taciturn.protocol.alice import predict, predict_sealed
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS
+from taciturn.protocol.alice.whitened import whitened_rows
 from taciturn.protocol.party import PartyResult, compare_held_out
 from taciturn.protocol.steps import Program
 
@@ -14,7 +15,7 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     terms, held_out = inputs.terms, inputs.held_out
     if inputs.resume is None:
         yield from compare_held_out("alice", held_out)
-    trained = yield from TRAININGS[terms.mechanism.conversation](inputs)
+    trained = yield from TRAININGS[terms.conversation](inputs)
     if trained.share is None:
         yield from predict.predict(inputs.features, trained.weights, terms.score_grid)
         if held_out is not None:
@@ -22,5 +23,6 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     elif held_out is not None:
         # Training rows are not scored: each score from shares costs an encrypted product.
         share, coins = trained.share, inputs.entropy.fork("held out")
-        yield from predict_sealed.predict(held_out, share.values, terms, share.scales, coins)
+        rows = held_out if share.whitening is None else whitened_rows(held_out, share.whitening)
+        yield from predict_sealed.predict(rows, share.values, terms, share.scales, coins)
     return PartyResult(trained)

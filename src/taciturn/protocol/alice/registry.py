@@ -11,6 +11,8 @@ from taciturn.protocol.alice import (
     train_residues,
     train_revealed,
     train_sealed,
+    train_table_revealed,
+    train_table_sealed,
 )
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.outcome import Trained
@@ -25,5 +27,7 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "residues": train_residues.train,
         "hidden-batch": train_hidden_batch.train,
         "sealed": train_sealed.train,
+        "revealed-table": train_table_revealed.train,
+        "sealed-table": train_table_sealed.train,
     }
 )

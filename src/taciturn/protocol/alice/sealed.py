@@ -14,7 +14,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import PublicKey, Wrapping
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol.messages import KeyOffer, SealedScores, SealedWeights
+from taciturn.protocol.messages import KeyOffer, RevealedShare, SealedScores, SealedWeights
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
@@ -80,13 +80,27 @@ def answer_scores(
 def own_scores(
     ring: Wrapping,
     scales: Scales,
-    rows: FloatArray,
+    rows: IntArray | FloatArray,
     share: IntArray,
     entropy: Entropy,
     dither: float,
 ) -> IntArray:
     """What Alice's own share adds to the scores of some rows, dither included."""
     return ring.centred(ring.product(rows, share) + _dither(dither, scales, len(rows), entropy))
+
+
+def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:
+    """Alice's weights in exact integers: Bob's share, which he reveals, and hers.
+
+    Raises:
+        RemoteProtocolError: His has another number of entries.
+    """
+    theirs = (yield from receive(RevealedShare)).share.value
+    if len(theirs) != len(share):
+        raise RemoteProtocolError(
+            f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
+        )
+    return ring.centred(share + theirs)
 
 
 def _dither(size: float, scales: Scales, count: int, entropy: Entropy) -> IntArray:

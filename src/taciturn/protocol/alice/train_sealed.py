@@ -38,11 +38,11 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
-from taciturn.protocol.alice.sealed import Keys, answer_scores, own_scores
+from taciturn.protocol.alice.sealed import Keys, answer_scores, own_scores, revealed_share
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
@@ -97,8 +97,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             yield from _score_held_out(keys, scales, held_out, share, size, coins, dither)
     weights = _NO_WEIGHTS
     if terms.agreement.reveal:
-        weights = yield from _revealed(scales, share)
-    return Trained(weights, plan.iterations, share=WeightShare(share, scales))
+        weights = scales.weights((yield from revealed_share(turns.ring, share)))
+        yield from emit(ShareRevealed(len(scales.decay) - 1, weights))
+    return Trained(weights, plan.iterations, share=WeightShare(share, scales, magnitude_bits=size))
 
 
 def _open(inputs: AliceInputs, keys: Keys, size: int) -> Program[TrainingState]:
@@ -150,14 +151,3 @@ def _score_held_out(
     for number, rows in chunks(held_out.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(np.clip(held_out.values[rows], -bound, bound))
         yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
-
-
-def _revealed(scales: Scales, share: IntArray) -> Program[FloatArray]:
-    theirs = (yield from receive(RevealedShare)).share.value
-    if len(theirs) != len(share):
-        raise RemoteProtocolError(
-            f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
-        )
-    weights = scales.weights(share, theirs)
-    yield from emit(ShareRevealed(len(scales.decay) - 1, weights))
-    return weights

@@ -17,7 +17,7 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     held_out = None if inputs.held_out is None else inputs.held_out.features
     if inputs.resume is None:
         yield from compare_held_out("bob", held_out)
-    trained = yield from TRAININGS[inputs.mechanism.conversation](inputs)
+    trained = yield from TRAININGS[inputs.terms.conversation](inputs)
     if trained.share is not None:
         scores = yield from _from_shares(inputs, trained, trained.share)
         return PartyResult(trained, None, scores)

@@ -33,14 +33,19 @@ def released_product(
     yield from send(EncryptedResidues(iteration, key.encrypt(encoded, columns, coins)))
     # Before waiting, not after: Alice is at work on her product meanwhile.
     key.stock(columns, len(encoded), coins)
-    masked = key.decrypt((yield from _answer(iteration, columns)), len(encoded))
+    masked = key.decrypt((yield from masked_answer(iteration, columns)), len(encoded))
     released = inputs.mechanism.release(masked, inputs.entropy.fork(f"noise {iteration}"))
     # Exactly what leaves is what is charged, and before it leaves.
     inputs.ledger.charge(released.event, rows)
     yield from send(RevealedGradient(iteration, released))
 
 
-def _answer(iteration: int, columns: int) -> Program[EncryptedAnswer]:
+def masked_answer(iteration: int, columns: int) -> Program[EncryptedAnswer]:
+    """Waits for Alice's masked product.
+
+    Raises:
+        RemoteProtocolError: It has another number of entries.
+    """
     message = yield from receive(MaskedGradient)
     require_turn("MaskedGradient", message.iteration, iteration)
     if message.answer.length != columns:

@@ -11,6 +11,8 @@ from taciturn.protocol.bob import (
     train_residues,
     train_revealed,
     train_sealed,
+    train_table_revealed,
+    train_table_sealed,
 )
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.outcome import BobTrained
@@ -27,5 +29,7 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "residues": train_residues.train,
         "hidden-batch": train_hidden_batch.train,
         "sealed": train_sealed.train,
+        "revealed-table": train_table_revealed.train,
+        "sealed-table": train_table_sealed.train,
     }
 )

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey, Wrapping
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol.messages import KeyOffer, PublicBytes, SealedScores, SealedWeights
+from taciturn.privacy.base import EncryptedMechanism, Released
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.messages import (
+    KeyOffer,
+    PublicBytes,
+    RevealedShare,
+    SealedScores,
+    SealedWeights,
+)
 from taciturn.protocol.steps import Program, keep, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -66,6 +76,17 @@ def ask_scores(
     message = yield from receive(SealedScores)
     require_turn("SealedScores", message.iteration, number)
     return key.decrypt_shares(sized(message.answer, rows), len(share))
+
+
+def release_share(inputs: BobInputs[EncryptedMechanism], share: IntArray) -> Program[None]:
+    """Reveals his share of Alice's weights; charged before it leaves.
+
+    Raises:
+        BudgetExceeded: There is no budget for it.
+    """
+    revealed = Released.unprotected(share)
+    inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
+    yield from send(RevealedShare(revealed))
 
 
 def sized(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:

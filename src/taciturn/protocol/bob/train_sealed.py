@@ -14,27 +14,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import IntArray
 from taciturn.crypto.base import SecretKey
+from taciturn.numerics.likelihood import bounded
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.base import EncryptedMechanism, Released
+from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet, with_seed
-from taciturn.protocol.bob.sealed import Keys, ask_scores, sized
+from taciturn.protocol.bob.sealed import Keys, ask_scores, release_share, sized
 from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.messages import RevealedShare, SealedGradient, SealedResidues
+from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
-
-# The sigmoid differs from 0 or 1 by 2^-92 there.
-MOST_SCORE = 64.0
 
 
 def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
@@ -86,10 +84,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             yield from emit(HeldOutSeen(number, metrics))
             losses = np.append(losses, metrics.loss)
     if terms.agreement.reveal:
-        # Charged before it leaves: without budget for it the ledger raises.
-        revealed = Released.unprotected(share)
-        inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
-        yield from send(RevealedShare(revealed))
+        yield from release_share(inputs, share)
     kept = WeightShare(share, scales)
     return BobTrained(weights, plan.iterations, share=kept, suspected_wraps=suspected_wraps)
 
@@ -103,15 +98,6 @@ def _open(
     state = yield from with_seed(inputs, state)
     share = np.zeros(state.columns, dtype=np.int64)
     return replace(state, key=keys.to_bytes(), share=share)
-
-
-def bounded(scores: FloatArray) -> FloatArray:
-    """Scores as the sigmoid takes them, at most ``MOST_SCORE`` in size, whatever they were.
-
-    Beyond it the sigmoid is 0 or 1 to the last digit of a residue. Numbers that are none become
-    one, and he continues: an end here would tell that they were.
-    """
-    return np.fmax(np.fmin(scores, MOST_SCORE), -MOST_SCORE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,139 @@
+"""How a whole table lies in polynomials, so that one plaintext serves both of its products.
+
+A tile has ``a`` rows and ``b`` columns with ``a b <= N``. Its plaintext is
+``T(x) = sum_ij t_ij x^(i + a j)``, and with a vector of either side
+
+- ``r(x) = sum_i r_i x^(a-1-i)``: the coefficient ``a j + a-1`` of ``T r`` is ``sum_i t_ij r_i``;
+- ``v(x) = sum_j v_j x^(a (b-1-j))``: the coefficient ``a (b-1) + i`` of ``T v`` is
+  ``sum_j t_ij v_j``.
+
+Proof: a term of either product that is not one of these has an exponent that differs from that of
+the wanted coefficient by ``i'-i + a (j'-j)``, not zero, and of size at most ``a b - 1 < N``: it is
+no multiple of N, so the term does not land there, whether or not it wraps around ``x^N = -1``. The
+wanted exponents themselves lie below ``a b``.
+
+A product from the left sums over the tiles of a column, one from the right over those of a row,
+before anything is decrypted: of ``n`` rows and ``d`` columns, a pass sends ``ceil(n/a)`` and
+``ceil(d/b)`` ciphertexts either way. The tile is the one with the fewest bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import TableSize
+from taciturn.crypto.bfv.parameters import DEGREE
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The rows of a table, or its columns, cut into tiles: a ciphertext each.
+
+    Args:
+        length: How many there are.
+        span: How many a tile has.
+        stride: How far their coefficients lie apart.
+        sent_from: The coefficient of a tile's first value that is sent; the others lie below.
+        answered_from: The coefficient of a tile's first sum; the others lie above.
+    """
+
+    length: int
+    span: int
+    stride: int
+    sent_from: int
+    answered_from: int
+
+    @property
+    def tiles(self) -> int:
+        """How many tiles, and so ciphertexts."""
+        return -(-self.length // self.span)
+
+    def slices(self) -> list[slice]:
+        """The entries of each tile."""
+        starts = range(0, self.length, self.span)
+        return [slice(start, min(start + self.span, self.length)) for start in starts]
+
+    def entries(self, tiles: range) -> slice:
+        """The entries of some tiles that follow each other."""
+        return slice(tiles.start * self.span, min(tiles.stop * self.span, self.length))
+
+    def part(self, tiles: range) -> Side:
+        """A side of some of the tiles only."""
+        entries = self.entries(tiles)
+        return replace(self, length=entries.stop - entries.start)
+
+    def sent(self, count: int) -> slice:
+        """Where a tile's first ``count`` values stand, the last one first."""
+        return slice(self.sent_from - self.stride * (count - 1), self.sent_from + 1, self.stride)
+
+    def answered(self, count: int) -> slice:
+        """Where a tile's first ``count`` sums stand."""
+        last = self.answered_from + self.stride * (count - 1)
+        return slice(self.answered_from, last + 1, self.stride)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """The tiles of one size of table.
+
+    Args:
+        size: The table's.
+        height: Rows of a tile.
+        width: Columns of a tile.
+
+    >>> million = Tiling.of(TableSize(1_000_000, 20))
+    >>> million.height, million.width, million.rows.tiles, million.columns.tiles
+    (8131, 1, 123, 20)
+    >>> small = Tiling.of(TableSize(569, 30))
+    >>> small.height, small.width, small.tiles
+    (569, 10, 3)
+    """
+
+    size: TableSize
+    height: int
+    width: int
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, size: TableSize) -> Tiling:
+        """The tiling whose pass has the fewest bytes; where several have, the narrowest.
+
+        A pass has one ciphertext each way for every row tile and every column tile, and an entry
+        for every row and column: only their number depends on the tile. Within it tiles are made
+        as even as they can be, which keeps their noise low.
+        """
+        widths = np.arange(1, min(size.columns, DEGREE) + 1)
+        ciphertexts = -(-size.rows // (DEGREE // widths)) - (-size.columns // widths)
+        width = int(widths[ciphertexts.argmin()])
+        columns, rows = -(-size.columns // width), -(-size.rows // (DEGREE // width))
+        return cls(size, height=-(-size.rows // rows), width=-(-size.columns // columns))
+
+    @property
+    def rows(self) -> Side:
+        """The rows: their values are sent in ``r(x)``, and their sums answered in ``T v``."""
+        start, end = self.height - 1, self.height * (self.width - 1)
+        return Side(self.size.rows, self.height, stride=1, sent_from=start, answered_from=end)
+
+    @property
+    def columns(self) -> Side:
+        """The columns: their values are sent in ``v(x)``, and their sums answered in ``T r``."""
+        start, end = self.height * (self.width - 1), self.height - 1
+        return Side(
+            self.size.columns, self.width, stride=self.height, sent_from=start, answered_from=end
+        )
+
+    @property
+    def tiles(self) -> int:
+        """How many there are."""
+        return self.rows.tiles * self.columns.tiles
+
+    def polynomial(self, block: IntArray) -> IntArray:
+        """The coefficients of a tile; at the table's ends it is smaller."""
+        rows, columns = block.shape
+        coefficients = np.zeros((columns, self.height), dtype=np.int64)
+        coefficients[:, :rows] = block.T
+        return coefficients.ravel()

@@ -1,0 +1,135 @@
+"""Coordinates in which the curvature of the loss is at most one, whatever the labels are.
+
+With ``n`` rows ``X`` and the L2 penalty ``l2 > 0``::
+
+    C  = X^T X / (4n) + l2 I = L L^T        X~ = X L^-T        w~ = L^T w,  so  X~ w~ = X w
+
+``X^T X / (4n)`` bounds the curvature of the mean logistic loss [BohningLindsay88], so that of loss
+and penalty is between 0 and the identity in w~. The penalty needs no further knowledge of X::
+
+    l2 |w|^2 = w~^T (I - X~^T X~ / 4n) w~
+
+The owner of the columns does all this alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError, ShapeError
+from taciturn.faces import Hint
+
+MOST_COLUMNS = 8192
+"""A square of so many columns takes half a gibibyte, and two are needed at a time."""
+
+# Below this part of a column's own variance, what the other columns leave of it is rounding error.
+_LEAST_PIVOT = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class Whitening:
+    """The change of coordinates.
+
+    Args:
+        factor: L, lower triangular, columns by columns.
+
+    >>> values = np.array([[2.0, 0.0], [-2.0, 1.0]])
+    >>> whitening = Whitening.of(values, l2=0.5)
+    >>> weights = np.array([0.25, -1.0])
+    >>> scores = whitening.apply(values) @ whitening.whitened(weights)
+    >>> np.allclose(scores, values @ weights)
+    True
+    """
+
+    factor: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, l2: float) -> Whitening:
+        """That of a table.
+
+        Args:
+            values: Rows by columns, finite; nothing of that size is made besides.
+            l2: The factor of half the sum of squared weights.
+
+        Raises:
+            ConfigError: The penalty is zero or too small beside the columns, or these are too many.
+            ShapeError: There are no rows.
+        """
+        rows, columns = values.shape
+        if not rows:
+            raise ShapeError("the table has no rows", hint="pass at least one row")
+        _require_penalty(l2)
+        if columns > MOST_COLUMNS:
+            raise ConfigError(
+                f"whole-table training takes at most {MOST_COLUMNS:,} columns of a party, "
+                f"and there are {columns:,}: it needs their products in pairs",
+                setting="solver",
+                hint=Hint("use {solver}, or fewer columns", solver="sgd"),
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            square = values.T @ values
+            square /= 4.0 * rows
+        square[np.diag_indices(columns)] += l2
+        return cls(_cholesky(square))
+
+    def to_numbers(self) -> tuple[float, ...]:
+        """The factor's lower triangle, row by row, for a file."""
+        return tuple(self.factor[np.tril_indices(len(self.factor))].tolist())
+
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[float], columns: int) -> Whitening:
+        """What ``to_numbers`` gave.
+
+        >>> whitening = Whitening(np.array([[2.0, 0.0], [1.0, 3.0]]))
+        >>> Whitening.of_numbers(whitening.to_numbers(), 2).factor.tolist()
+        [[2.0, 0.0], [1.0, 3.0]]
+        """
+        factor = np.zeros((columns, columns))
+        factor[np.tril_indices(columns)] = numbers
+        return cls(factor)
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        """Rows of the table, or others with its columns, in the new coordinates: ``X L^-T``."""
+        whitened: FloatArray = values @ np.linalg.inv(self.factor).T
+        return whitened
+
+    def weights(self, whitened: FloatArray) -> FloatArray:
+        """The weights of the table's own columns: ``L^-T w~``."""
+        return np.asarray(np.linalg.solve(self.factor.T, whitened), dtype=np.float64)
+
+    def whitened(self, weights: FloatArray) -> FloatArray:
+        """The weights in the new coordinates, ``L^T w``: the inverse of ``weights``."""
+        product: FloatArray = weights @ self.factor
+        return product
+
+
+def _require_penalty(l2: float) -> None:
+    if not (np.isfinite(l2) and l2 > 0):
+        raise ConfigError(
+            f"whole-table training needs an L2 penalty above 0, and l2 is {l2:g}",
+            setting="l2",
+            hint="use 1 divided by the number of rows, or leave it out",
+        )
+
+
+def _cholesky(square: FloatArray) -> FloatArray:
+    try:
+        factor = np.asarray(np.linalg.cholesky(square), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise _too_alike() from None
+    # In exact arithmetic a pivot is at least l2: one that is lost beside its column is noise.
+    if not np.all(np.diagonal(factor) ** 2 >= _LEAST_PIVOT * np.diagonal(square)):
+        raise _too_alike()
+    return factor
+
+
+def _too_alike() -> ConfigError:
+    return ConfigError(
+        "columns that follow from one another are too large for the L2 penalty to tell apart",
+        setting="l2",
+        hint=Hint("scale the columns, drop those that repeat others, or raise {l2}"),
+    )

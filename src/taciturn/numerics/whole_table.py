@@ -1,0 +1,118 @@
+"""Whole-table training in clear: the same search with exact products, and the optimum itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.numerics.likelihood import Likelihood
+from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.subspace import SubspaceSolver, least_change
+from taciturn.numerics.whitening import Whitening
+
+# Newton's method on a convex loss needs about ten; a loss that is not convex may need more.
+_MOST_ITERATIONS = 200
+_HALVINGS = 40
+
+
+class Fit(NamedTuple):
+    """A model of both parties' columns.
+
+    Args:
+        alice: The weights of her columns as they were given.
+        own: Those of Bob's.
+        scores: The rows' scores.
+    """
+
+    alice: FloatArray
+    own: FloatArray
+    scores: FloatArray
+
+
+class Optimum(NamedTuple):
+    """The best weights, with their penalised mean loss."""
+
+    weights: FloatArray
+    loss: float
+
+
+def fit_in_clear(
+    alice: FloatArray,
+    own: FloatArray,
+    likelihood: Likelihood,
+    l2: float,
+    free: int,
+    passes: int,
+) -> Fit:
+    """What a joint training would give without fixed point.
+
+    Args:
+        alice: Her columns.
+        own: Bob's columns, of the same rows.
+        likelihood: That of the rows, given their scores.
+        l2: Factor of half the sum of squared weights.
+        free: How many of Bob's last columns (the intercept) carry no penalty.
+        passes: How many directions are searched.
+
+    Raises:
+        ConfigError: Her columns cannot be whitened with this penalty.
+    """
+    whitening = Whitening.of(alice, l2)
+    whitened = whitening.apply(alice)
+    solver = SubspaceSolver(likelihood, own, l2, free)
+    for number in range(1, passes + 1):
+        direction = solver.direction()
+        solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
+    weights = whitening.weights(solver.combination() @ whitened)
+    return Fit(weights, solver.weights, solver.scores())
+
+
+def penalised_loss(
+    scores: FloatArray, likelihood: Likelihood, weights: FloatArray, l2: float, free: int
+) -> float:
+    """The mean loss and the price of the weights.
+
+    Args:
+        scores: One for each row.
+        likelihood: That of the rows, given their scores.
+        weights: Of all columns of both.
+        l2: Factor of half the sum of squared weights.
+        free: How many of the last weights (the intercept) cost nothing.
+    """
+    return Penalty(l2=l2).value(weights, free) - float(np.mean(likelihood(scores).value))
+
+
+def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) -> Optimum:
+    """The minimum of the penalised loss over all columns, to machine precision.
+
+    Newton's method from zero, with halved steps. Where the loss is not convex (flipped labels) it
+    is a minimum, which need not be the least.
+
+    Args:
+        joined: The columns of both, the intercept last.
+        likelihood: That of the rows, given their scores.
+        l2: Factor of half the sum of squared weights.
+        free: How many of the last columns carry no penalty.
+    """
+    penalty = Penalty(l2=l2)
+    rows, columns = joined.shape
+    ridge = np.full(columns, l2)
+    ridge[columns - free :] = 0.0
+    weights = np.zeros(columns)
+    loss = penalised_loss(np.zeros(rows), likelihood, weights, l2, free)
+    for _ in range(_MOST_ITERATIONS):
+        state = likelihood(joined @ weights)
+        slope = penalty.gradient(weights, free) - state.slope @ joined / rows
+        matrix = (joined * state.curvature[:, None]).T @ joined / rows + np.diag(ridge)
+        step = -least_change(matrix, slope)
+        for halving in range(_HALVINGS):
+            trial = weights + 0.5**halving * step
+            lower = penalised_loss(joined @ trial, likelihood, trial, l2, free)
+            if lower < loss:
+                break
+        else:
+            break
+        weights, loss = trial, lower
+    return Optimum(weights, loss)

@@ -1,0 +1,115 @@
+"""Alice's side of newton in which she learns a sum over all rows in every pass.
+
+::
+
+    Alice                                            Bob
+                                                <-   KeyOffer
+      X~ = X L^-T, whitened alone
+      each pass:
+                                                     a new direction, one number a of each row
+                                                <-   EncryptedResidues   <a>
+      MaskedGradient       <X~^T a + xi>        ->
+                                                <-   RevealedGradient    X~^T a + xi
+      takes xi off
+      PartialScores        X~ X~^T a            ->   what the direction does to scores
+      the last one ends before PartialScores:        X~^T a is the model
+
+Where held-out rows are looked at after each pass, EpochScores has theirs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import PublicKey
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import greet
+from taciturn.protocol.alice.sealed import Keys
+from taciturn.protocol.alice.whitened import Prepared, WhitenedTable
+from taciturn.protocol.events import Boundary
+from taciturn.protocol.messages import (
+    EncryptedResidues,
+    EpochScores,
+    MaskedGradient,
+    PartialScores,
+    RevealedGradient,
+)
+from taciturn.protocol.observations import MomentsSeen
+from taciturn.protocol.outcome import Trained
+from taciturn.protocol.scores import at_scale
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.rng import Entropy
+
+
+def train(inputs: AliceInputs) -> Program[Trained]:
+    """Trains Alice's weights.
+
+    Returns:
+        Her weights, one per column.
+    """
+    terms, resume = inputs.terms, inputs.resume
+    table = WhitenedTable.of(inputs)
+    state = resume or (yield from greet(inputs, table.magnitude_bits))
+    keys = Keys(terms, table.ring, state.key)
+    key = yield from keys.receive()
+    state = replace(state, key=keys.to_bytes())
+    held_out = inputs.scored_each_epoch
+    others = None if held_out is None else table.others(held_out)
+    passes, scales, product = terms.agreement.epochs, table.scales, np.empty(0, dtype=np.int64)
+    prepared = Prepared(table.whole, inputs.table_memory)
+    try:
+        for number in range(state.iteration, passes + 1):
+            yield from emit(Boundary(state.at(number, state.weights)))
+            product = yield from _unmasked_sum(key, prepared, table, number, inputs.entropy)
+            last = number == passes
+            yield from emit(
+                MomentsSeen(
+                    number, table.whole, product, scales.feature_bits, scales.residue_bits, last
+                )
+            )
+            if not last:
+                scores = _scores(inputs, table, table.whole, product)
+                yield from send(PartialScores(number, scores))
+                if others is not None:
+                    scores = _scores(inputs, table, others, product)
+                    yield from send(EpochScores(number, scores))
+    finally:
+        prepared.close()
+    return Trained(table.weights(product), passes)
+
+
+def _unmasked_sum(
+    key: PublicKey, prepared: Prepared, table: WhitenedTable, number: int, entropy: Entropy
+) -> Program[IntArray]:
+    """``X~^T a`` in exact integers: the encrypted round trip."""
+    ring, columns = table.ring, table.whole.shape[1]
+    mask = ring.draw(columns, entropy.fork(f"masks {number}"))
+    rows = prepared.under(key)
+    sent = yield from receive(EncryptedResidues)
+    require_turn("EncryptedResidues", sent.iteration, number)
+    if sent.residues.length != rows.size.rows:
+        raise RemoteProtocolError(
+            f"the peer's vector has {sent.residues.length} entries for {rows.size.rows} rows"
+        )
+    coins = entropy.fork(f"obfuscators {number}")
+    answer = rows.transposed_product(sent.residues, mask, coins)
+    yield from send(MaskedGradient(number, answer))
+    revealed = yield from receive(RevealedGradient)
+    require_turn("RevealedGradient", revealed.iteration, number)
+    if len(revealed.gradient.value) != columns:
+        raise RemoteProtocolError(
+            f"the peer returns {len(revealed.gradient.value)} entries for {columns} columns"
+        )
+    return ring.centred(ring.reduced(revealed.gradient.value) - mask)
+
+
+def _scores(
+    inputs: AliceInputs, table: WhitenedTable, whole: IntArray, product: IntArray
+) -> FloatArray:
+    """What a direction does to the scores of some rows, at its public scale."""
+    exact = table.ring.product(whole, product)
+    return at_scale(table.scales.scores(exact, 0), inputs.terms.direction_grid)

@@ -1,0 +1,126 @@
+"""Alice's side of newton with shared weights: nothing reaches her in clear.
+
+::
+
+    Alice                                            Bob
+                                                <-   KeyOffer
+      X~ = X L^-T, whitened alone
+      each pass:
+                                                     a new direction, one number a of each row
+                                                <-   SealedResidues      <a>
+      draws xi
+      SealedGradient       <X~^T a + xi>        ->   v = X~^T a + xi
+                                                <-   SealedWeights       <v>
+      SealedScores         <X~ v - X~ xi>       ->   X~ X~^T a: what the direction does to scores
+      the last one ends after SealedGradient:        v is his share of the model, -xi is hers
+
+All weights on the way are ``w~ = X~^T a``, and Bob computes a from the scores that he sees: Alice's
+part of a pass does not depend on the pass before. With ``fresh_keys`` a KeyOffer stands before each
+of Bob's vectors, with ``reveal`` he sends v at the end. Where held-out rows are looked at after
+each pass, SealedWeights and SealedScores are exchanged for them too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from taciturn.arrays import IntArray
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import greet
+from taciturn.protocol.alice.sealed import Keys, own_scores, revealed_share
+from taciturn.protocol.alice.whitened import Prepared, WhitenedTable
+from taciturn.protocol.events import Boundary
+from taciturn.protocol.messages import SealedGradient, SealedResidues, SealedScores, SealedWeights
+from taciturn.protocol.observations import ShareRevealed
+from taciturn.protocol.outcome import Trained, WeightShare
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+
+_NO_WEIGHTS = np.empty(0)
+
+
+def train(inputs: AliceInputs) -> Program[Trained]:
+    """Trains Alice's share of her weights.
+
+    Returns:
+        Her share, and no weights: she has none in clear. Her weights too, one per column, where Bob
+        reveals his share.
+    """
+    terms, entropy, resume = inputs.terms, inputs.entropy, inputs.resume
+    table = WhitenedTable.of(inputs)
+    keys = Keys(terms, table.ring, b"" if resume is None else resume.key)
+    state = resume or (yield from _open(inputs, table, keys))
+    passes, share = terms.agreement.epochs, np.empty(0, dtype=np.int64)
+    conversation = _Passes(inputs, table, keys)
+    try:
+        for number in range(state.iteration, passes + 1):
+            yield from emit(Boundary(state.at(number, _NO_WEIGHTS)))
+            given = table.ring.draw(table.whole.shape[1], entropy.fork(f"masks {number}"))
+            share = table.ring.centred(-given)
+            yield from conversation.answer_sum(number, given)
+            if number < passes:
+                yield from conversation.answer_scores(number, share)
+    finally:
+        conversation.close()
+    weights = _NO_WEIGHTS
+    if terms.agreement.reveal:
+        whole = yield from revealed_share(table.ring, share)
+        weights = table.weights(whole)
+        yield from emit(ShareRevealed(passes, weights))
+    kept = WeightShare(share, table.scales, table.whitening, table.magnitude_bits)
+    return Trained(weights, passes, share=kept)
+
+
+def _open(inputs: AliceInputs, table: WhitenedTable, keys: Keys) -> Program[TrainingState]:
+    state = yield from greet(inputs, table.magnitude_bits)
+    if not inputs.terms.agreement.fresh_keys:
+        yield from keys.receive()
+    return replace(state, weights=_NO_WEIGHTS, key=keys.to_bytes())
+
+
+class _Passes:
+    """Her answers in each pass."""
+
+    def __init__(self, inputs: AliceInputs, table: WhitenedTable, keys: Keys) -> None:
+        self._inputs, self._table, self._keys = inputs, table, keys
+        self._rows = Prepared(table.whole, inputs.table_memory)
+        # By the name of their coins: the rows whose scores Bob asks for.
+        self._scored = {"scores": self._rows}
+        if inputs.scored_each_epoch is not None:
+            others = table.others(inputs.scored_each_epoch)
+            self._scored["held out"] = Prepared(others, inputs.table_memory)
+
+    def answer_sum(self, number: int, given: IntArray) -> Program[None]:
+        """``X~^T a`` under Bob's key, with her mask in it."""
+        key = yield from self._keys.receive()
+        coins, rows = self._inputs.entropy.fork(f"step {number}"), self._rows.under(key)
+        sent = yield from receive(SealedResidues)
+        require_turn("SealedResidues", sent.iteration, number)
+        _require_length(sent.residues.length, rows.size.rows, "rows")
+        answer = rows.transposed_product(sent.residues, given, coins)
+        yield from send(SealedGradient(number, answer))
+
+    def answer_scores(self, number: int, share: IntArray) -> Program[None]:
+        """The scores of all rows from both shares, and those of held-out rows."""
+        table, dither = self._table, self._inputs.terms.agreement.dither or 0.0
+        for name, prepared in self._scored.items():
+            key = yield from self._keys.receive()
+            coins, rows = self._inputs.entropy.fork(f"{name} {number}"), prepared.under(key)
+            own = own_scores(table.ring, table.scales, prepared.whole, share, coins, dither)
+            sent = yield from receive(SealedWeights)
+            require_turn("SealedWeights", sent.iteration, number)
+            _require_length(sent.weights.length, len(share), "columns")
+            yield from send(SealedScores(number, rows.product(sent.weights, own, coins)))
+
+    def close(self) -> None:
+        """Frees what was prepared."""
+        for prepared in self._scored.values():
+            prepared.close()
+
+
+def _require_length(length: int, expected: int, noun: str) -> None:
+    if length != expected:
+        raise RemoteProtocolError(f"the peer's vector has {length} entries for {expected} {noun}")

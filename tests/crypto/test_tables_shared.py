@@ -1,0 +1,156 @@
+"""Tables that several processes share: the same sums, and no process left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.bfv import crew, keys, tables
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.errors import CryptoError
+from taciturn.rng import SystemEntropy
+from tests.crypto.test_tables import entries, oracle
+
+COINS = SystemEntropy()
+RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
+SIZE = TableSize(3 * DEGREE - 5, 3)
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "LEAST_SHARED_TILES", 1)
+    monkeypatch.setattr(keys, "LEAST_SHARED_PIECES", 2)
+    monkeypatch.setattr(crew, "usable_cores", lambda: 2)
+
+
+def children() -> set[int]:
+    """The processes that this one has started and that have not ended."""
+    listed = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == os.getpid() and fields[0] != "Z":
+            listed.add(int(status.parent.name))
+    return listed
+
+
+def gone(pid: int, patience: float = 20.0) -> bool:
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if not Path(f"/proc/{pid}").exists():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
+    before = children()
+    secret = BfvScheme().generate(128, RING, COINS)
+    whole = entries(RING, SIZE, COINS)
+    # The helper's tiles of one column are all zero.
+    whole[DEGREE:, 1] = 0
+    table = secret.public.table(whole)
+    assert len(children() - before) == 1
+    rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
+    for again in (False, True):
+        sent = secret.encrypt_rows(rows, SIZE, COINS)
+        answer = table.transposed_product(sent, columns, COINS)
+        sums = secret.decrypt_columns(answer, SIZE)
+        assert sums.tolist() == oracle(whole.T, rows, columns, 59)
+        answer = table.product(secret.encrypt_columns(columns, SIZE, COINS), rows, COINS)
+        sums = secret.decrypt_rows(answer, SIZE)
+        assert np.array_equal(sums, RING.centred(whole @ columns + rows))
+        if again:
+            break
+        # A number that only the helper reads: refused, and the next product is right again.
+        spoilt = sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:]
+        with pytest.raises(CryptoError, match="outside its modulus"):
+            table.transposed_product(replace(sent, data=spoilt), columns, COINS)
+        data = answer.data[:-8] + b"\xff" * 8
+        with pytest.raises(CryptoError, match="outside its modulus"):
+            secret.decrypt_rows(replace(answer, data=data), SIZE)
+    table.product(secret.encrypt_columns(columns, SIZE, COINS), rows, COINS)
+    table.close()
+    secret.encrypt_rows(rows, SIZE, COINS)
+    assert len(children() - before) == 1
+    del secret, table
+    assert children() - before == set()
+
+
+def test_a_helper_that_was_killed_is_named_and_replaced(shared):
+    before = children()
+    secret = BfvScheme().generate(128, RING, COINS)
+    rows = RING.draw(SIZE.rows, COINS)
+    secret.encrypt_rows(rows, SIZE, COINS)
+    (helper,) = children() - before
+    os.kill(helper, signal.SIGKILL)
+    with pytest.raises(CryptoError, match="a helper process ended"):
+        secret.encrypt_rows(rows, SIZE, COINS)
+    table = secret.public.table(np.ones((SIZE.rows, SIZE.columns), dtype=np.int64))
+    mask = np.zeros(SIZE.columns, dtype=np.int64)
+    answer = table.transposed_product(secret.encrypt_rows(rows, SIZE, COINS), mask, COINS)
+    total = RING.centred(rows.sum())
+    assert secret.decrypt_columns(answer, SIZE).tolist() == [total] * SIZE.columns
+    table.close()
+
+
+PARENT = """
+import numpy as np, sys, time
+from taciturn.crypto.base import Wrapping
+from taciturn.crypto.bfv import crew, tables
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.rng import SystemEntropy
+crew.usable_cores, tables.LEAST_SHARED_TILES = lambda: 2, 1
+key = BfvScheme().generate(128, Wrapping.of(59, 20, 1), SystemEntropy())
+table = key.public.table(np.ones((20000, 1), dtype=np.int64))
+print(table._crew._helpers[0]._process.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_helpers_end_with_the_process_that_started_them(how):
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    with parent:
+        assert parent.stdout is not None
+        helper = int(parent.stdout.readline())
+        assert Path(f"/proc/{helper}").exists()
+        parent.send_signal(how)
+    assert gone(helper)
+
+
+@pytest.mark.slow
+def test_half_a_million_rows(monkeypatch):
+    """As large as shares itself; both products, exactly."""
+    monkeypatch.setattr(crew, "usable_cores", lambda: 2)
+    size = TableSize(530_000, 9)
+    ring = Wrapping.of(59, 20, size.rows)
+    secret = BfvScheme().generate(128, ring, COINS)
+    whole = entries(ring, size, COINS)
+    table = secret.public.table(whole, memory=60_000_000)
+    rows, columns = ring.draw(size.rows, COINS), ring.draw(size.columns, COINS)
+    answer = table.transposed_product(secret.encrypt_rows(rows, size, COINS), columns, COINS)
+    expected = ring.centred(np.einsum("ij,i->j", whole, rows) + columns)
+    assert np.array_equal(secret.decrypt_columns(answer, size), expected)
+    answer = table.product(secret.encrypt_columns(columns, size, COINS), rows, COINS)
+    expected = ring.centred(np.einsum("ij,j->i", whole, columns) + rows)
+    assert np.array_equal(secret.decrypt_rows(answer, size), expected)
+    table.close()
