@@ -74,6 +74,17 @@ def test_no_pass_makes_the_loss_larger_whether_it_is_convex_or_not(epsilon):
     assert values[0] - values[-1] > 1e-3
 
 
+def test_a_curvature_next_to_none_does_not_stop_the_search():
+    """As flipped labels can leave it: every length of Newton's step is far too long."""
+
+    def flat(scores: FloatArray) -> RowLikelihood:
+        rows = plain()(scores)
+        return RowLikelihood(rows.value, rows.slope, 1e-9 * rows.curvature)
+
+    values = losses(solver_of(flat), 4)
+    assert np.all(np.diff(values) < -1e-4)
+
+
 def test_more_passes_than_columns_reach_a_point_without_slope():
     solver = solver_of(plain())
     losses(solver, 12)
@@ -177,8 +188,11 @@ def test_a_rebuilt_solver_continues_bit_by_bit(stop):
         answered.append(scores_of(direction))
         first.add(direction, answered[-1])
     resumed = solver_of(plain())
-    if stop:
-        resumed.resume(np.array(sent), np.array(answered), first.coefficients)
+    sent_rows, answered_rows = (np.array(rows).reshape(-1, ROWS) for rows in (sent, answered))
+    resumed.resume(sent_rows, answered_rows, first.coefficients)
+    # What a mixture is for: the same of other rows' scores.
+    scores = resumed.mixture @ answered_rows + OWN @ resumed.weights
+    np.testing.assert_allclose(scores, resumed.scores(), rtol=0, atol=1e-8)
     for number in range(6):
         direction = rounded(whole.direction())
         whole.add(direction, scores_of(direction))

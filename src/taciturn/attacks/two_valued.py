@@ -10,8 +10,9 @@ Bob has an intercept), rounded up or down at random. Two ways to a labelling:
   roundings count as much as a label. It succeeds while the sums hold well more bits than rows.
 
 **Check.** A labelling is taken only if no sum is off by more than six standard deviations of the
-roundings. It is called certain where labellings that pass are rarer than ``2^-20`` by chance, and
-only in rows that cannot be flipped or exchanged with another and still pass.
+roundings, and the sums hold enough bits for it to be the only one. It is called certain where
+labellings that pass are rarer than ``2^-20`` by chance, and only in rows that cannot be flipped or
+exchanged with another and still pass.
 """
 
 from __future__ import annotations
@@ -182,7 +183,11 @@ class Solver:
         if (np.abs(left) > margin).any():
             return None
         step = first.unit * (one - zero)
-        if _bits(first, step, margin) - len(values) < _SURE_BITS:
+        spare = _bits(first, step, margin) - len(values)
+        if spare < 0:
+            # Many labellings fit, and nothing says that this is the one.
+            return None
+        if spare < _SURE_BITS:
             return Labelling(values, np.zeros(len(values), dtype=bool))
         return Labelling(values, ~_exchangeable(first, values, step, left, margin))
 
