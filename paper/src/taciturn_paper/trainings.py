@@ -112,6 +112,7 @@ class _TimedScheme:
         self.clock = _Clock()
         self._inner = inner
         self.name, self.protects, self.key_bits = inner.name, inner.protects, inner.key_bits
+        self.whole_tables = inner.whole_tables
 
     def effort(self, rows: int, length: int) -> int:
         """The scheme's own."""
