@@ -330,7 +330,8 @@ class Party:
         # Loaded here: a training makes no forecast.
         from taciturn.engine.forecast import forecast
 
-        return forecast(self.terms, self.tables.train)
+        memory = self.config.compute.table_memory << 20
+        return forecast(self.terms, self.tables.train, table_memory=memory)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
