@@ -30,11 +30,12 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet as greet_bob
 from taciturn.protocol.alice.opening import with_key as key_of_bob
 from taciturn.protocol.alice.opening import with_seed as seed_with_bob
+from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.alice.product import unmasked_product
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.alice.sealed import Keys as KeysOfBob
 from taciturn.protocol.alice.train_table_revealed import _unmasked_sum
-from taciturn.protocol.alice.whitened import Prepared, WhitenedTable
+from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
