@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -18,8 +19,10 @@ from taciturn.crypto.base import PublicKey
 from taciturn.data.split import VerticalData
 from taciturn.engine.exposure import bits_per_score
 from taciturn.engine.pair import run_pair
+from taciturn.errors import ConfigError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import residue
+from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import Released
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.agree import agree
@@ -29,6 +32,9 @@ from taciturn.protocol.alice.opening import with_key as key_of_bob
 from taciturn.protocol.alice.opening import with_seed as seed_with_bob
 from taciturn.protocol.alice.product import unmasked_product
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.alice.sealed import Keys as KeysOfBob
+from taciturn.protocol.alice.train_table_revealed import _unmasked_sum
+from taciturn.protocol.alice.whitened import Prepared, WhitenedTable
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
@@ -86,7 +92,7 @@ class Setup:
     def alice(self) -> Program[Any]:
         """Her own program, unchanged."""
         inputs = AliceInputs(self.data.alice_train, self.terms, self.coins.alice)
-        return ALICE[self.terms.mechanism.conversation](inputs)
+        return ALICE[self.terms.conversation](inputs)
 
     def alice_inputs(self) -> AliceInputs:
         return AliceInputs(self.data.alice_train, self.terms, self.coins.alice)
@@ -99,7 +105,7 @@ class Setup:
 
     def bob(self) -> Program[Any]:
         """His own program, unchanged."""
-        return BOB[self.terms.mechanism.conversation](self.bob_inputs())
+        return BOB[self.terms.conversation](self.bob_inputs())
 
 
 @dataclass(frozen=True)
@@ -621,6 +627,65 @@ def hidden_oracle_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None
         seen.append(Labels(iteration, rows, (residues[of_batch] > 0).astype(np.int64)))
 
 
+def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """In ``newton``: powers of two in place of her table, which put rows side by side in a sum.
+
+    She claims values so large that the agreed sizes have room for them. All is read in the first
+    pass; in the later ones Bob's numbers hold no more of the labels than what is new in them.
+    """
+    agreed = inputs.terms.agreement
+    rows, columns = inputs.features.values.shape
+    claimed = _most_claimed(inputs)
+    scales = Scales.of_table(agreed, rows, columns, claimed)
+    state = yield from greet_bob(inputs, claimed)
+    # A number and its sign, up to eight times what numbers are on average.
+    width = math.ceil(math.log2(2.0**scales.residue_bits / rows)) + 4
+    places = 1 + (scales.feature_bits + claimed - 1) // width
+    asked = np.arange(min(rows, places * columns))
+    place, column = np.divmod(asked, columns)
+    crafted = np.zeros((rows, columns), dtype=np.int64)
+    crafted[asked, column] = 1 << (width * place)
+    table = WhitenedTable(crafted, Whitening.of(inputs.features.values, 1.0), scales, claimed)
+    key = yield from KeysOfBob(inputs.terms, table.ring, state.key).receive()
+    prepared = Prepared(crafted, inputs.table_memory)
+    for number in range(agreed.epochs + 1):
+        sums = yield from _unmasked_sum(key, prepared, table, number, inputs.entropy)
+        if number == 0:
+            numbers = _unpacked(sums, width, places).reshape(-1)[: len(asked)]
+            seen.append(Labels(number, asked, (numbers > 0).astype(np.int64)))
+        if number < agreed.epochs:
+            yield from send(PartialScores(number, np.zeros(rows)))
+
+
+def inventing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """The same with columns that she makes up: as many as it takes to read every row."""
+    names = tuple(f"made up {number}" for number in range(inputs.features.rows))
+    values = np.zeros((len(names), len(names)))
+    more = replace(inputs.features, columns=names, values=values)
+    return (yield from packing_alice(replace(inputs, features=more), seen))
+
+
+def _most_claimed(inputs: AliceInputs) -> int:
+    """The largest values that she can claim to have."""
+    rows, columns = inputs.features.values.shape
+    claimed = 1
+    while True:
+        try:
+            Scales.of_table(inputs.terms.agreement, rows, columns, claimed + 1)
+        except ConfigError:
+            return claimed
+        claimed += 1
+
+
+def _unpacked(sums: IntArray, width: int, places: int) -> IntArray:
+    """The signed numbers of ``width`` bits that each sum holds: places by sums."""
+    numbers, half = np.empty((places, len(sums)), dtype=np.int64), 1 << (width - 1)
+    for place in range(places):
+        numbers[place] = ((sums + half) & ((1 << width) - 1)) - half
+        sums = (sums - numbers[place]) >> width
+    return numbers
+
+
 # --- Playing them -------------------------------------------------------------------------------
 
 Deviating: TypeAlias = Callable[[BobInputs[Any], Notebook], Program[None]]
@@ -816,6 +881,15 @@ def alice_figures() -> list[str]:
     return [f"{share:.1%}" for (share,) in shares]
 
 
+def table_figures() -> list[str]:
+    """What a deviating Alice has of the labels after the first pass of newton."""
+    whole = Setup.of(solver="newton", mechanism="none")
+    flipped = Setup.of(solver="newton", mechanism="label-rr", epsilon=1.0)
+    shares = labels_of(packing_alice, whole, 0)
+    shares += labels_of(inventing_alice, whole, 0) + labels_of(inventing_alice, flipped, 0)
+    return [f"{share:.1%}" for share in shares]
+
+
 def main() -> None:
     print("dither: weights, accuracy, AUC, error of X X^T, recovered by epoch 6, 10, 20")
     print(*dither_table(), sep="\n")
@@ -833,6 +907,8 @@ def main() -> None:
     print(f"  {np.abs(columns_from_known_rows(known) - known.columns).max():.1e}")
     print("a deviating Alice: none (15 columns, 1 column), label-rr at epsilon 1, after one epoch")
     print("  " + ", ".join(alice_figures()))
+    print("newton, after one pass: none with 15 columns, with made-up ones; label-rr with these")
+    print("  " + ", ".join(table_figures()))
     print("hybrid: after one iteration, and after 1, 2, 3, 5, 10 epochs")
     hidden = Setup.of(mechanism="hybrid", epochs=10)
     ends = [epochs * hidden.terms.per_epoch(len(hidden.columns)) - 1 for epochs in (1, 2, 3, 5, 10)]

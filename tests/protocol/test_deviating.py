@@ -35,9 +35,11 @@ from tests.deviating import (
     gram_of_differences,
     gram_of_sums,
     hidden_oracle_alice,
+    inventing_alice,
     labels_of,
     learning_bob,
     oracle_alice,
+    packing_alice,
     packing_bob,
     read_by,
     saturating_alice,
@@ -238,6 +240,22 @@ def test_an_honest_bob_gets_further_than_differences_do(dither, most):
 def test_one_column_gives_a_deviating_alice_all_labels_where_gradients_are_returned(scheme):
     setup = Setup.of(mechanism="none", epochs=1, alice_columns=1, scheme=scheme)
     assert labels_of(saturating_alice, setup, 0) == [1.0]
+
+
+@pytest.mark.parametrize("scheme", ["clear", "bfv"])
+def test_a_sum_over_all_rows_holds_two_labels_for_each_column_that_she_names(scheme):
+    """Bob's program ends as ever; his numbers of the first pass have the signs of the labels."""
+    setup = Setup.of(
+        mechanism="none", solver="newton", passes=1, alice_columns="all", scheme=scheme
+    )
+    rows, columns = setup.columns.shape
+    assert labels_of(packing_alice, setup, 0) == [2 * columns / rows]
+    assert labels_of(inventing_alice, setup, 0) == [1.0]
+
+
+def test_his_own_columns_leave_her_few_labels_to_guess():
+    setup = Setup.of(mechanism="none", solver="newton", passes=1)
+    assert labels_of(inventing_alice, setup, 0)[0] > 0.95
 
 
 def test_a_hidden_batch_gives_her_all_labels_in_some_epochs():

@@ -209,8 +209,10 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
     )
     if not terms.mechanism.steers_weights:
         return f"{text}, also where he does not keep to the protocol"
+    if terms.whole_table and agreed.epochs >= needed:
+        reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"
     # Rows of the first batch have no useful score in the first epoch.
-    if agreed.subset_size is None and agreed.epochs > needed:
+    elif agreed.subset_size is None and agreed.epochs > needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by epoch {needed + 1}"
     elif opened.per_row > needed:
         reach = f"all {columns} after {counted(needed, 'score')}"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tenseal.sealapi as sealapi
 
-from taciturn.arrays import IntArray
+from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
@@ -73,6 +73,7 @@ class Sheet:
         self._low = np.uint64(answering.seal.plain_modulus - 1)
         self._most = memory // answering.plain_bytes
         self._kept: dict[tuple[int, int], Any] = {}
+        self._turned: tuple[int, WordArray] | None = None
         self._product = sealapi.Ciphertext()
 
     def sums_over_rows(
@@ -142,16 +143,23 @@ class Sheet:
         return plain
 
     def _made(self, row: int, column: int) -> Any:  # noqa: ANN401
-        high, wide = self._tiling.height, self._tiling.width
-        block = self._rows[row * high : (row + 1) * high, column * wide : (column + 1) * wide]
+        span = self._tiling.height * self._tiling.width
+        coefficients = self._coefficients(row)[column * span : (column + 1) * span]
         # SEAL refuses the product with a zero polynomial; the sum does without it.
-        if not block.any():
+        if not coefficients.any():
             return None
-        # Modulo a power of two a negative number is its low bits.
-        coefficients = self._tiling.polynomial(block).view(np.uint64) & self._low
         plain = self._answering.seal.load_plain(coefficients)
         self._evaluator.transform_to_ntt_inplace(plain, self._answering.seal.first_id)
         return plain
+
+    def _coefficients(self, row: int) -> WordArray:
+        """Those of all tiles of a row, which are wanted one after the other."""
+        if self._turned is None or self._turned[0] != row:
+            high = self._tiling.height
+            turned = self._tiling.polynomial(self._rows[row * high : (row + 1) * high])
+            # Modulo a power of two a negative number is its low bits.
+            self._turned = row, turned.view(np.uint64) & self._low
+        return self._turned[1]
 
 
 class BfvTable:

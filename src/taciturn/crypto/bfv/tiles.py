@@ -132,7 +132,10 @@ class Tiling:
         return self.rows.tiles * self.columns.tiles
 
     def polynomial(self, block: IntArray) -> IntArray:
-        """The coefficients of a tile; at the table's ends it is smaller."""
+        """The coefficients of a tile, or of tiles beside each other, one after the other.
+
+        At the table's ends a tile is smaller.
+        """
         rows, columns = block.shape
         coefficients = np.zeros((columns, self.height), dtype=np.int64)
         coefficients[:, :rows] = block.T
