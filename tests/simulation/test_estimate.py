@@ -52,7 +52,8 @@ def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch)
     # The machine may be busy: what others take of it is not counted, on either side. Caches are
     # shared, so that a factor of two is asserted where an idle machine keeps 1.3.
     monkeypatch.setattr(time, "perf_counter", time.process_time)
-    options = {"dataset": "breast-cancer", "mechanism": "sealed", "solver": "newton"}
+    options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "sealed"}
+    options["solver"] = "newton"
     forecast = taciturn.estimate(**options)
     record = taciturn.train(**options, seed=1).to_dict()
     assert 0.5 < forecast.seconds / record["seconds"] < 2.0

@@ -34,7 +34,7 @@ def solver_tables(record: Record) -> list[Block]:
         ]
     if record["sizes"]:
         blocks += [_sizes(record["sizes"]), _stages(record["sizes"])]
-    return [*blocks, *missing(record)]
+    return [*blocks, _machine(record), *missing(record)]
 
 
 def _on_link(rows: list[Record], link: str) -> Table:
@@ -99,6 +99,14 @@ def _of_paper(rows: list[Record]) -> list[Block]:
             "muted",
         )
     ]
+
+
+def _machine(record: Record) -> Paragraph:
+    before, after = record["load_before"], record["load_after"]
+    return Paragraph(
+        f"{record['cores']} cores; the load was {before:.1f} before and {after:.1f} after",
+        "muted",
+    )
 
 
 def _sizes(rows: list[Record]) -> Table:
