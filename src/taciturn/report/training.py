@@ -175,9 +175,9 @@ def _released_model(runs: Runs[R]) -> dict[str, str]:
     if release is None:
         return {}
     return {
-        "model told": f"epsilon {release.epsilon:g}, delta {release.delta:g}: noise of {release.noise:.3g} "
-        f"on each whitened weight; a label moves all of them by {release.sensitivity:.3g} at most, in "
-        f"{counted(release.steps, 'step')}"
+        "model told": f"epsilon {release.epsilon:g}, delta {release.delta:g}: noise of "
+        f"{release.noise:.3g} on each whitened weight; a label moves all of them by "
+        f"{release.sensitivity:.3g} at most, in {counted(release.steps, 'step')}"
     }
 
 
