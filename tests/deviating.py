@@ -5,20 +5,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
 
 from taciturn.api import train
-from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray
+from taciturn.crypto.base import PublicKey, TableSize
 from taciturn.data.split import VerticalData
-from taciturn.engine.exposure import columns_per_score
+from taciturn.engine.exposure import bits_per_score
 from taciturn.engine.pair import run_pair
+from taciturn.errors import ConfigError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import residue
+from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import Released
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.agree import agree
@@ -26,14 +30,20 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet as greet_bob
 from taciturn.protocol.alice.opening import with_key as key_of_bob
 from taciturn.protocol.alice.opening import with_seed as seed_with_bob
+from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.alice.product import unmasked_product
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.alice.sealed import Keys as KeysOfBob
+from taciturn.protocol.alice.train_table_revealed import _unmasked_sum
+from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.opening import greet, with_key, with_seed
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.bob.sealed import Keys, ask_scores
 from taciturn.protocol.bob.train_sealed import _open, _send_step
+from taciturn.protocol.bob.train_table_sealed import _Questions
 from taciturn.protocol.events import Progress
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.messages import (
@@ -52,6 +62,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
+from tests.packing import Known, Posed, Seen, Stack, posed, stacked
 from tests.protocol.parties import Tables, agreement, talk
 
 NEAR = 0.1
@@ -83,7 +94,7 @@ class Setup:
     def alice(self) -> Program[Any]:
         """Her own program, unchanged."""
         inputs = AliceInputs(self.data.alice_train, self.terms, self.coins.alice)
-        return ALICE[self.terms.mechanism.conversation](inputs)
+        return ALICE[self.terms.conversation](inputs)
 
     def alice_inputs(self) -> AliceInputs:
         return AliceInputs(self.data.alice_train, self.terms, self.coins.alice)
@@ -96,7 +107,7 @@ class Setup:
 
     def bob(self) -> Program[Any]:
         """His own program, unchanged."""
-        return BOB[self.terms.mechanism.conversation](self.bob_inputs())
+        return BOB[self.terms.conversation](self.bob_inputs())
 
 
 @dataclass(frozen=True)
@@ -154,11 +165,18 @@ class Packing:
     shift: int
 
     @classmethod
-    def of(cls, terms: Terms, rows: int, columns: int, magnitude_bits: int) -> Packing:
+    def side_by_side(cls, scales: Scales, magnitude_bits: int) -> Packing:
+        """Without dither: as many as fit."""
+        width = scales.feature_bits + magnitude_bits + 1
+        return cls(scales, width, max(1, scales.modulus_bits // width), 0)
+
+    @classmethod
+    def of(cls, terms: Terms, rows: int, magnitude_bits: int) -> Packing:
         scales = Scales.of(terms.agreement, rows, magnitude_bits)
         width = scales.feature_bits + magnitude_bits + 1
         dithered = bool(terms.agreement.dither)
-        per_score = columns_per_score(terms, rows, columns, magnitude_bits)
+        room = bits_per_score(scales, terms.agreement.dither or 0.0)
+        per_score = max(1, int(room // width))
         shift = scales.modulus_bits - per_score * width - 1 if dithered else 0
         return cls(scales, width, per_score, shift)
 
@@ -183,8 +201,90 @@ class Packing:
         return np.stack(digits, axis=1)
 
 
+class Posing(Protocol):
+    """What a Bob asks of the rows of a batch in place of their scores."""
+
+    def vector(self, batch: Batch) -> IntArray:
+        """The weights."""
+
+    def read(self, batch: Batch, scores: IntArray) -> Reading:
+        """What the scores tell him."""
+
+
+@dataclass(frozen=True)
+class OneGroup:
+    """Columns of any values, a group of them in each epoch (``by_iteration``: in each batch)."""
+
+    packing: Packing
+    columns: int
+    by_iteration: bool = False
+
+    def group(self, batch: Batch) -> list[int]:
+        time = batch.iteration if self.by_iteration else batch.epoch
+        return self.packing.group(time, self.columns)
+
+    def vector(self, batch: Batch) -> IntArray:
+        return self.packing.vector(self.group(batch), self.columns)
+
+    def read(self, batch: Batch, scores: IntArray) -> Reading:
+        group = self.group(batch)
+        return Reading(batch.epoch, batch.rows, group, self.packing.read(scores, group))
+
+
+@dataclass
+class Learnt:
+    """One epoch to learn what values the columns have, and then as many in a score as fit."""
+
+    first: OneGroup
+    rows: int
+    seen: list[Reading] = field(default_factory=list)
+    scores: list[Posed] = field(default_factory=list)
+
+    def vector(self, batch: Batch) -> IntArray:
+        if not batch.epoch:
+            return self.first.vector(batch)
+        self.scores = self.scores or self._pose()
+        return self._due(batch).vector(self.first.columns)
+
+    def read(self, batch: Batch, scores: IntArray) -> Reading:
+        if not batch.epoch:
+            self.seen.append(self.first.read(batch, scores))
+            return self.seen[-1]
+        due, scales = self._due(batch), self.first.packing.scales
+        values = due.read(scores, 1 << scales.modulus_bits) * 2.0**-scales.feature_bits
+        return Reading(batch.epoch, batch.rows, [known.column for known in due.columns], values)
+
+    def _due(self, batch: Batch) -> Posed:
+        return self.scores[(batch.epoch - 1) % len(self.scores)]
+
+    def _pose(self) -> list[Posed]:
+        scales = self.first.packing.scales
+        unit = 1 << scales.feature_bits
+        known = [
+            Known.of(column, np.rint(values * unit).astype(np.int64), unit, self.rows)
+            for column, values in _by_column(self.seen)
+        ]
+        return posed(known, scales.modulus_bits)
+
+
 def packing_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
-    """Sends residues of zero, so that the weights stay zero, and packed vectors as his share."""
+    """Columns of any values, as many in a score as fit side by side."""
+    yield from _asking_bob(inputs, notes, OneGroup)
+
+
+def learning_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
+    """As many columns in a score as fit, once he knows what values they have."""
+
+    def posing(packing: Packing, columns: int) -> Learnt:
+        return Learnt(OneGroup(packing, columns, by_iteration=True), inputs.features.rows)
+
+    yield from _asking_bob(inputs, notes, posing)
+
+
+def _asking_bob(
+    inputs: BobInputs[Any], notes: Notebook, asking: Callable[[Packing, int], Posing]
+) -> Program[None]:
+    """Sends residues of zero, so that the weights stay zero, and vectors of his choice as share."""
     features, terms = inputs.features, inputs.terms
     state = yield from greet(inputs)
     scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
@@ -192,37 +292,175 @@ def packing_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     keys = Keys(terms, turns.ring)
     state = yield from _open(inputs, state, keys)
     plan, share, coins = terms.plan(state.seed, features.rows), state.share, inputs.entropy
-    packing = Packing.of(terms, features.rows, state.columns, state.magnitude_bits)
-
-    def posing(epoch: int) -> tuple[list[int], IntArray]:
-        group = packing.group(epoch, state.columns)
-        return group, turns.ring.centred(share + packing.vector(group, state.columns))
-
-    def note(batch: Any, group: list[int], scores: IntArray) -> None:
-        notes.readings.append(Reading(batch.epoch, batch.rows, group, packing.read(scores, group)))
-
+    posing = asking(Packing.of(terms, features.rows, state.magnitude_bits), state.columns)
     for batch, following in plan.with_next(0):
         if batch.iteration and not turns.ahead:
-            group, vector = posing(batch.epoch)
+            vector = turns.ring.centred(share + posing.vector(batch))
             size = len(batch.rows)
-            note(batch, group, (yield from ask_scores(keys, vector, size, batch.iteration, coins)))
+            scores = yield from ask_scores(keys, vector, size, batch.iteration, coins)
+            notes.readings.append(posing.read(batch, scores))
         nothing = np.zeros(len(batch.rows), dtype=np.int64)
         after = 0 if following is None else len(following.rows)
-        group, vector = posing(batch.epoch if following is None else following.epoch)
+        vector = turns.ring.centred(share + posing.vector(following or batch))
         question = yield from _send_step(
             keys, turns, nothing, vector, after, batch.iteration, coins
         )
         masked, ahead = yield from question.answer()
         if turns.ahead and following is not None:
-            note(following, group, ahead)
+            notes.readings.append(posing.read(following, ahead))
         share = turns.ring.centred(share + masked)
+
+
+# --- Bob, in whole tables with shared weights: whitened columns, and what whitened them ----------
+
+
+def whole_table_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
+    """A direction of zeros in each pass, and packed vectors: whitened columns of all rows."""
+    terms, rows = inputs.terms, inputs.features.rows
+    state = yield from greet(inputs)
+    bits = state.magnitude_bits
+    scales = Scales.of_table(terms.agreement, rows, state.columns, bits)
+    ring, size = scales.ring(bits, max(rows, state.columns)), TableSize(rows, state.columns)
+    keys = Keys(terms, ring, state.key)
+    yield from keys.offer(inputs.entropy)
+    ask = _Questions(keys, scales, size, None, inputs.entropy)
+    packing = Packing.side_by_side(scales, bits)
+    everyone, nothing = np.arange(rows), np.zeros(rows, dtype=np.int64)
+    for number in range(terms.agreement.epochs):
+        share = yield from ask.masked_sum(number, nothing)
+        group = packing.group(number, state.columns)
+        vector = ring.centred(share + packing.vector(group, state.columns))
+        scores = yield from ask._ask_scores(number, vector, size, "scores")
+        notes.readings.append(Reading(number, everyone, group, packing.read(scores, group)))
+    yield from ask.masked_sum(terms.agreement.epochs, nothing)
+
+
+def unwhitened(whitened: FloatArray, l2: float) -> FloatArray:
+    """Her columns, from all whitened ones: their products tell what whitened them.
+
+    ``X~^T X~ / 4n = I - l2 (L^T L)^-1``, and L is the one lower triangle with this ``L^T L``.
+    """
+    rows, columns = whitened.shape
+    square = np.linalg.inv((np.eye(columns) - whitened.T @ whitened / (4 * rows)) / l2)
+    turned = np.linalg.cholesky(((square + square.T) / 2)[::-1, ::-1])
+    values: FloatArray = whitened @ turned.T[::-1, ::-1].T
+    return values
 
 
 # --- Bob, where he returns the gradient: weights of his choice ----------------------------------
 
 
+Turn: TypeAlias = tuple[int, IndexArray]
+"""The time of a batch, an epoch (in ``hybrid`` an iteration), and its rows."""
+
+
+class Steering(Protocol):
+    """Which weights Bob gives Alice, and what he makes of the scores."""
+
+    def target(self, iteration: int, turn: Turn) -> FloatArray:
+        """The weights for the scores of a batch."""
+
+    def read(
+        self, iteration: int, turn: Turn, scores: FloatArray, weights: FloatArray
+    ) -> Reading | None:
+        """What scores under these weights tell him."""
+
+
+@dataclass(frozen=True)
+class SingleColumn:
+    """One column in each epoch (``by_iteration``: in each batch)."""
+
+    columns: int
+    by_iteration: bool = False
+
+    def _column(self, iteration: int, turn: Turn) -> int:
+        return (iteration if self.by_iteration else turn[0]) % self.columns
+
+    def target(self, iteration: int, turn: Turn) -> FloatArray:
+        weights = np.zeros(self.columns)
+        weights[self._column(iteration, turn)] = 1.0
+        return weights
+
+    def read(
+        self, iteration: int, turn: Turn, scores: FloatArray, weights: FloatArray
+    ) -> Reading | None:
+        column = self._column(iteration, turn)
+        if not weights[column]:
+            return None
+        return Reading(turn[0], turn[1], [column], (scores / weights[column])[:, None])
+
+
+@dataclass
+class LearntStack:
+    """One epoch to learn what values the columns have, and then as many in a score as fit.
+
+    Args:
+        first: What is asked in the first epoch.
+        rows: How many rows there are.
+        unit: What scores are rounded to.
+        largest: The largest weight that one step sets.
+    """
+
+    first: SingleColumn
+    rows: int
+    unit: float
+    largest: float
+    seen: list[Reading] = field(default_factory=list)
+    stacks: list[Stack] = field(default_factory=list)
+
+    def target(self, iteration: int, turn: Turn) -> FloatArray:
+        if not turn[0]:
+            return self.first.target(iteration, turn)
+        self.stacks = self.stacks or stacked(self._columns(), self.unit, self.largest)
+        return self._due(turn).vector(self.first.columns)
+
+    def read(
+        self, iteration: int, turn: Turn, scores: FloatArray, weights: FloatArray
+    ) -> Reading | None:
+        if not turn[0]:
+            reading = self.first.read(iteration, turn, scores, weights)
+            self.seen += [] if reading is None else [reading]
+            return reading
+        due = self._due(turn)
+        columns = [seen.column for seen in due.columns]
+        return Reading(turn[0], turn[1], columns, due.read(scores, weights))
+
+    def _due(self, turn: Turn) -> Stack:
+        return self.stacks[(turn[0] - 1) % len(self.stacks)]
+
+    def _columns(self) -> list[Seen]:
+        return [Seen.of(column, values, self.rows) for column, values in _by_column(self.seen)]
+
+
+def _by_column(readings: list[Reading]) -> list[tuple[int, FloatArray]]:
+    """All that was read of each column."""
+    parts: dict[int, list[FloatArray]] = {}
+    for reading in readings:
+        for place, column in enumerate(reading.columns):
+            parts.setdefault(column, []).append(reading.values[:, place])
+    return [(column, np.concatenate(part)) for column, part in sorted(parts.items())]
+
+
 def steering_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
-    """Returns, in place of the gradient, what makes Alice's weights a single column's."""
+    """Makes Alice's weights a single column's."""
+    yield from _steering_bob(inputs, notes, lambda columns, _: SingleColumn(columns))
+
+
+def stacking_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
+    """As many columns in a score as fit, once he knows what values they have."""
+
+    def steering(columns: int, largest: float) -> LearntStack:
+        unit = 2.0**-inputs.terms.score_grid.bits
+        first = SingleColumn(columns, by_iteration=True)
+        return LearntStack(first, inputs.features.rows, unit, largest)
+
+    yield from _steering_bob(inputs, notes, steering)
+
+
+def _steering_bob(
+    inputs: BobInputs[Any], notes: Notebook, steering_of: Callable[[int, float], Steering]
+) -> Program[None]:
+    """Returns, in place of the gradient, what makes Alice's weights those of his choice."""
     features, terms = inputs.features, inputs.terms
     state = yield from greet(inputs)
     state, key = yield from with_key(inputs, state)
@@ -231,18 +469,22 @@ def steering_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     rows_of = _named_rows if hidden else _planned_rows
     turns = rows_of(terms, state.seed, features.rows)
     weights, d = np.zeros(state.columns), state.columns
-    for iteration, (time, rows) in enumerate(turns):
+    sizes = terms.capacity(state.magnitude_bits, features.rows)
+    most = 2.0 ** (sizes.product_bits - terms.product_grid.bits - 1)
+    largest = most * terms.rate.at(len(turns) - 1) / terms.longest_product
+    steering = steering_of(d, largest / 2)
+    for iteration, turn in enumerate(turns):
+        _, rows = turn
         if hidden:
             bits = Released.unprotected(np.ones(len(rows), dtype=np.int64))
             yield from send(HiddenBatchOffer(iteration, RowNumbers(rows), bits))
         scores = yield from receive_scores(iteration, len(rows))
-        column = int(np.abs(weights).argmax())
-        if weights[column]:
-            values = (scores / weights[column])[:, None]
-            notes.readings.append(Reading(time, rows, [column], values))
-        target = np.zeros(d)
-        # The column that the next batch is to give away.
-        target[(turns[iteration + 1][0] if iteration + 1 < len(turns) else 0) % d] = 1.0
+        if weights.any():
+            reading = steering.read(iteration, turn, scores, weights)
+            notes.readings += [] if reading is None else [reading]
+        target = weights
+        if iteration + 1 < len(turns):
+            target = steering.target(iteration + 1, turns[iteration + 1])
         step = terms.rate.at(iteration) / (terms.agreement.batch_size if hidden else len(rows))
         total = np.rint((target - weights) / step * 2.0**terms.product_grid.bits).astype(np.int64)
         nothing = np.zeros(len(rows), dtype=np.int64)
@@ -313,35 +555,179 @@ def columns_from_known_rows(setup: Setup) -> FloatArray:
     return solved
 
 
-# --- Alice, where gradients are returned: residues in place of a product ------------------------
+# --- Alice, where gradients are returned: labels in place of a product ---------------------------
 
 
 @dataclass(frozen=True)
-class Residues:
-    """What Alice had decrypted: the residues of some rows of an epoch."""
+class Labels:
+    """What Alice had decrypted: the labels of some rows, by epoch (by iteration in ``hybrid``)."""
 
-    epoch: int
+    time: int
     rows: IndexArray
     values: IntArray
 
 
-def oracle_alice(inputs: AliceInputs, seen: list[Residues]) -> Program[None]:
-    """Multiplies with rows of the identity, and has Bob decrypt single residues for her."""
+_SURE = 1000.0
+"""A score beyond which no score of Bob's own counts: his residue is the label less one."""
+
+
+def saturating_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """Scores that make residues 0 or -1, and powers of two that put them side by side.
+
+    One entry of one answer holds the labels of a batch; she needs no more columns than one.
+    """
     features, terms = inputs.features, inputs.terms
     state = yield from greet_bob(inputs, magnitude_bits(features.largest))
     state, key = yield from key_of_bob(inputs, state)
     state = yield from seed_with_bob(inputs, state)
-    columns = len(features.columns)
     for batch in terms.plan(state.seed, features.rows):
         size = len(batch.rows)
-        yield from send(PartialScores(batch.iteration, np.zeros(size)))
-        # Other rows in each epoch, where a batch has more than she has columns.
-        places = (np.arange(min(columns, size)) + batch.epoch * columns) % size
-        matrix = np.zeros((columns, size), dtype=np.int64)
-        matrix[np.arange(len(places)), places] = 1
+        yield from send(PartialScores(batch.iteration, np.full(size, _SURE)))
+        matrix = np.zeros((len(features.columns), size), dtype=np.int64)
+        matrix[0] = 1 << np.arange(size)
         product = key.prepare(matrix)
         total = yield from unmasked_product(key, product, batch.iteration, inputs.entropy)
-        seen.append(Residues(batch.epoch, batch.rows[places], total[: len(places)]))
+        zeros = -total[0] >> terms.agreement.residue_bits
+        seen.append(Labels(batch.epoch, batch.rows, 1 - (zeros >> np.arange(size) & 1)))
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """Single residues, decrypted by Bob: two in each entry of an answer.
+
+    Args:
+        inputs: What Alice's program is run with.
+        width: The bits of a residue and its sign.
+    """
+
+    inputs: AliceInputs
+    width: int
+
+    @classmethod
+    def of(cls, inputs: AliceInputs) -> Oracle:
+        terms = inputs.terms
+        return cls(inputs, terms.agreement.residue_bits + terms.headroom_bits + 1)
+
+    @property
+    def claimed_bits(self) -> int:
+        """Values so large that the agreed sizes have room for two residues in an entry."""
+        return self.width - self.inputs.terms.agreement.feature_bits
+
+    @property
+    def places(self) -> int:
+        """How many residues an answer holds."""
+        return 2 * len(self.inputs.features.columns)
+
+    def ask(
+        self, key: PublicKey, rows: int, places: IndexArray, iteration: int
+    ) -> Program[IntArray]:
+        """The residues at these places of a batch; scores of zero go out."""
+        columns = len(self.inputs.features.columns)
+        yield from send(PartialScores(iteration, np.zeros(rows)))
+        low, high = places[:columns], places[columns:]
+        matrix = np.zeros((columns, rows), dtype=np.int64)
+        matrix[np.arange(len(low)), low] = 1
+        matrix[np.arange(len(high)), high] = 1 << self.width
+        product, entropy = key.prepare(matrix), self.inputs.entropy
+        total = yield from unmasked_product(key, product, iteration, entropy)
+        half = 1 << (self.width - 1)
+        first = ((total + half) & ((1 << self.width) - 1)) - half
+        second = (total - first) >> self.width
+        return np.concatenate([first[: len(low)], second[: len(high)]])
+
+
+def oracle_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """Has Bob decrypt single residues, whose signs are the labels."""
+    oracle, features = Oracle.of(inputs), inputs.features
+    state = yield from greet_bob(inputs, oracle.claimed_bits)
+    state, key = yield from key_of_bob(inputs, state)
+    state = yield from seed_with_bob(inputs, state)
+    for batch in inputs.terms.plan(state.seed, features.rows):
+        size = len(batch.rows)
+        # Other rows in each epoch, where a batch has more than an answer holds.
+        places = (np.arange(min(oracle.places, size)) + batch.epoch * oracle.places) % size
+        residues = yield from oracle.ask(key, size, places, batch.iteration)
+        labels = (residues > 0).astype(np.int64)
+        seen.append(Labels(batch.epoch, batch.rows[places], labels))
+
+
+def hidden_oracle_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """The same in ``hybrid``, for rows that she does not have yet.
+
+    A row that is not of the batch has a residue of zero, and she asks for it again.
+    """
+    oracle, features, terms = Oracle.of(inputs), inputs.features, inputs.terms
+    state = yield from greet_bob(inputs, oracle.claimed_bits)
+    state, key = yield from key_of_bob(inputs, state)
+    known = np.zeros(features.rows, dtype=bool)
+    for iteration in range(terms.agreement.epochs * terms.per_epoch(features.rows)):
+        offer = yield from receive(HiddenBatchOffer)
+        asked = offer.subset[offer.response.value.astype(bool)]
+        places = np.argsort(known[asked], kind="stable")[: oracle.places]
+        residues = yield from oracle.ask(key, len(asked), places, iteration)
+        of_batch = residues != 0
+        rows = asked[places[of_batch]]
+        known[rows] = True
+        seen.append(Labels(iteration, rows, (residues[of_batch] > 0).astype(np.int64)))
+
+
+def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """In ``newton``: powers of two in place of her table, which put rows side by side in a sum.
+
+    She claims values so large that the agreed sizes have room for them. All is read in the first
+    pass; in the later ones Bob's numbers hold no more of the labels than what is new in them.
+    """
+    agreed = inputs.terms.agreement
+    rows, columns = inputs.features.values.shape
+    claimed = _most_claimed(inputs)
+    scales = Scales.of_table(agreed, rows, columns, claimed)
+    state = yield from greet_bob(inputs, claimed)
+    # A number and its sign, up to eight times what numbers are on average.
+    width = math.ceil(math.log2(2.0**scales.residue_bits / rows)) + 4
+    places = 1 + (scales.feature_bits + claimed - 1) // width
+    asked = np.arange(min(rows, places * columns))
+    place, column = np.divmod(asked, columns)
+    crafted = np.zeros((rows, columns), dtype=np.int64)
+    crafted[asked, column] = 1 << (width * place)
+    table = WhitenedTable(crafted, Whitening.of(inputs.features.values, 1.0), scales, claimed)
+    key = yield from KeysOfBob(inputs.terms, table.ring, state.key).receive()
+    prepared = Prepared(crafted, inputs.table_memory)
+    for number in range(agreed.epochs + 1):
+        sums = yield from _unmasked_sum(key, prepared, table, number, inputs.entropy)
+        if number == 0:
+            numbers = _unpacked(sums, width, places).reshape(-1)[: len(asked)]
+            seen.append(Labels(number, asked, (numbers > 0).astype(np.int64)))
+        if number < agreed.epochs:
+            yield from send(PartialScores(number, np.zeros(rows)))
+
+
+def inventing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
+    """The same with columns that she makes up: as many as it takes to read every row."""
+    names = tuple(f"made up {number}" for number in range(inputs.features.rows))
+    values = np.zeros((len(names), len(names)))
+    more = replace(inputs.features, columns=names, values=values)
+    return (yield from packing_alice(replace(inputs, features=more), seen))
+
+
+def _most_claimed(inputs: AliceInputs) -> int:
+    """The largest values that she can claim to have."""
+    rows, columns = inputs.features.values.shape
+    claimed = 1
+    while True:
+        try:
+            Scales.of_table(inputs.terms.agreement, rows, columns, claimed + 1)
+        except ConfigError:
+            return claimed
+        claimed += 1
+
+
+def _unpacked(sums: IntArray, width: int, places: int) -> IntArray:
+    """The signed numbers of ``width`` bits that each sum holds: places by sums."""
+    numbers, half = np.empty((places, len(sums)), dtype=np.int64), 1 << (width - 1)
+    for place in range(places):
+        numbers[place] = ((sums + half) & ((1 << width) - 1)) - half
+        sums = (sums - numbers[place]) >> width
+    return numbers
 
 
 # --- Playing them -------------------------------------------------------------------------------
@@ -356,15 +742,22 @@ def read_by(bob: Deviating, setup: Setup) -> Notebook:
     return notes
 
 
-def labels_of(setup: Setup, until: int) -> float:
-    """The share of labels that the oracle gives Alice up to this epoch."""
-    seen: list[Residues] = []
-    run_pair(oracle_alice(setup.alice_inputs(), seen), setup.bob())
-    guess = np.full(setup.data.labels_train.rows, -1)
+Curious: TypeAlias = Callable[[AliceInputs, list[Labels]], Program[None]]
+
+
+def labels_of(alice: Curious, setup: Setup, *until: int) -> list[float]:
+    """The shares of labels that this Alice has of Bob's own program up to each of these times."""
+    seen: list[Labels] = []
+    run_pair(alice(setup.alice_inputs(), seen), setup.bob())
+    return [_share_of_labels(setup.data.labels_train.values, seen, time) for time in until]
+
+
+def _share_of_labels(truth: LabelArray, seen: list[Labels], until: int) -> float:
+    guess = np.full(len(truth), -1)
     for part in seen:
-        if part.epoch <= until:
-            guess[part.rows] = part.values > 0
-    return float(np.mean(guess == setup.data.labels_train.values))
+        if part.time <= until:
+            guess[part.rows] = part.values
+    return float(np.mean(guess == truth))
 
 
 # --- Bob, honest and curious: her columns up to a rotation ---------------------------------------
@@ -510,11 +903,49 @@ def bob_table() -> list[str]:
     return lines
 
 
+def census_table() -> list[str]:
+    """What a deviating Bob reads of the census' 81 columns, by epoch."""
+    lines = []
+    for mechanism, bob in (("sealed", learning_bob), ("none", stacking_bob)):
+        setup = Setup.of(
+            mechanism=mechanism, dataset="census-income", alice_columns="all", epochs=8
+        )
+        notes = read_by(bob, setup)
+        shares = [f"{notes.recovered(setup.columns, epoch):.4%}" for epoch in range(8)]
+        lines.append(f"| `{mechanism}` | {' | '.join(shares)} |")
+    return lines
+
+
+def alice_figures() -> list[str]:
+    """What a deviating Alice has of the labels after one epoch, where gradients are returned."""
+    plain = [Setup.of(mechanism="none", epochs=1, alice_columns=columns) for columns in ("half", 1)]
+    flipped = Setup.of(mechanism="label-rr", epsilon=1.0, epochs=1)
+    shares = [labels_of(saturating_alice, setup, 0) for setup in plain]
+    shares.append(labels_of(oracle_alice, flipped, 0))
+    return [f"{share:.1%}" for (share,) in shares]
+
+
+def table_figures() -> list[str]:
+    """What a deviating Alice has of the labels after the first pass of newton."""
+    whole = Setup.of(solver="newton", mechanism="none")
+    flipped = Setup.of(solver="newton", mechanism="label-rr", epsilon=1.0)
+    shares = labels_of(packing_alice, whole, 0)
+    shares += labels_of(inventing_alice, whole, 0) + labels_of(inventing_alice, flipped, 0)
+    return [f"{share:.1%}" for share in shares]
+
+
 def main() -> None:
     print("dither: weights, accuracy, AUC, error of X X^T, recovered by epoch 6, 10, 20")
     print(*dither_table(), sep="\n")
     print("a deviating Bob: recovered by epoch 1, 3, 5, 6, 15, 16")
     print(*bob_table(), sep="\n")
+    print("the same of the census' 81 columns: recovered by epoch 1 to 8")
+    print(*census_table(), sep="\n")
+    table = Setup.of(mechanism="sealed", solver="newton")
+    whitened = read_by(whole_table_bob, table).estimate(7)
+    error = unwhitened(whitened, table.terms.agreement.l2) - table.columns
+    print("sealed, newton: worst error of all columns after 8 passes")
+    print(f"  {np.abs(error).max():.3f}")
     hybrid = Setup.of(mechanism="hybrid", epochs=1)
     named, columns = hybrid.terms.agreement.subset_size or 0, hybrid.columns.shape[1]
     part = read_by(steering_bob, hybrid).estimate(columns)[:named] - hybrid.columns[:named]
@@ -523,8 +954,15 @@ def main() -> None:
     known = Setup.of(mechanism="add", epsilon=1.0, epochs=16)
     print("add, 15 known rows, 16 epochs: worst error")
     print(f"  {np.abs(columns_from_known_rows(known) - known.columns).max():.1e}")
-    print("a deviating Alice under none: labels after one epoch, after two")
-    print("  " + ", ".join(f"{labels_of(Setup.of(mechanism='none'), at):.1%}" for at in (0, 1)))
+    print("a deviating Alice: none (15 columns, 1 column), label-rr at epsilon 1, after one epoch")
+    print("  " + ", ".join(alice_figures()))
+    print("newton, after one pass: none with 15 columns, with made-up ones; label-rr with these")
+    print("  " + ", ".join(table_figures()))
+    print("hybrid: after one iteration, and after 1, 2, 3, 5, 10 epochs")
+    hidden = Setup.of(mechanism="hybrid", epochs=10)
+    ends = [epochs * hidden.terms.per_epoch(len(hidden.columns)) - 1 for epochs in (1, 2, 3, 5, 10)]
+    shares = labels_of(hidden_oracle_alice, hidden, 0, *ends)
+    print("  " + ", ".join(f"{share:.1%}" for share in shares))
 
 
 if __name__ == "__main__":

@@ -319,6 +319,15 @@ class OutputError(TaciturnError):
     exit_code = 74
 
 
+def counted(count: int, one: str) -> str:
+    """A number of things, in words for a person.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{count:,} {one}{'' if count == 1 else 's'}"
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint that names the known word closest to a mistyped one.
 

@@ -35,7 +35,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
-from taciturn.errors import ConfigError, DataError
+from taciturn.errors import ConfigError, DataError, counted
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_weighable
 from taciturn.results.runs import AuditResult
@@ -446,7 +446,8 @@ def _protection(record: dict[str, Any]) -> list[str]:
         else "nothing was encrypted in this run"
     )
     return [
-        f"Both parties were simulated in this process: {record['alice_columns']} columns at Alice, "
+        f"Both parties were simulated in this process: "
+        f"{counted(record['alice_columns'], 'column')} at Alice, "
         f"{record['bob_columns']} and the labels at Bob; {hidden}.",
         f"{mechanism}: {claim}. It rests on: {ledger['assumption']}.",
         "Not protected: what the model itself reveals, and Alice's scores from Bob. "

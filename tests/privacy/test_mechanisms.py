@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import MaskedProduct, Mechanism, Released
+from taciturn.privacy.base import EncryptedMechanism, MaskedProduct, Mechanism, Released
 from taciturn.privacy.events import NonPrivate
 from taciturn.privacy.noise import draw
 from taciturn.privacy.prices import EVENTS, price
@@ -255,11 +255,29 @@ def test_a_label_moves_the_residue_up_wherever_gradients_are_released(method):
     assert ((0 < one) & (one < 1) & (-1 < zero) & (zero < 0)).all()
 
 
+@pytest.mark.parametrize("weights", [None, (0.25, 1.0)])
+def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse_by_name(name, weights):
+    weighted = weights if mechanism_class(MADE[name]["mechanism"]).weighable else None
+    method = mechanism(agreement(**MADE[name], class_weight=weighted))
+    if not isinstance(method, EncryptedMechanism):
+        assert not method.whole_table
+        return
+    scores, labels = np.linspace(-8, 8, 34), np.arange(34) % 2
+    if not method.whole_table:
+        with pytest.raises(ConfigError, match=f"{method.name} trains by batches") as raised:
+            method.likelihood(scores, labels)
+        assert raised.value.setting == "solver"
+        return
+    slope = method.likelihood(scores, labels).slope
+    np.testing.assert_array_equal(slope, method.residue(scores, labels))
+
+
 # What else is known of each, and asked of it elsewhere: the rows are what the papers and pages say.
 LOSSLESS = {"none", "hybrid", "sealed", "sealed revealed"}
 SHARING = {"sealed", "sealed revealed", "label-rr over sealed"}
 FLIPPING = {"label-rr", "label-rr over sealed"}
 WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed"}
+WHOLE_TABLE = {"none", "sealed", "sealed revealed", "label-rr", "label-rr over sealed"}
 
 
 def test_it_says_what_others_ask_of_it(name, method):
@@ -269,6 +287,7 @@ def test_it_says_what_others_ask_of_it(name, method):
     assert (method.hidden_batch is not None) == (name == "hybrid")
     assert method.weighable == (name in WEIGHABLE)
     assert method.sized_by_columns == (name == "hybrid")
+    assert method.whole_table == (name in WHOLE_TABLE)
     assert method.claims_protection == (name not in ("none", "hybrid"))
     assert getattr(method, "keeps_signs", False) == (name == "mult one-sided")
     assert method.releases(7) == (1 if name in FLIPPING else 7)

@@ -11,8 +11,9 @@ from taciturn.crypto.paillier import PaillierScheme
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.privacy.batch_response import design
 from taciturn.privacy.registry import MECHANISMS
-from taciturn.protocol.agree import AGREED, agree, unused
-from taciturn.settings.schema import DATASET_DEFAULTS, Settings
+from taciturn.protocol.agree import AGREED, MOST_ROWS, agree, unused
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import DATASET_DEFAULTS, WHOLE_TABLE, Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 
@@ -321,3 +322,39 @@ def test_a_budget_that_pays_for_one_release_is_not():
 def test_the_budget_is_bobs_own_and_not_agreed_on():
     with_one = agreed(mechanism="add", epsilon=1.0, budget=3.0)
     assert with_one == agreed(mechanism="add", epsilon=1.0)
+
+
+# --- newton --------------------------------------------------------------------------------------
+
+
+def newton(rows: int = 455, **given: Any) -> Agreement:
+    settings = Settings.of({"mechanism": "sealed", "solver": "newton", **given}).resolved()
+    return agree(settings, columns=30, rows=rows).agreement
+
+
+def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
+    agreed = newton(passes=7)
+    assert (agreed.solver, agreed.epochs, agreed.batch_size) == ("newton", 7, 455)
+    assert agreed.l2 == 1 / 455
+    assert newton(l2=0.5).l2 == 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "setting", "said"),
+    [
+        ({"mechanism": "add", "epsilon": 1.0}, "solver", "add has no newton"),
+        ({"mechanism": "mult", "epsilon": 1.0}, "solver", "mult has no newton"),
+        ({"mechanism": "hybrid"}, "solver", "hybrid has no newton"),
+        ({"scheme": "paillier"}, "scheme", "paillier has no newton"),
+        ({"rows": MOST_ROWS + 1}, "solver", "at most 2,500,000 training rows"),
+    ],
+)
+def test_what_has_no_newton_says_so_by_name(given, setting, said):
+    with pytest.raises(ConfigError, match=said) as raised:
+        newton(**given)
+    assert raised.value.setting == setting
+    assert raised.value.hint
+
+
+def test_the_default_knows_which_mechanisms_have_newton():
+    assert {name for name in EPSILONS if MECHANISMS[name].whole_table} == set(WHOLE_TABLE)

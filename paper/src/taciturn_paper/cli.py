@@ -136,6 +136,28 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Two shapes, two repeats.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender.")] = 5,
     plot: Annotated[Path | None, typer.Option(help="Write the ratios as an SVG file.")] = None,
+    whole: Annotated[
+        bool,
+        typer.Option(
+            "--trainings",
+            help="Instead: newton beside sgd, to the same model, between two processes on three "
+            "links; and newton on large tables.",
+        ),
+    ] = False,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(help="--trainings: this dataset alone; repeat it for more."),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=2, help="--trainings: newton on a table of so many rows alone."),
+    ] = None,
+    columns: Annotated[
+        int, typer.Option(min=1, help="--trainings --rows: the table's columns.")
+    ] = 20,
+    report: Annotated[
+        Path | None, typer.Option(help="--trainings: write the tables as Markdown too.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Time the encryption of one iteration on the paper's shapes, as ratios in one run.
@@ -145,7 +167,20 @@ def bench(
     taciturn bench --quick
 
     taciturn bench --against phe,heu --plot bench.svg
+
+    taciturn bench --trainings --dataset census-income
+
+    taciturn bench --trainings --rows 1000000 --columns 20
     """
+    if whole:
+        _refuse_with_trainings({"--plot": plot, "--against": against != "none"})
+        _bench_trainings(quick, dataset, None if rows is None else (rows, columns), report, json)
+        return
+    for option, value in {"--dataset": dataset, "--rows": rows, "--report": report}.items():
+        if value:
+            raise ConfigError(
+                f"{option} belongs to --trainings", where=option, hint="add --trainings"
+            )
     from taciturn_paper import encryption, trainings
     from taciturn_paper.report.ratios import ratios_svg
     from taciturn_paper.report.tables import benchmark
@@ -157,15 +192,50 @@ def bench(
         )
     require_writable(plot)
     with progress_bar() as meter:
-        rows = encryption.run(rivals, quick=quick, repeats=repeats, announce=meter.announce)
+        shapes = encryption.run(rivals, quick=quick, repeats=repeats, announce=meter.announce)
         done = [] if quick else trainings.measure_all(meter.announce)
     record = {
-        "rows": [row.to_dict() for row in rows],
+        "rows": [row.to_dict() for row in shapes],
         "trainings": [training.to_dict() for training in done],
     }
     if plot is not None:
         write_text(plot, ratios_svg(record))
     show(record, json, benchmark)
+
+
+def _refuse_with_trainings(given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise ConfigError(
+                f"{option} belongs to the benchmark of the encryption",
+                where=option,
+                hint="leave it out, or leave --trainings out",
+            )
+
+
+def _bench_trainings(
+    quick: bool,
+    datasets: list[str] | None,
+    size: tuple[int, int] | None,
+    report: Path | None,
+    json: bool,
+) -> None:
+    from taciturn_paper import solvers
+    from taciturn_paper.report.solvers import page, solver_tables
+
+    require_writable(report)
+    with progress_bar() as meter:
+        record = solvers.run(
+            announce=meter.announce,
+            datasets=datasets or (),
+            sizes=() if size is None else (size,),
+            quick=quick,
+        )
+    if report is not None:
+        from taciturn.report.markdown import render
+
+        write_text(report, render(page(record, shlex.join(["taciturn", *sys.argv[1:]]))))
+    show(record, json, solver_tables)
 
 
 def _run(target: Target, wanted: Record, seeds: int | None, folder: Path, meter: Meter) -> Record:

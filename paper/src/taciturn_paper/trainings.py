@@ -14,17 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.arrays import IntArray
-from taciturn.crypto.base import (
-    DEFAULT_TABLE_MEMORY,
-    Capacity,
-    PublicKey,
-    Scheme,
-    SecretKey,
-    Table,
-    TableSize,
-    Wrapping,
-)
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
@@ -37,10 +26,10 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.bob import train_revealed as bob
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import Role
-from taciturn.rng import Entropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
+from taciturn_paper.clock import TimedScheme
 
 MOST_ITERATIONS = 200
 PAPER_SECONDS = {
@@ -73,67 +62,6 @@ class Training:
         return asdict(self)
 
 
-class _Clock:
-    """Sums up the time spent inside a scheme."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*arguments: Any) -> Any:  # noqa: ANN401 - passes on whatever the scheme takes
-            start = time.perf_counter()
-            try:
-                return function(*arguments)
-            finally:
-                self.seconds += time.perf_counter() - start
-
-        return run
-
-
-class _TimedKey:
-    """A key of either kind whose every call is on the clock."""
-
-    def __init__(self, key: Any, clock: _Clock) -> None:  # noqa: ANN401
-        self._key, self._clock = key, clock
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        attribute = getattr(self._key, name)
-        return self._clock.timed(attribute) if callable(attribute) else attribute
-
-    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
-        """A table whose products are on the clock too."""
-        return _TimedKey(self._clock.timed(self._key.table)(whole, memory), self._clock)
-
-
-class _TimedScheme:
-    """A scheme whose keys are on the clock."""
-
-    def __init__(self, inner: Scheme) -> None:
-        self.clock = _Clock()
-        self._inner = inner
-        self.name, self.protects, self.key_bits = inner.name, inner.protects, inner.key_bits
-
-    def effort(self, rows: int, length: int) -> int:
-        """The scheme's own."""
-        return self._inner.effort(rows, length)
-
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
-        """The scheme's own."""
-        self._inner.check_tables(capacity, size, products)
-
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
-        """A key on the clock; making it is not."""
-        return _TimedKey(self._inner.generate(bits, capacity, entropy), self.clock)
-
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
-        """A key on the clock."""
-        return _TimedKey(self._inner.read_public(data, bits, capacity), self.clock)
-
-    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
-        """A kept key on the clock."""
-        return _TimedKey(self._inner.read_secret(data, bits, capacity), self.clock)
-
-
 def measure(dataset: str, scheme_name: str = "bfv") -> Training:
     """Runs the first iterations of a dataset's training.
 
@@ -144,7 +72,7 @@ def measure(dataset: str, scheme_name: str = "bfv") -> Training:
         {"dataset": dataset, "mechanism": "none", "scheme": scheme_name, "epochs": 1, "seed": 1}
     ).resolved()
     defaults = Settings.of({"dataset": dataset, "mechanism": "none"}).resolved()
-    timed = _TimedScheme(scheme(scheme_name))
+    timed = TimedScheme(scheme(scheme_name))
     coins = Coins.for_seed(1)
     data = arrange(settings, load_raw(settings), coins.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows, timed)
@@ -174,7 +102,7 @@ def measure(dataset: str, scheme_name: str = "bfv") -> Training:
         iterations_measured=run,
         iterations_per_epoch=whole,
         ms_per_iteration=1e3 * seconds / run,
-        encryption_share=timed.clock.seconds / seconds,
+        encryption_share=timed.clock.total / seconds,
         epoch_seconds=seconds / run * whole,
         bytes_to_alice_per_epoch=round(sent["bob"] / run * whole),
         bytes_to_bob_per_epoch=round(sent["alice"] / run * whole),

@@ -203,7 +203,8 @@ def _pump(source: socket.socket, target: socket.socket, delay: float, megabits: 
     threading.Thread(target=write, daemon=True).start()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on loopback that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
@@ -214,7 +215,7 @@ def measure(mechanism: str, *, slow: bool = True) -> list[Crossing]:
     ways = ["loopback", "slow link"] if slow else ["loopback"]
     for way in ways:
         with tempfile.TemporaryDirectory() as place, ExitStack() as opened:
-            folder, port = Path(place), _free_port()
+            folder, port = Path(place), free_port()
             called = port
             if way == "slow link":
                 called = opened.enter_context(slow_link(port, ROUND_TRIP, MEGABITS))

@@ -22,6 +22,7 @@ from taciturn.attacks.known_scores import KnownScoresAttack
 from taciturn.attacks.label_enumeration import LabelEnumerationAttack
 from taciturn.attacks.least_squares import LeastSquaresAttack
 from taciturn.attacks.likelihood import LikelihoodAttack
+from taciturn.attacks.moments import MomentsAttack
 from taciturn.attacks.sign import SignAttack
 from taciturn.attacks.sparse import SparseAttack
 from taciturn.attacks.stacking import StackingAttack
@@ -36,6 +37,7 @@ ATTACKS: tuple[LabelAttack, ...] = (
     SparseAttack(),
     KnownScoresAttack(),
     StackingAttack(),
+    MomentsAttack(),
     LikelihoodAttack(),
     SignAttack(),
     GradientNormAttack(),

@@ -23,6 +23,7 @@ from taciturn.privacy.registry import mechanism
 from taciturn.results.check import Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import OWN_DATA_DEFAULTS
 
 TOLERATED = 0.6
 WANTED_EPSILON = 1.0
@@ -35,7 +36,9 @@ _STEPS = 12
 
 def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
     """What to use where labels matter, by what else is needed."""
-    per_release = float(f"{2 * WANTED_EPSILON / agreed.epochs:.3g}")
+    # Noise on residues is sgd's, whose epochs are not newton's passes.
+    epochs = agreed.epochs if agreed.solver == "sgd" else OWN_DATA_DEFAULTS.epochs
+    per_release = float(f"{2 * WANTED_EPSILON / epochs:.3g}")
     return (
         Recommendation(
             "the model of centralised training",
@@ -51,7 +54,7 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
         Recommendation(
             "no encryption at all",
             f"--mechanism add --epsilon {per_release:g}",
-            f"epsilon {WANTED_EPSILON:g} for a label over {agreed.epochs} epochs; fewer epochs "
+            f"epsilon {WANTED_EPSILON:g} for a label over {epochs} epochs; fewer epochs "
             "allow less noise; label-rr learns more at the same total",
         ),
     )
@@ -71,6 +74,11 @@ def change(attack: str, rehearsal: Rehearsal) -> str:
         return _longer_response(attack, rehearsal, method.hidden_batch)
     if method.claims_protection:
         return _LESS
+    if attack == "moments":
+        return (
+            "do not send sums in clear: --mechanism sealed; or merge categories of few rows, which "
+            "hides the rows that stand alone"
+        )
     if attack == "exact-solve":
         return _larger_batch(rehearsal)
     if attack == "stacking":

@@ -33,7 +33,7 @@ from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
-from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.errors import counted
 from taciturn.parallel import one_thread
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.prices import price
@@ -78,11 +78,7 @@ def preflight(
         recommendations=advice.recommendations(rehearsal.terms.agreement),
         prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
         columns=column_exposure(
-            rehearsal.terms,
-            rehearsal.rows,
-            rehearsal.columns,
-            magnitude_bits(rehearsal.view.features.largest),
-            raw.rows - rehearsal.rows,
+            rehearsal.terms, rehearsal.rows, rehearsal.view.features, raw.rows - rehearsal.rows
         ),
     )
 
@@ -122,6 +118,7 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
         full_rank_share=full_rank_share,
         median_condition=median_condition,
         stacked_equations_per_row=agreed.epochs * rehearsal.columns / rehearsal.batch,
+        passes=agreed.epochs if rehearsal.terms.whole_table else None,
     )
     design = method.hidden_batch
     if design is None:
@@ -139,28 +136,37 @@ def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
     """The share of sampled batches of full rank, and the median of their condition numbers."""
     coins = KeyedEntropy.from_seed(_SEED).fork("batches")
     size = min(rehearsal.batch, len(rehearsal.table))
+    # Batches of all rows are all the same.
+    sampled = 1 if rehearsal.terms.whole_table else _SAMPLED_BATCHES
     full, conditions = 0, []
-    for _ in range(_SAMPLED_BATCHES):
+    for _ in range(sampled):
         rows = rehearsal.table[coins.permutation(len(rehearsal.table))[:size]]
         s = np.linalg.svd(rows, compute_uv=False)
         rank = int(np.count_nonzero(s > s.max() * max(rows.shape) * np.finfo(float).eps))
         full += rank == size
         if rank:
             conditions.append(s[0] / s[rank - 1])
-    return full / _SAMPLED_BATCHES, float(np.median(conditions)) if conditions else math.inf
+    return full / sampled, float(np.median(conditions)) if conditions else math.inf
 
 
 def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     """What the *other* side should know, and what the verdicts leave out."""
-    agreed = rehearsal.terms.agreement
+    agreed, whole_table = rehearsal.terms.agreement, rehearsal.terms.whole_table
+    rounds, one = ("passes", "pass") if whole_table else ("epochs", "epoch")
     warnings = []
     if agreed.epochs >= rehearsal.columns:
         warnings.append(
-            f"for Alice: with {agreed.epochs} epochs and {rehearsal.columns} columns the scores "
+            f"for Alice: with {agreed.epochs} {one if agreed.epochs == 1 else rounds} and "
+            f"{counted(rehearsal.columns, 'column')} the scores "
             "that Bob sees determine her columns up to a rotation"
         )
     if agreed.epochs > MOST_EPOCHS:
-        warnings.append(f"only {MOST_EPOCHS} of {agreed.epochs} epochs were rehearsed")
+        warnings.append(f"only {MOST_EPOCHS} of {agreed.epochs} {rounds} were rehearsed")
+    if whole_table and rehearsal.rows > rehearsal.labels.rows:
+        warnings.append(
+            f"{rehearsal.labels.rows:,} of {rehearsal.rows:,} rows were rehearsed; sums over more "
+            "rows tell less of most of them, and as much of a row that stands alone"
+        )
     if rehearsal.method.shares_weights:
         warnings += _sealed_warnings(rehearsal)
     elif rehearsal.method.encrypts and rehearsal.method.label_flips is None:

@@ -31,6 +31,8 @@ from taciturn.view.alice_view import AliceView
 
 MOST_EPOCHS = 30
 _LEAST_ROWS, _BATCHES, _MOST_ROWS = 300, 12, 4000
+# Sums over all rows tell the more the fewer rows there are, so that few would say too much.
+_WHOLE_TABLE_ROWS = 20_000
 _SEED = 20
 # The fewest coins of which guessing all of them right is rarer than preflight's FALSE_ALARM.
 FEWEST_ROWS = 14
@@ -88,7 +90,7 @@ class Rehearsal:
                 "seed": _SEED,
                 "seeds": 1,
                 "permute_labels": False,
-                "epochs": min(settings.epochs or 1, MOST_EPOCHS),
+                **_fewer(settings),
             }
         )
         outcome = simulate(small, sample, keep=True)
@@ -130,7 +132,16 @@ def _require_rows(left: int, settings: Settings, raw: RawData) -> None:
         )
 
 
+def _fewer(settings: Settings) -> dict[str, int]:
+    """As many passes over the rows as a rehearsal has time for."""
+    if settings.solver == "newton":
+        return {"passes": min(settings.passes or 1, MOST_EPOCHS)}
+    return {"epochs": min(settings.epochs or 1, MOST_EPOCHS)}
+
+
 def _sample_size(settings: Settings) -> int:
+    if settings.solver == "newton":
+        return _WHOLE_TABLE_ROWS
     batch = settings.batch_size or 1
     asked = max(
         _LEAST_ROWS,

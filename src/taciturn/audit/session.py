@@ -30,7 +30,7 @@ from taciturn.audit.runner import Examination, examine
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.errors import TranscriptError
+from taciturn.errors import TranscriptError, counted
 from taciturn.protocol.observations import Signal
 from taciturn.results.audit import (
     Accuracy,
@@ -142,7 +142,7 @@ class Session:
         chosen = tuple(attack for attack in self.attacks if attack.name in quick)
         last = view.agreement.epochs
         for epochs in sorted({*(number for number in _EPOCHS_SHOWN if number < last), last}):
-            self.callbacks.announce(f"after {epochs} epochs")
+            self.callbacks.announce(f"after {counted(epochs, 'epoch')}")
             findings = whole.findings
             if epochs < last:
                 findings = examine(view.until(epochs), labels, attacks=chosen).findings

@@ -4,8 +4,9 @@
 interval, of the accuracy or of the AUC, lies above the best control's figure; the sentence names
 the figure that shows it. In a rehearsal on coin labels an attack that guesses at random is said to
 leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``; one that calls
-rows certain leaks where nine of ten of those are right. An attack that a limit on its work ended is
-a risk, whatever it said until then. No outcome is worded as safety.
+rows certain leaks where nine of ten of those are right, and is a risk where they are few and all of
+them right. An attack that a limit on its work ended is a risk, whatever it said until then. No
+outcome is worded as safety.
 
 **Assumes.** What the intervals assume (``judge``). A control's figure is taken as it is, and each
 attack and figure is compared on its own: with k of them, one may show by chance up to k times as
@@ -166,7 +167,7 @@ def _nothing_shown(
         return Status.CERTAIN, (
             "Over all rows no attack of ours told more than the controls (accuracy "
             f"{_percent(accuracy)}, AUC {_percent(auc)}), but {sure.name} calls "
-            f"{_percent(sure.decided)} of {sure.rows:.0f} labels certain and is right on "
+            f"{_count(sure.decided * sure.rows)} of {sure.rows:.0f} labels certain and is right on "
             f"{_percent(sure.decided_correct)} of those. A canary run (--permute-labels) shows "
             "what the protocol alone tells."
         )
@@ -192,6 +193,11 @@ def _or_none(figure: float) -> float:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
+
+
+def _count(rows: float) -> str:
+    """How many rows; with a decimal where it is a mean over runs that is not whole."""
+    return f"{rows:.0f}" if abs(rows - round(rows)) < 0.05 else f"{rows:.1f}"
 
 
 def _interval(low: float, high: float) -> str:
@@ -224,7 +230,9 @@ def foresee(guess: LabelGuess, labels: LabelTable) -> tuple[Level, str]:
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
     if certain or low > _LEAK_SHARE:
         return LEAKS, words
-    if low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
+    # Few rows proven are few labels lost, however little coins can show of it.
+    proven = sure > 0 and sure_right == sure
+    if proven or low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
         return AT_RISK, words
     return (AT_RISK, f"{words}; {_LIMITED}") if guess.limited else (CLEAR, words)
 

@@ -305,13 +305,8 @@ class Party:
         if self.config.role == "bob":
             return None
         train, held_out = self.tables.train, self.tables.held_out
-        exposed = column_exposure(
-            self.terms,
-            train.rows,
-            len(train.columns),
-            self.magnitude_bits,
-            0 if held_out is None else held_out.rows,
-        )
+        held_out_rows = 0 if held_out is None else held_out.rows
+        exposed = column_exposure(self.terms, train.rows, train, held_out_rows)
         return replace(
             exposed, warning=f"{exposed.warning}. {self._counted(exposed.scores_per_row)}"
         )
@@ -335,7 +330,8 @@ class Party:
         # Loaded here: a training makes no forecast.
         from taciturn.engine.forecast import forecast
 
-        return forecast(self.terms, self.tables.train)
+        memory = self.config.compute.table_memory << 20
+        return forecast(self.terms, self.tables.train, table_memory=memory)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

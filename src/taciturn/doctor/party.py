@@ -19,7 +19,7 @@ from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.doctor.link import look_at_link
-from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError
+from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError, counted
 from taciturn.results.doctor import Finding
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
@@ -86,7 +86,7 @@ def look_at_table(config: PartyConfig) -> list[Finding]:
         Finding.ok(
             "data",
             f"{config.data.file}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
-            f"{len(tables.train.columns)} columns; digest of the ids "
+            f"{counted(len(tables.train.columns), 'column')}; digest of the ids "
             f"{tables.train.ids.digest()[:16]}, the same on both sides",
         )
     ]

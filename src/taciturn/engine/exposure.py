@@ -5,14 +5,22 @@ as the row was scored, with weights that he does not know; as many as she has co
 columns up to a rotation.
 
 A Bob who deviates chooses the weights, where the mechanism lets him (``steers_weights``), and reads
-a column from each score. Where weights are shared he reads several: a feature is an integer of
-``w = fx + b + 1`` bits with its sign, a score one modulo ``2^k``, and weights ``1, 2^w, 2^2w, …``
-put ``floor(k / w)`` features side by side. Dither of s covers the lowest digits, and leaves
-``k - log2(2 s 2^score_bits + 1)`` bits of a score. ``tests/deviating.py`` plays him.
+columns from each score, as many as its bits hold. Once he has seen some values of a column he knows
+which it takes: two values need one bit, not a feature's.
 
-**Guarantee.** The counts are exact for a training that is not ended early, and an upper bound for
-one that is. ``columns_per_score`` is what the attack above reads of columns of any values; columns
-of few values take fewer scores still.
+- Weights that are shared: a score is an integer modulo ``2^k``. A column of few values takes the
+  bits of their number, and one more where it was rounded at random; any other those of its range.
+  Dither of s leaves ``k - log2(2 s 2^score_bits + 1)`` bits, and covers the random rounding.
+- Gradients that are returned: a score is a real of 53 bits, of columns that are not rounded. Those
+  of few values take the bits of their number, and one other fits below them.
+
+``tests/deviating.py`` plays him. Of columns of any values he needs as many scores as the bits say;
+where most have two values, up to twice as many.
+
+**Guarantee.** The counts of scores are exact for a training that is not ended early, and an upper
+bound for one that is. ``scores_for_all`` is no more than the played attacks need. It is no bound on
+all attacks: what is known of the columns besides (that one of a group is 1 and the others are 0)
+takes fewer bits still.
 """
 
 from __future__ import annotations
@@ -20,6 +28,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import counted
+from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
@@ -68,40 +82,111 @@ class OpenedScores:
 
 
 def column_exposure(
-    terms: Terms, rows: int, columns: int, magnitude_bits: int, held_out: int = 0
+    terms: Terms, rows: int, table: FeatureTable, held_out: int = 0
 ) -> ColumnExposure:
     """What a training tells Bob of Alice's columns.
 
     Args:
         terms: The agreement in use.
         rows: Training rows.
-        columns: Alice's columns.
-        magnitude_bits: No value of hers exceeds 2^magnitude_bits.
+        table: Alice's columns, of the training rows or a sample of them.
         held_out: Held-out rows.
     """
     opened = OpenedScores.of(terms, rows, held_out)
-    per_score = columns_per_score(terms, rows, columns, magnitude_bits)
+    room = _Room.of(terms, rows, table)
     return ColumnExposure(
         scores_per_row=opened.per_row,
         opened_values=opened.in_all,
-        columns_per_score=per_score,
-        scores_for_all=math.ceil(columns / per_score),
-        warning=_warning(terms, opened, columns, per_score),
+        columns_per_score=room.columns_per_score,
+        scores_for_all=room.scores_for_all,
+        warning=_warning(terms, opened, len(table.columns), room),
     )
 
 
-def columns_per_score(terms: Terms, rows: int, columns: int, magnitude_bits: int) -> int:
-    """How many columns of any values a Bob who deviates reads from one score of a row."""
-    if not terms.mechanism.shares_weights:
-        # Scores in floating point: the lowest digits of one feature would lie over the next.
-        return 1
-    scales = (
-        Scales.of_table(terms.agreement, rows, columns, magnitude_bits)
-        if terms.whole_table
-        else Scales.of(terms.agreement, rows, magnitude_bits)
-    )
-    width = scales.feature_bits + magnitude_bits + 1
-    return max(1, int(bits_per_score(scales, terms.agreement.dither or 0.0) // width))
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How many columns fit into a score.
+
+    Args:
+        columns_per_score: The most that one score holds.
+        scores_for_all: The fewest scores that hold all.
+    """
+
+    columns_per_score: int
+    scores_for_all: int
+
+    @classmethod
+    def of(cls, terms: Terms, rows: int, table: FeatureTable) -> _Room:
+        if not terms.mechanism.steers_weights:
+            return cls(1, len(table.columns))
+        values = table.values[:_LOOKED_AT]
+        if not terms.mechanism.shares_weights:
+            few = [taken for column in values.T if (taken := _level_bits(column)) is not None]
+            others = len(table.columns) - len(few)
+            # The lowest digits of one column of any values lie over the next.
+            return cls(
+                min(others, 1) + _fitting(few, _REAL_BITS),
+                max(others, math.ceil(sum(few) / _REAL_BITS), 1),
+            )
+        scales = _scales(terms, rows, table)
+        dither = terms.agreement.dither or 0.0
+        bits, room = _shared_bits(values, scales, bool(dither)), bits_per_score(scales, dither)
+        alone = sum(column > room for column in bits)
+        beside = [column for column in bits if column <= room]
+        return cls(max(1, _fitting(beside, room)), max(1, alone + math.ceil(sum(beside) / room)))
+
+
+def _scales(terms: Terms, rows: int, table: FeatureTable) -> Scales:
+    """Those of the scores that are opened."""
+    size = magnitude_bits(table.largest)
+    if terms.whole_table:
+        # Whitened columns mix those before them: they hold no less than the columns themselves do,
+        # and who knows the whitening reads these. So they are counted as the columns are.
+        return Scales.of_table(terms.agreement, rows, len(table.columns), min(size, _WHITENED))
+    return Scales.of(terms.agreement, rows, size)
+
+
+_WHITENED = 8
+"""The bits of a whitened value that is large: outliers have more, and leave a score less room."""
+
+_LOOKED_AT = 50_000
+"""Rows in which a column's values are counted; where it has more of them in others, it counts as
+having fewer, which errs to the safe side."""
+
+_REAL_BITS = 53
+"""What a 64-bit real holds."""
+
+
+def _level_bits(column: FloatArray) -> float | None:
+    """The bits of the number of a column's values, where they recur; None where they do not.
+
+    One at least: a column that is constant in a sample need not be so in the table.
+
+    >>> _level_bits(np.array([0.0, 1.0, 1.0, 0.0]))
+    1.0
+    >>> _level_bits(np.array([0.1, 0.2, 0.3, 0.4]))
+    """
+    levels = len(np.unique(column))
+    return math.log2(max(levels, 2)) if levels <= 2 or levels**2 <= len(column) else None
+
+
+def _shared_bits(values: FloatArray, scales: Scales, dithered: bool) -> list[float]:
+    """The bits that each column takes of a score from shared weights."""
+    unit, bits = 2.0**scales.feature_bits, []
+    for column in values.T:
+        levels = _level_bits(column)
+        if levels is None:
+            bits.append(math.log2(float(np.ptp(column)) * unit + 2))
+        else:
+            # A value between two points of the grid is rounded up or down at random.
+            rounded = not dithered and bool((column * unit % 1.0).any())
+            bits.append(levels + rounded)
+    return bits
+
+
+def _fitting(bits: list[float], room: float) -> int:
+    """How many of them fit, those that take least first."""
+    return int(np.searchsorted(np.cumsum(sorted(bits)), room, side="right"))
 
 
 def bits_per_score(scales: Scales, dither: float) -> float:
@@ -115,27 +200,27 @@ def bits_per_score(scales: Scales, dither: float) -> float:
     return scales.modulus_bits - math.log2(2 * scales.dither_steps(dither) + 1)
 
 
-def _warning(terms: Terms, opened: OpenedScores, columns: int, per_score: int) -> str:
-    agreed, needed = terms.agreement, math.ceil(columns / per_score)
+def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
+    agreed, needed, per_score = terms.agreement, room.scores_for_all, room.columns_per_score
     text = (
-        f"Bob receives up to {_counted(opened.per_row, 'score')} of each training row. "
-        f"{_counted(columns, 'score')} of each row determine her columns up to a rotation"
+        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row. "
+        f"{counted(columns, 'score')} of each row determine{'s' if columns == 1 else ''} her "
+        "columns up to a rotation"
     )
     if not terms.mechanism.steers_weights:
         return f"{text}, also where he does not keep to the protocol"
+    if terms.whole_table and agreed.epochs >= needed:
+        reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"
     # Rows of the first batch have no useful score in the first epoch.
-    if agreed.subset_size is None and agreed.epochs > needed:
-        reach = f"all {columns} after {_counted(needed, 'score')}, by epoch {needed + 1}"
+    elif agreed.subset_size is None and agreed.epochs > needed:
+        reach = f"all {columns} after {counted(needed, 'score')}, by epoch {needed + 1}"
     elif opened.per_row > needed:
-        reach = f"all {columns} after {_counted(needed, 'score')}"
+        reach = f"all {columns} after {counted(needed, 'score')}"
     else:
-        reach = f"up to {min(columns, per_score * opened.per_row)} of {columns} in this training"
+        most = columns if opened.per_row == needed else columns - 1
+        reach = f"up to {min(most, per_score * opened.per_row)} of {columns} in this training"
     return (
-        f"{text}; if he does not keep to the protocol, which she cannot notice, he reads "
-        f"{_counted(per_score, 'column')} from each score, and {reach}; fewer scores do for "
-        "columns of few values"
+        f"{text}; if he does not keep to the protocol, which she cannot notice, he can "
+        f"read {'' if per_score == 1 else 'up to '}{counted(per_score, 'column')} from one score, "
+        f"and {reach}"
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

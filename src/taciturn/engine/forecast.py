@@ -7,7 +7,9 @@ import time
 
 import numpy as np
 
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.forecast_table import forecast_table
 from taciturn.engine.trial import KeyPair
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.look_ahead import Turns
@@ -23,8 +25,23 @@ OVERHEAD_SECONDS = 0.0003
 OVERHEAD_BYTES = 40
 
 
-def forecast(terms: Terms, features: FeatureTable) -> Estimate:
-    """Runs a few iterations of the shape that terms and a table of Alice's give."""
+def forecast(
+    terms: Terms,
+    features: FeatureTable,
+    *,
+    bob_columns: int = 1,
+    table_memory: int = DEFAULT_TABLE_MEMORY,
+) -> Estimate:
+    """Runs a few iterations of the shape that terms and a table of Alice's give.
+
+    Args:
+        terms: The agreement in use.
+        features: Alice's training rows.
+        bob_columns: How many columns Bob has, the intercept among them: newton's search has them.
+        table_memory: Bytes that newton's table may take in the scheme's own form.
+    """
+    if terms.whole_table:
+        return forecast_table(terms, features, bob_columns, table_memory)
     coins = KeyedEntropy.from_system()
     iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
     method = terms.mechanism

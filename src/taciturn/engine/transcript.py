@@ -68,7 +68,9 @@ class Transcript:
                 return _read(stream)
         except OSError as problem:
             raise TranscriptError(
-                f"the transcript cannot be read: {problem.strerror}", where=str(path)
+                f"the transcript cannot be read: {problem.strerror}",
+                where=str(path),
+                hint="check the path and its permissions",
             ) from None
         except TranscriptError as problem:
             raise TranscriptError(

@@ -18,7 +18,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.numerics.flipped_labels import corrected_residue
-from taciturn.numerics.logistic import sigmoid, weighted_residue
+from taciturn.numerics.logistic import residue, sigmoid
 
 # The sigmoid differs from 0 or 1 by 2^-92 there.
 MOST_SCORE = 64.0
@@ -60,14 +60,15 @@ def weighted_likelihood(
     >>> likelihood.slope.tolist(), likelihood.curvature.tolist()
     ([0.25, -0.5], [0.125, 0.25])
     """
-    slope = weighted_residue(scores, labels, class_weight)
-    value = -_softplus(np.where(labels, -scores, scores))
-    probability = sigmoid(scores)
-    curvature = probability * (1.0 - probability)
+    slope = residue(scores, labels)
+    # Of y - p, whatever y is, the size is p or 1 - p.
+    curvature = np.abs(slope)
+    curvature *= 1.0 - curvature
+    value = -_softplus(scores * (1.0 - 2.0 * labels))
     if class_weight is not None:
         weights = np.where(labels, class_weight[1], class_weight[0])
-        value *= weights
-        curvature *= weights
+        for part in (value, slope, curvature):
+            part *= weights
     return RowLikelihood(value, slope, curvature)
 
 
@@ -91,7 +92,7 @@ def corrected_likelihood(scores: FloatArray, labels: LabelArray, epsilon: float)
     [True, False]
     """
     slope = corrected_residue(scores, labels, epsilon)
-    signed = np.where(labels, scores, -scores)
+    signed = scores * (2.0 * labels - 1.0)
     # q = (sigma(z) + e^-eps sigma(-z)) / (1 + e^-eps), of which only the quotient
     # (1 + e^-(z + eps)) / (1 + e^-z) changes with z.
     value = _softplus(-signed - epsilon) - _softplus(-signed)
@@ -113,7 +114,9 @@ def bounded(scores: FloatArray) -> FloatArray:
 
 
 def _softplus(scores: FloatArray) -> FloatArray:
-    """``log(1 + e^z)``: ``logaddexp``, several times as fast, as precise to a few last digits."""
-    values: FloatArray = np.log1p(np.exp(-np.abs(scores)))
+    """``log(1 + e^z)``: ``logaddexp``, several times as fast, and as good to a few last digits."""
+    values: FloatArray = np.abs(scores)
+    np.exp(np.negative(values, out=values), out=values)
+    np.log1p(values, out=values)
     values += np.maximum(scores, 0.0)
     return values

@@ -26,19 +26,30 @@ from taciturn.arrays import FloatArray
 from taciturn.numerics.likelihood import Likelihood, RowLikelihood, bounded
 from taciturn.numerics.logistic import Penalty
 
-FIRST_ITERATIONS = 8
-"""Newton's iterations on Bob's own columns, before there is a direction."""
+OUTER_ITERATIONS = 8
+"""Newton's iterations before the first direction, on Bob's own columns, and after the last."""
 
-ITERATIONS = 3
-"""Newton's iterations after each direction."""
+ITERATIONS = 1
+"""Newton's iterations after each direction between. Directions taken from the exact minimum of a
+small span serve worse: there the model is sure of too much, and its slopes say less."""
 
-STEPS = (1.0, 0.5, 0.125)
-"""The lengths that are tried of each Newton step; where none of them is better, none is taken."""
+NEWTON_STEPS = (1.0, 0.25)
+"""The lengths that are tried of each Newton step; where nothing that is tried is better, nothing
+is taken."""
+
+SAFE_STEPS = (1.0, 8.0)
+"""Those of a step by the largest curvature that a loss can have. The first always makes it smaller,
+also where flipped labels leave a curvature that is negative or next to none."""
+
+PRICE = 10.0
+"""What the penalty of known weights costs in a new direction, beside the length of their scores."""
 
 # A score of a direction of length 1/sqrt(n) is below 4 sqrt(n): beyond this it has wrapped.
 _MOST_SCORE = 2.0**24
-# A direction's weights have length 2 at most. What is new in them is noise below this.
-_LEAST_LENGTH = 1e-6
+# Below this part of its length, what a direction's scores have that is new is noise.
+_LEAST_NEW = 1e-6
+# Combinations with larger coefficients leave too few digits of the penalty.
+_MOST_COEFFICIENT = 1e7
 # Curvatures below this part of the largest count as that much.
 _LEAST_CURVATURE = 1e-10
 _TINY = 1e-100
@@ -73,12 +84,17 @@ class SubspaceSolver:
         self._ridge[columns - free :] = 0.0
         self._passes = 0
         self._directions = np.empty((0, self._rows))
-        # Products of the directions in pairs.
+        # Products of directions in pairs, and of directions (rows) with the scores below.
         self._products = np.empty((0, 0))
-        # Row k is a combination of the first k directions: its weights have length one and are
-        # orthogonal to those of the rows before. What follows is of these combinations.
+        self._crossed = np.empty((0, 0))
+        # Row k combines the first k directions so that its scores are orthogonal to those of the
+        # rows before, and of length sqrt(4n). What follows is of these combinations.
         self._basis = np.empty((0, 0))
         self._scores = np.empty((0, self._rows))
+        self._excess = np.empty((0, 0))
+        # The largest curvature: of the scores' part it is the identity.
+        self._own_bound = own.T @ own / (4.0 * self._rows)
+        self._cross_bound = np.empty((0, columns))
         self._quadratic = np.empty((0, 0))
         self._combined = np.empty(0)
         self._solved = False
@@ -106,7 +122,8 @@ class SubspaceSolver:
             self._append(direction, answer)
         self._combined = coefficients[: self._passes].copy()
         self.weights = coefficients[self._passes :].copy()
-        self._solved = True
+        # Before the first direction nothing was solved yet, not even for his own columns.
+        self._solved = self._passes > 0
 
     def direction(self) -> FloatArray:
         """The next direction: one number for each row, of length ``1 / sqrt(rows)`` together.
@@ -114,36 +131,45 @@ class SubspaceSolver:
         Solves for his own columns first where nothing is solved yet.
         """
         if not self._solved:
-            self._solve(FIRST_ITERATIONS)
+            self._solve(OUTER_ITERATIONS)
         theirs = self._combined @ self._scores[: self._passes]
         slope = self._likelihood(bounded(theirs + self._own @ self.weights)).slope
         descent = (slope + theirs / 4.0) / self._rows - self.combination()
-        # Twice, as the first leaves rounding errors of the size of what it takes away.
-        for _ in range(2):
-            descent -= self._projection(descent)
+        descent -= self._known(descent)
         length = math.sqrt(float(descent @ descent))
         direction: FloatArray = descent / (math.sqrt(self._rows) * max(length, _TINY))
         return direction
 
-    def add(self, direction: FloatArray, scores: FloatArray) -> None:
-        """Takes a direction, as it was sent, with Alice's scores for it, and solves again."""
+    def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
+        """Takes a direction and continues the search.
+
+        Args:
+            direction: As it was sent: rounded.
+            scores: Alice's, for it.
+            last: Whether none follows; then the search is brought to its end.
+        """
         self._append(direction, scores)
         self._combined = np.append(self._combined, 0.0)
-        self._solve(ITERATIONS)
+        self._solve(OUTER_ITERATIONS if last else ITERATIONS)
+
+    @property
+    def mixture(self) -> FloatArray:
+        """How much of each direction, as it was added, the weights of now have."""
+        mixture: FloatArray = self._combined @ self._basis
+        return mixture
 
     def combination(self) -> FloatArray:
         """``a``: one number for each row, whose product with Alice's columns is her weights."""
-        combination: FloatArray = self._combined @ self._basis @ self._directions[: self._passes]
+        combination: FloatArray = self.mixture @ self._directions[: self._passes]
         return combination
 
     def scores(self) -> FloatArray:
         """The rows' scores with the weights of both, now."""
-        theirs = self._combined @ self._scores[: self._passes]
-        return bounded(theirs + self._own @ self.weights)
+        return bounded(self._scores_of(self.coefficients))
 
     def loss(self) -> float:
         """The penalised mean loss, now."""
-        return self._loss(self._likelihood(self.scores()), self._combined, self.weights)
+        return self._loss(self._likelihood(self.scores()), self.coefficients)
 
     def _append(self, direction: FloatArray, scores: FloatArray) -> None:
         count = self._passes
@@ -157,36 +183,67 @@ class SubspaceSolver:
         directions = self._directions[: count + 1]
         self._products = _bordered(self._products, directions @ direction)
         self._orthonormalise(count)
-        scores = self._scores[: count + 1]
-        self._quadratic = _penalty_of(scores @ scores.T / (4.0 * self._rows))
+        newest = self._scores[count]
+        crossed = np.empty((count + 1, count + 1))
+        crossed[:count, :count] = self._crossed
+        crossed[:, count] = directions @ newest
+        crossed[count] = self._scores[: count + 1] @ direction
+        self._crossed = crossed
+        # The products in pairs of the combinations' weights, less those of their scores over 4n.
+        weights = self._basis @ crossed[:, count]
+        # A combination of nothing is given a penalty, so that its coefficient stays zero.
+        weights[count] += 1.0 if weights[count] == 0.0 else -1.0
+        self._excess = _bordered(self._excess, weights)
+        self._quadratic = _definite(self._excess)
+        bound = newest @ self._own / (4.0 * self._rows)
+        self._cross_bound = np.vstack([self._cross_bound, bound])
 
     def _orthonormalise(self, newest: int) -> None:
-        """Takes from the newest direction's weights what earlier ones have of them.
+        """Takes from the newest scores what earlier ones have of them.
 
-        By Gram and Schmidt, because the products in pairs of nearly dependent weights would leave
-        half of the digits. The product of two weights is that of one's scores and the other's
-        combination.
+        By Gram and Schmidt, because the products in pairs of nearly dependent scores would leave
+        half of the digits.
         """
         basis = np.zeros((newest + 1, newest + 1))
         basis[:newest, :newest] = self._basis
         basis[newest, newest] = 1.0
         before, scores = self._scores[:newest], self._scores[newest]
+        least = max(_LEAST_NEW * self._length(scores), _TINY)
         for _ in range(2):
-            overlap = before @ (basis[newest] @ self._directions[: newest + 1])
+            overlap = before @ scores / (4.0 * self._rows)
             basis[newest] -= overlap @ basis[:newest]
             scores -= overlap @ before
-        square = float((basis[newest] @ self._directions[: newest + 1]) @ scores)
-        # Weights that are not new are left out: a combination of nothing.
-        scale = float(square > _LEAST_LENGTH**2) / math.sqrt(max(square, _LEAST_LENGTH**2))
+        length = self._length(scores)
+        scale = 1.0 / max(length, least)
+        # Where next to nothing is new, a combination of nothing keeps the place.
+        largest = float(np.abs(basis[newest]).max()) * scale
+        scale *= float(length > least and largest < _MOST_COEFFICIENT)
         basis[newest] *= scale
         scores *= scale
         self._basis = basis
 
-    def _projection(self, vector: FloatArray) -> FloatArray:
-        """The part of a vector that lies in the span of the directions."""
-        directions = self._directions[: self._passes]
-        projection: FloatArray = _solve(self._products, directions @ vector) @ directions
-        return projection
+    def _length(self, scores: FloatArray) -> float:
+        return math.sqrt(float(scores @ scores) / (4.0 * self._rows))
+
+    def _known(self, descent: FloatArray) -> FloatArray:
+        """What earlier passes have of a direction: it is worth nothing, and costs digits.
+
+        A combination of directions changes nothing in the span of the weights. So would one of
+        scores, whose weights are ``X~^T z / 4n = w~``, but for the penalty: the price of their
+        penalty is part of this least-squares fit.
+        """
+        directions, scores = self._directions[: self._passes], self._scores[: self._passes]
+        first, second = math.sqrt(self._rows), 1.0 / math.sqrt(4.0 * self._rows)
+        size = self._passes
+        matrix = np.empty((2 * size, 2 * size))
+        matrix[:size, :size] = self._products * self._rows
+        matrix[:size, size:] = 0.5 * self._crossed
+        matrix[size:, :size] = matrix[:size, size:].T
+        matrix[size:, size:] = np.eye(size) + PRICE * self._quadratic
+        right = np.concatenate([first * (directions @ descent), second * (scores @ descent)])
+        fit = least_change(matrix, right)
+        known: FloatArray = (first * fit[:size]) @ directions + (second * fit[size:]) @ scores
+        return known
 
     def _solve(self, iterations: int) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -195,37 +252,52 @@ class SubspaceSolver:
         self._solved = True
 
     def _iterate(self) -> None:
-        """One Newton step, at the best of the lengths tried, or none where that is better."""
-        count = self._passes
-        current = self._combined, self.weights
-        theirs = current[0] @ self._scores[:count]
-        scores = theirs + self._own @ current[1]
+        """Takes the best of the steps tried, or none where that is better."""
+        state = self.coefficients
+        scores = self._scores_of(state)
         rows = self._likelihood(bounded(scores))
-        step = self._newton_step(rows, *current)
-        change = step[:count] @ self._scores[:count] + self._own @ step[count:]
-        losses = [self._loss(rows, *current)]
-        for length in STEPS:
-            combined = current[0] + length * step[:count]
-            weights = current[1] + length * step[count:]
-            trial = self._likelihood(bounded(scores + length * change))
-            losses.append(self._loss(trial, combined, weights))
-        # A step that overflows is no number, and not taken.
-        chosen = (0.0, *STEPS)[int(np.nanargmin(losses))]
-        self._combined = current[0] + chosen * step[:count]
-        self.weights = current[1] + chosen * step[count:]
+        slope = self._slope(rows, state)
+        trials, losses = [state], [self._loss(rows, state)]
+        for curvature, lengths in (
+            (self._curvature(rows.curvature), NEWTON_STEPS),
+            (self._most_curvature(), SAFE_STEPS),
+        ):
+            step = np.nan_to_num(-least_change(self._penalised(curvature), slope))
+            change = self._scores_of(step)
+            for length in lengths:
+                trials.append(state + length * step)
+                trial = self._likelihood(bounded(scores + length * change))
+                losses.append(self._loss(trial, trials[-1]))
+        # A step that overflows has a loss that is no number, and is not taken.
+        chosen = trials[int(np.nanargmin(losses))]
+        self._combined, self.weights = chosen[: self._passes], chosen[self._passes :]
 
-    def _newton_step(
-        self, rows: RowLikelihood, combined: FloatArray, weights: FloatArray
-    ) -> FloatArray:
-        count, size = self._passes, self._passes + len(weights)
-        slope = np.empty(size)
-        slope[:count] = self._quadratic @ combined
-        slope[:count] -= self._scores[:count] @ rows.slope / self._rows
-        slope[count:] = self._ridge * weights - rows.slope @ self._own / self._rows
-        curvature = self._curvature(rows.curvature)
+    def _scores_of(self, state: FloatArray) -> FloatArray:
+        """The scores of coefficients and own weights, or of a step in them."""
+        count = self._passes
+        scores: FloatArray = state[:count] @ self._scores[:count] + self._own @ state[count:]
+        return scores
+
+    def _slope(self, rows: RowLikelihood, state: FloatArray) -> FloatArray:
+        count = self._passes
+        slope = np.concatenate([self._scores[:count] @ rows.slope, rows.slope @ self._own])
+        slope /= -self._rows
+        slope[:count] += self._quadratic @ state[:count]
+        slope[count:] += self._ridge * state[count:]
+        return slope
+
+    def _penalised(self, curvature: FloatArray) -> FloatArray:
+        """The curvature of a loss with that of the penalty."""
+        count, size = self._passes, len(curvature)
         curvature[:count, :count] += self._quadratic
         curvature[range(count, size), range(count, size)] += self._ridge
-        return np.nan_to_num(-_solve(curvature, slope), nan=0.0, posinf=0.0, neginf=0.0)
+        return curvature
+
+    def _most_curvature(self) -> FloatArray:
+        count = self._passes
+        return np.block(
+            [[np.eye(count), self._cross_bound], [self._cross_bound.T, self._own_bound]]
+        )
 
     def _curvature(self, curvature: FloatArray) -> FloatArray:
         """That of the mean loss in all coefficients, by blocks of rows."""
@@ -242,9 +314,11 @@ class SubspaceSolver:
         total /= self._rows
         return total
 
-    def _loss(self, rows: RowLikelihood, combined: FloatArray, weights: FloatArray) -> float:
-        quadratic = 0.5 * float(combined @ self._quadratic @ combined)
-        return quadratic + self._penalty.value(weights, self._free) - float(np.mean(rows.value))
+    def _loss(self, rows: RowLikelihood, state: FloatArray) -> float:
+        combined, weights = state[: self._passes], state[self._passes :]
+        price = 0.5 * float(combined @ self._quadratic @ combined)
+        price += self._penalty.value(weights, self._free)
+        return price - float(np.mean(rows.value))
 
 
 def _doubled(array: FloatArray) -> FloatArray:
@@ -263,19 +337,27 @@ def _bordered(square: FloatArray, border: FloatArray) -> FloatArray:
     return larger
 
 
-def _penalty_of(spread: FloatArray) -> FloatArray:
-    """Q: the penalty's matrix in orthonormal weights, given the products of their scores over 4n.
+def _definite(quadratic: FloatArray) -> FloatArray:
+    """The matrix without its negative part.
 
-    In exact arithmetic the penalty of weights of length one lies between 0 and 1. Rounded columns
-    can leave it below 0, where a search would run away.
+    In exact arithmetic a penalty has none. That of rounded columns can, and where it falls without
+    end a search would run away.
     """
-    penalties, vectors = np.linalg.eigh(np.eye(len(spread)) - spread)
-    quadratic: FloatArray = (vectors * np.clip(penalties, 0.0, 1.0)) @ vectors.T
-    return quadratic
+    values, vectors = np.linalg.eigh(quadratic)
+    definite: FloatArray = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return definite
 
 
-def _solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """A solution where there is one, and a descent where the matrix is not definite."""
+def least_change(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """A solution of ``matrix x = right`` that stays small where the matrix says little.
+
+    Args:
+        matrix: Symmetric and finite, of any scales; negative curvatures count by their size.
+        right: One number for each row.
+
+    >>> least_change(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
+    [0.5, 1.0, 0.0]
+    """
     sizes = np.abs(np.diagonal(matrix))
     # What has no curvature has no slope either, and stays where it is.
     scales = np.where(sizes > _TINY, 1.0, 0.0) / np.sqrt(np.maximum(sizes, _TINY))

@@ -56,7 +56,8 @@ class Whitening:
             l2: The factor of half the sum of squared weights.
 
         Raises:
-            ConfigError: The penalty is zero or too small beside the columns, or these are too many.
+            ConfigError: The penalty is zero or too small beside the columns, or these are too many
+                or too large.
             ShapeError: There are no rows.
         """
         rows, columns = values.shape
@@ -73,6 +74,11 @@ class Whitening:
         with np.errstate(over="ignore", invalid="ignore"):
             square = values.T @ values
             square /= 4.0 * rows
+        if not np.isfinite(square).all():
+            raise ConfigError(
+                "the values of the columns are too large to be multiplied with one another",
+                hint="scale the columns",
+            )
         square[np.diag_indices(columns)] += l2
         return cls(_cholesky(square))
 

@@ -9,7 +9,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
-from taciturn.numerics.subspace import SubspaceSolver
+from taciturn.numerics.subspace import SubspaceSolver, least_change
 from taciturn.numerics.whitening import Whitening
 
 # Newton's method on a convex loss needs about ten; a loss that is not convex may need more.
@@ -62,9 +62,9 @@ def fit_in_clear(
     whitening = Whitening.of(alice, l2)
     whitened = whitening.apply(alice)
     solver = SubspaceSolver(likelihood, own, l2, free)
-    for _ in range(passes):
+    for number in range(1, passes + 1):
         direction = solver.direction()
-        solver.add(direction, whitened @ (direction @ whitened))
+        solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
     weights = whitening.weights(solver.combination() @ whitened)
     return Fit(weights, solver.weights, solver.scores())
 
@@ -106,7 +106,7 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
         state = likelihood(joined @ weights)
         slope = penalty.gradient(weights, free) - state.slope @ joined / rows
         matrix = (joined * state.curvature[:, None]).T @ joined / rows + np.diag(ridge)
-        step = _descent(matrix, slope)
+        step = -least_change(matrix, slope)
         for halving in range(_HALVINGS):
             trial = weights + 0.5**halving * step
             lower = penalised_loss(joined @ trial, likelihood, trial, l2, free)
@@ -116,10 +116,3 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
             break
         weights, loss = trial, lower
     return Optimum(weights, loss)
-
-
-def _descent(matrix: FloatArray, slope: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(matrix)
-    sizes = np.maximum(np.abs(values), 1e-13 * np.abs(values).max(initial=0.0) + 1e-300)
-    descent: FloatArray = -(vectors @ ((slope @ vectors) / sizes))
-    return descent

@@ -1,7 +1,9 @@
 """``none``: the paper's baseline. The gradient of every batch goes to Alice as it is.
 
 **Guarantee.** None. Where a batch has no more rows than Alice has independent columns she solves
-``X^T r = g`` for the residues, and their signs are the labels [Tan22, Sec. III-C].
+``X^T r = g`` for the residues, and their signs are the labels [Tan22, Sec. III-C]. With ``newton``
+all rows are one batch: she sees sums over all of them, which tell fewer labels, and still tell some
+(``taciturn.attacks.moments``).
 
 **Assumes.** Nothing helps; the ledger's epsilon is infinite.
 """
@@ -15,6 +17,7 @@ from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released
 from taciturn.privacy.events import NonPrivate
 from taciturn.rng import Entropy
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Solver
 
 
 class Unprotected(GradientMechanism):
@@ -22,6 +25,7 @@ class Unprotected(GradientMechanism):
 
     Args:
         class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+        solver: Which says what it is that Alice sees.
     """
 
     name = "none"
@@ -30,16 +34,19 @@ class Unprotected(GradientMechanism):
     weighable = True
     lossless = True
     whole_table = True
-    assumption = "no protection: Alice sees the gradient of every batch"
     event = NonPrivate()
 
-    def __init__(self, class_weight: tuple[float, float] | None = None) -> None:
+    def __init__(
+        self, class_weight: tuple[float, float] | None = None, solver: Solver = "sgd"
+    ) -> None:
         self._class_weight = class_weight
+        seen = "the gradient of every batch" if solver == "sgd" else "a sum over all rows each pass"
+        self.assumption = f"no protection: Alice sees {seen}"
 
     @classmethod
     def of(cls, agreed: Agreement) -> Unprotected:
         """The mechanism of an agreement."""
-        return cls(agreed.class_weight)
+        return cls(agreed.class_weight, agreed.solver)
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """The ordinary one, times the weight of its class."""

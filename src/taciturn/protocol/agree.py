@@ -16,6 +16,8 @@ from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import DEFAULT_PASSES, Protection, Settings
 
+# The scores of so many rows, 26 bytes each, fit a frame of 64 MiB.
+MOST_ROWS = 2_500_000
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
 AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
 # L_RR is another way to say the size of the subset.
@@ -43,7 +45,7 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
     if draft.solver == "newton":
-        _require_whole_table(settings, method)
+        _require_whole_table(settings, method, rows)
     _require_budget(settings, price(method.event).label)
     if not method.encrypts:
         return Terms(draft, scheme("clear"))
@@ -91,12 +93,19 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
     }
 
 
-def _require_whole_table(settings: Settings, method: Mechanism) -> None:
+def _require_whole_table(settings: Settings, method: Mechanism, rows: int) -> None:
     if not method.whole_table:
         raise ConfigError(
             f"{method.name} has no newton: what it releases, and its price, are those of batches",
             setting="solver",
             hint=Hint("use {solver}, or sealed, label-rr or none", solver="sgd"),
+        )
+    if rows > MOST_ROWS:
+        raise ConfigError(
+            f"newton takes at most {MOST_ROWS:,} training rows, and there are {rows:,}: the scores "
+            "of a pass are one message",
+            setting="solver",
+            hint=Hint("use {solver}, or train on a sample", solver="sgd"),
         )
     if settings.scheme == "paillier":
         raise ConfigError(

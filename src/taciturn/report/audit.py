@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taciturn.audit.verdict import Conclusion, Verdict, Weighed, apart_sentence, conclude
+from taciturn.errors import counted
 from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
 from taciturn.report.training import training_blocks
 from taciturn.report.words import NONE, data_size, epsilon, interval, share
@@ -73,7 +74,8 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
     headings = ("guessed from", "batches right", "share", "95 % interval")
     caption = "Batches whose labels were all 1 or all 0, told apart by what Alice received"
     words = (
-        f"Learnt on {look.trained} batches of {look.batch} rows and {look.columns} columns, judged "
+        f"Learnt on {look.trained} batches of {counted(look.batch, 'row')} and "
+        f"{counted(look.columns, 'column')}, judged "
         f"on {look.judged} others. "
         f"Of {data_size(look.bytes)} of ciphertext {look.repeated:,} blocks of 16 bytes occur "
         f"again; a byte has {look.entropy:.2f} bits of entropy. Where nothing depends on labels, "
@@ -185,8 +187,8 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
     ]
     headings = ("mechanism", "held-out accuracy", "centralised", "told, shuffled", "true", "by")
     caption = (
-        f"{first.dataset}, {first.rows_train} training rows, {first.alice_columns} columns at "
-        "Alice, labels at Bob"
+        f"{first.dataset}, {first.rows_train} training rows, "
+        f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
     )
     chance = share(max(control.accuracy for control in canaries[0].controls))
     note = (

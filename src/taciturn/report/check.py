@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
 from taciturn.report.parties import exposure_facts
 from taciturn.report.training import label_epsilon
@@ -50,13 +51,8 @@ def check_blocks(result: CheckResult) -> list[Block]:
 
 
 def _facts(facts: CheckFacts) -> dict[str, Words]:
-    condition = "∞" if math.isinf(facts.median_condition) else f"{facts.median_condition:.4g}"
     pairs: dict[str, Words] = {
-        "batches": f"{facts.batch_size} rows against {facts.alice_columns} columns; "
-        f"{percent(facts.full_rank_share, 0)} % of sampled ones have full rank "
-        f"(condition {condition}), the last has {facts.last_batch}",
-        "stacked epochs": f"{facts.stacked_equations_per_row:.2g} equations per row in "
-        f"{facts.epochs} epochs",
+        **_steps(facts),
         "privacy of a label": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
         f"{label_epsilon(facts.label_epsilon_total)} in all",
         "best possible guess": f"right about {share(facts.attack_ceiling)} of labels at even odds, "
@@ -69,6 +65,24 @@ def _facts(facts: CheckFacts) -> dict[str, Words]:
             f"{facts.recoverable_sparsity:.2f}"
         )
     return pairs
+
+
+def _steps(facts: CheckFacts) -> dict[str, Words]:
+    """What a step sees of the table: all of it in a pass, a few rows in a batch."""
+    condition = "∞" if math.isinf(facts.median_condition) else f"{facts.median_condition:.4g}"
+    columns = counted(facts.alice_columns, "column")
+    if facts.passes is not None:
+        return {
+            "passes": f"{facts.passes}, each over all {counted(facts.rows, 'row')} and {columns} "
+            f"(condition {condition})"
+        }
+    return {
+        "batches": f"{counted(facts.batch_size, 'row')} against {columns}; "
+        f"{percent(facts.full_rank_share, 0)} % of sampled ones have full rank "
+        f"(condition {condition}), the last has {facts.last_batch}",
+        "stacked epochs": f"{facts.stacked_equations_per_row:.2g} equations per row in "
+        f"{counted(facts.epochs, 'epoch')}",
+    }
 
 
 def _columns(result: CheckResult) -> list[Block]:

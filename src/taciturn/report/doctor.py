@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from taciturn.errors import counted
 from taciturn.report.blocks import Block, Paragraph, Span, Tone, Words, table
-from taciturn.report.words import counted
 from taciturn.results.doctor import DoctorResult, Finding, Level
 
 _TONES: dict[Level, Tone] = {Level.OK: "good", Level.WARNING: "warning", Level.PROBLEM: "bad"}

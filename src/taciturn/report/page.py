@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 
 from taciturn.audit.verdict import Conclusion, Weighed, conclude, weigh
+from taciturn.errors import counted
 from taciturn.privacy.statement import Statement
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
@@ -59,7 +60,8 @@ def audit_page(audit: AuditResult) -> b.Page:
 def _subject(training: TrainingRun) -> str:
     return (
         f"{training.dataset} · mechanism {training.mechanism} · {training.rows_train:,} training "
-        f"and {training.rows_test:,} held-out rows · {training.alice_columns} columns at Alice, "
+        f"and {training.rows_test:,} held-out rows · "
+        f"{counted(training.alice_columns, 'column')} at Alice, "
         f"{training.bob_columns} at Bob"
     )
 
@@ -193,7 +195,7 @@ def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
     words = (
         "All that Alice receives about labels is encrypted, so that no attack has a number to "
         "begin with. A learner therefore looked at the messages themselves, on a training whose "
-        f"batches had labels all 1 or all 0, as coins said{whose(audit.scope(number))}."
+        f"batches had labels all 1 or all 0, by the toss of a coin{whose(audit.scope(number))}."
     )
     blocks = (b.Paragraph(words), *shared.apart_blocks(look))
     return [b.Section("Ciphertexts, seen from outside", "apart", blocks, "Ciphertexts")]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Paragraph, Words, table
 from taciturn.report.training import own_metrics
-from taciturn.report.words import counted, data_size
+from taciturn.report.words import data_size
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult, ScoredRow
@@ -48,8 +49,8 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
         {
             "scores of a row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
             "values in all",
-            "if Bob deviates": f"{exposed.columns_per_score:,} of her columns from one score, all "
-            f"from {exposed.scores_for_all:,}",
+            "if Bob deviates": f"up to {exposed.columns_per_score:,} of her columns from one "
+            f"score, all from {exposed.scores_for_all:,}",
             "for Alice": exposed.warning,
         }
     )

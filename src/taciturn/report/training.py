@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from taciturn.errors import counted
 from taciturn.numerics.metrics import Metrics
 from taciturn.report.blocks import Block, Facts, Paragraph, Table, Words, table
-from taciturn.report.words import counted, data_size, figure, percent, share
+from taciturn.report.words import data_size, figure, percent, share
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import R, Runs
 from taciturn.results.training import TrainingRun
@@ -82,8 +83,8 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
     first, means = runs.first, runs.means
     iterations, scope = runs.shared(lambda run: run.training.iterations)
     return {
-        "training": f"{_solver(first)}, {iterations:,} "
-        f"{'passes' if first.passes else 'iterations'}{whose(scope)}, {means.seconds:.1f} s",
+        "training": f"{_solver(first)}, {_steps(first, iterations)}{whose(scope)}, "
+        f"{means.seconds:.1f} s",
         "distance to centralised": distance(runs),
         **_optimum(runs),
         "randomness": randomness(runs),
@@ -99,8 +100,14 @@ def _solver(run: TrainingRun) -> str:
     """How the weights were found."""
     if run.learning_rate is None:
         return f"newton on all rows, L2 penalty {run.l2:.3g}"
-    epochs = "1 epoch" if run.epochs == 1 else f"{run.epochs} epochs"
+    epochs = counted(run.epochs or 0, "epoch")
     return f"{epochs}, batches of {run.batch_size}, learning rate {run.learning_rate:g}"
+
+
+def _steps(run: TrainingRun, iterations: int) -> str:
+    if run.passes is None:
+        return counted(iterations, "iteration")
+    return "1 pass" if iterations == 1 else f"{iterations} passes"
 
 
 def _optimum(runs: Runs[R]) -> dict[str, Words]:
@@ -136,7 +143,7 @@ def _title(runs: Runs[R]) -> str:
     seeds = f", mean of {len(runs.runs)} seeds" if len(runs.runs) > 1 else ""
     return (
         f"{first.dataset}: {first.rows_train:,} + {first.rows_test:,} rows, "
-        f"{first.alice_columns} columns at Alice, {first.bob_columns} at Bob{seeds}"
+        f"{counted(first.alice_columns, 'column')} at Alice, {first.bob_columns} at Bob{seeds}"
     )
 
 

@@ -25,7 +25,10 @@ class AttackVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFacts:
-    """The figures behind the verdicts; the last four are ``hybrid``'s."""
+    """The figures behind the verdicts; ``passes`` is ``newton``'s, the last four ``hybrid``'s.
+
+    A pass of ``newton`` is an epoch of one batch.
+    """
 
     rows: int
     rehearsed_rows: int
@@ -40,6 +43,7 @@ class CheckFacts:
     full_rank_share: float
     median_condition: float
     stacked_equations_per_row: float
+    passes: int | None = field(default=None, metadata=OMITTED)
     l_rr: float | None = field(default=None, metadata=OMITTED)
     true_rows: float | None = field(default=None, metadata=OMITTED)
     sparsity: float | None = field(default=None, metadata=OMITTED)
@@ -71,8 +75,8 @@ class ColumnExposure:
     Args:
         scores_per_row: The most scores of one training row that a training opens to him.
         opened_values: All values that it opens to him, held-out rows included.
-        columns_per_score: How many of her columns a Bob who deviates reads from one score.
-        scores_for_all: How many scores of a row give him all of its columns.
+        columns_per_score: The most of her columns that a Bob who deviates reads from one score.
+        scores_for_all: How many scores of a row can give him all of its columns.
         warning: The same in words, for Alice.
     """
 

@@ -18,5 +18,11 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
         settings: Resolved settings.
         raw: The rows.
     """
-    features = arrange(settings, raw, Coins.for_seed(settings.seed).data).alice_train
-    return forecast(agree(settings, len(features.columns), features.rows), features)
+    data = arrange(settings, raw, Coins.for_seed(settings.seed).data)
+    features = data.alice_train
+    return forecast(
+        agree(settings, len(features.columns), features.rows),
+        features,
+        bob_columns=len(data.bob_train.columns),
+        table_memory=settings.table_memory << 20,
+    )

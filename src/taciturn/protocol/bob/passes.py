@@ -83,7 +83,8 @@ def search(
         measured = yield from measure(number, direction)
         suspected_wraps += measured.suspected_wraps
         done = _with(done, direction, measured)
-        solver.add(scales.numbers(direction), measured.train)
+        last = number == passes - 1
+        solver.add(scales.numbers(direction), measured.train, last=last)
         scores = solver.scores()
         yield from emit(Progress(number + 1, passes, np.arange(len(scores)), scores))
         if inputs.scored_each_epoch is not None:
@@ -123,6 +124,6 @@ def _with(done: SearchState, direction: IntArray, measured: Measured) -> SearchS
 
 def _look(held_out: HeldOut, done: SearchState, solver: SubspaceSolver) -> Metrics:
     """How good the model of now is on the held-out rows: for Bob's eyes."""
-    theirs = solver.coefficients[: solver.passes] @ np.stack(done.held_out)
+    theirs = solver.mixture @ np.stack(done.held_out)
     scores = theirs + held_out.features.values @ solver.weights
     return evaluate(np.nan_to_num(scores), held_out.labels.values)

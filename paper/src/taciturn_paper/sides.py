@@ -1,0 +1,385 @@
+"""One training between two processes, measured: time, processor time, traffic, stages, memory.
+
+Alice and Bob are processes of their own with real certificates and gRPC between them, and run the
+programs of a real training on tables that lie in a folder. Nothing is journaled: what is measured
+is the conversation. ``measure`` starts both; ``python -m taciturn_paper.sides`` is one of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import ByteLabels, FloatArray
+from taciturn.crypto.registry import scheme
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
+from taciturn.deploy.transport.certs import AUTHORITY, make_certificates
+from taciturn.deploy.transport.tls import load_credentials
+from taciturn.engine.channel import Channel, Endpoint
+from taciturn.engine.driver import Driver
+from taciturn.errors import ConfigError
+from taciturn.parallel import one_thread
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import Role
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.settings.agreement import Agreement
+from taciturn_paper.clock import STAGES, TimedScheme
+
+CONNECT_SECONDS, SILENCE_SECONDS = 60.0, 900.0
+LONGEST_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A way between the two: as it is, or with a round trip and a rate."""
+
+    name: str
+    round_trip: float = 0.0
+    megabits: float = 0.0
+
+    @property
+    def shaped(self) -> bool:
+        """Whether bytes are held back."""
+        return self.megabits > 0
+
+
+LINKS = (
+    Link("LAN"),
+    Link("100 Mbit/s, 50 ms", 0.050, 100.0),
+    Link("20 Mbit/s, 20 ms", 0.020, 20.0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a training, or a part of it, took.
+
+    Args:
+        seconds: By the clock.
+        processor_seconds: Of both processes and their helpers.
+        bytes_to_alice: In frames.
+        bytes_to_bob: In frames.
+        round_trips: How often Bob waited for an answer.
+    """
+
+    seconds: float
+    processor_seconds: float
+    bytes_to_alice: int
+    bytes_to_bob: int
+    round_trips: int
+
+    def plus(self, other: Effort, times: float = 1.0) -> Effort:
+        """This and another, or several of the other."""
+        return Effort(
+            self.seconds + times * other.seconds,
+            self.processor_seconds + times * other.processor_seconds,
+            round(self.bytes_to_alice + times * other.bytes_to_alice),
+            round(self.bytes_to_bob + times * other.bytes_to_bob),
+            round(self.round_trips + times * other.round_trips),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a training went.
+
+    Args:
+        steps: What it had taken after each iteration or pass.
+        whole: What it took to its end.
+        stages: Seconds of each stage: encrypt, products, decrypt, and what each side does besides.
+        peak_bytes: The most memory that each side held.
+    """
+
+    steps: tuple[Effort, ...]
+    whole: Effort
+    stages: dict[str, float]
+    peak_bytes: dict[str, int]
+
+    def after(self, count: int) -> Effort:
+        """What a training of so many steps takes: measured, or extrapolated from all but the first.
+
+        The first step has what is done once; the end is that of the training measured.
+        """
+        first, last = self.steps[0], self.steps[-1]
+        end = self.whole.plus(last, -1.0)
+        if count <= len(self.steps):
+            return self.steps[count - 1].plus(end)
+        one = 1.0 / max(1, len(self.steps) - 1)
+        return first.plus(last.plus(first, -1.0), one * (count - 1)).plus(end)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What the two hold for a training."""
+
+    alice: FloatArray
+    bob: FloatArray
+    labels: ByteLabels
+    intercept: bool
+
+
+def measure(agreement: Agreement, tables: Tables, link: Link = LINKS[0], seed: int = 1) -> Course:
+    """Runs one training between two processes.
+
+    Args:
+        agreement: What is run.
+        tables: The rows of both.
+        link: What lies between them.
+        seed: Of both sides' coins.
+
+    Raises:
+        ConfigError: A side failed.
+    """
+    # Loaded here: the two processes do not need it, and their memory is measured.
+    from taciturn_paper.wire import free_port, slow_link
+
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="taciturn-bench-")))
+        make_certificates(folder / "certs", ["alice", "bob"])
+        np.savez(folder / "alice.npz", values=tables.alice)
+        np.savez(folder / "bob.npz", values=tables.bob, labels=tables.labels)
+        task = {
+            "agreement": agreement.model_dump(),
+            "intercept": tables.intercept,
+            "seed": seed,
+        }
+        (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
+        port = free_port()
+        called = port
+        if link.shaped:
+            called = stack.enter_context(slow_link(port, link.round_trip, link.megabits))
+        processes = {
+            role: subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-m", "taciturn_paper.sides", role, str(folder), str(number)],
+                stdout=subprocess.PIPE,
+                stderr=stack.enter_context((folder / f"{role}.err").open("w")),
+                text=True,
+            )
+            for role, number in (("bob", port), ("alice", called))
+        }
+        return _course(_reports(processes, folder))
+
+
+def _reports(processes: dict[str, subprocess.Popen[str]], folder: Path) -> dict[str, Any]:
+    """What both print at their end.
+
+    Raises:
+        ConfigError: One of them failed, or took too long.
+    """
+    try:
+        said = {r: p.communicate(timeout=LONGEST_SECONDS)[0] for r, p in processes.items()}
+    except subprocess.TimeoutExpired:
+        raise ConfigError(f"a training took more than {LONGEST_SECONDS:g} s") from None
+    finally:
+        for process in processes.values():
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    for role, process in processes.items():
+        if process.returncode:
+            words = (folder / f"{role}.err").read_text(encoding="utf-8").strip()
+            raise ConfigError(f"{role}'s process failed: {words[-300:]}")
+    return {role: json.loads(text) for role, text in said.items()}
+
+
+def _course(sides: dict[str, Any]) -> Course:
+    alice, bob = sides["alice"], sides["bob"]
+    # Alice has no iterations of her own: her processor time is read at the frames that end one.
+    steps = []
+    for step in bob["steps"]:
+        hers = _at(alice["spent"], step["received"])
+        steps.append(
+            Effort(
+                step["seconds"],
+                step["processor"] + hers,
+                step["bytes_sent"],
+                step["bytes_received"],
+                step["round_trips"],
+            )
+        )
+    end = bob["end"]
+    whole = Effort(
+        end["seconds"],
+        end["processor"] + alice["end"]["processor"],
+        end["bytes_sent"],
+        end["bytes_received"],
+        end["round_trips"],
+    )
+    stages = {
+        "encrypt": bob["stages"]["encrypt"],
+        "products": alice["stages"]["products"],
+        "decrypt": bob["stages"]["decrypt"],
+        "solve": bob["rest"],
+        "alice besides": alice["rest"],
+    }
+    peaks = {role: side["peak_bytes"] for role, side in sides.items()}
+    return Course(tuple(steps), whole, stages, peaks)
+
+
+def _at(spent: list[float], frames: int) -> float:
+    """Alice's processor time when she had sent so many frames."""
+    return spent[min(frames, len(spent)) - 1] if spent and frames else 0.0
+
+
+# --- one side ---------------------------------------------------------------------------------
+
+
+class _Log:
+    """What one side notes while it runs."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._start = time.perf_counter()
+        self._processor = processor_seconds()
+        self.bytes_sent = self.bytes_received = self.received = self.round_trips = 0
+        self.waiting = 0.0
+        self._asked = False
+        self.steps: list[dict[str, float]] = []
+        self.spent: list[float] = []
+        self.peak = 0
+
+    def send(self, frame: bytes) -> None:
+        self._channel.send(frame)
+        self.bytes_sent += len(frame)
+        self._asked = True
+        self.spent.append(processor_seconds() - self._processor)
+
+    def receive(self) -> bytes:
+        start = time.perf_counter()
+        frame = self._channel.receive(SILENCE_SECONDS)
+        self.waiting += time.perf_counter() - start
+        self.bytes_received += len(frame)
+        self.received += 1
+        self.round_trips += int(self._asked)
+        self._asked = False
+        return frame
+
+    def observe(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.steps.append(self.now())
+
+    def now(self) -> dict[str, float]:
+        self.peak = max(self.peak, peak_bytes())
+        return {
+            "seconds": time.perf_counter() - self._start,
+            "processor": processor_seconds() - self._processor,
+            "bytes_sent": self.bytes_sent,
+            "bytes_received": self.bytes_received,
+            "received": self.received,
+            "round_trips": self.round_trips,
+        }
+
+
+def processor_seconds() -> float:
+    """Of this process and its helpers, those that still run included."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    total = time.process_time() + ended.ru_utime + ended.ru_stime
+    tick = os.sysconf("SC_CLK_TCK")
+    for child in _children():
+        with suppress(OSError):
+            fields = Path(f"/proc/{child}/stat").read_text(encoding="ascii").rsplit(")", 1)[1]
+            total += sum(map(int, fields.split()[11:13])) / tick
+    return total
+
+
+def peak_bytes() -> int:
+    """The most memory of this process and of each of its helpers, in sum."""
+    total = 0
+    for process in ("self", *_children()):
+        with suppress(OSError):
+            for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
+                if line.startswith("VmHWM:"):
+                    total += int(line.split()[1]) << 10
+    return total
+
+
+def _children() -> list[str]:
+    listed: list[str] = []
+    for task in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            listed += task.read_text(encoding="ascii").split()
+    return listed
+
+
+def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
+    """One side's training, from the moment the two are connected."""
+    task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+    timed = TimedScheme(scheme(task["agreement"]["scheme"]))
+    terms = Terms(Agreement.of(task["agreement"]), timed)
+    coins = KeyedEntropy.from_seed(task["seed"]).fork(role)
+    program = _program(role, folder, terms, coins, task["intercept"])
+    endpoint = _endpoint(role, folder, port)
+    try:
+        channel = endpoint.connect(CONNECT_SECONDS)
+        log = _Log(channel)
+        driver: Driver[Any] = Driver(role, program, log.send, observe=log.observe)
+        with one_thread(), np.errstate(over="ignore", invalid="ignore"):
+            driver.start()
+            while not driver.finished:
+                driver.feed(log.receive())
+        end = log.now()
+        channel.close()
+    finally:
+        endpoint.close()
+    stages = {name: timed.clock.stage(name) for name in STAGES}
+    rest = end["seconds"] - log.waiting - sum(stages.values())
+    return {
+        "end": end,
+        "steps": log.steps,
+        "spent": log.spent,
+        "stages": stages,
+        "rest": rest,
+        "peak_bytes": log.peak,
+    }
+
+
+def _program(role: Role, folder: Path, terms: Terms, coins: Entropy, intercept: bool) -> Any:  # noqa: ANN401
+    with np.load(folder / f"{role}.npz") as file:
+        values = np.ascontiguousarray(file["values"])
+        labels = file["labels"] if role == "bob" else None
+    ids = RowIds.numbered(len(values))
+    names = [f"x{number}" for number in range(values.shape[1])]
+    if role == "bob" and intercept:
+        names[-1] = INTERCEPT
+    features = FeatureTable(ids, tuple(names), values)
+    if labels is None:
+        return ALICE[terms.conversation](AliceInputs(features, terms, coins))
+    method, ledger = mechanism(terms.agreement), Ledger(len(values), "")
+    truth = LabelTable(ids, labels)
+    return BOB[terms.conversation](BobInputs(features, truth, terms, method, ledger, coins))
+
+
+def _endpoint(role: Role, folder: Path, port: int) -> Endpoint:
+    certs = folder / "certs"
+    own = load_credentials(certs / f"{role}.pem", certs / f"{role}.key", certs / AUTHORITY)
+    if role == "bob":
+        from taciturn.deploy.transport.serve import ServeEndpoint
+
+        return ServeEndpoint(f"127.0.0.1:{port}", own, peer="alice")
+    from taciturn.deploy.transport.dial import DialEndpoint
+
+    return DialEndpoint(f"127.0.0.1:{port}", own, peer="bob")
+
+
+if __name__ == "__main__":
+    own_role: Role = "alice" if sys.argv[1] == "alice" else "bob"
+    print(json.dumps(run_side(own_role, Path(sys.argv[2]), int(sys.argv[3]))))

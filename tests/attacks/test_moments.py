@@ -1,0 +1,195 @@
+"""Sums over all rows: what they prove, what they only suggest, and that they say no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.attacks.base import LabelGuess
+from taciturn.attacks.moments import MomentsAttack
+from taciturn.attacks.registry import ATTACKS
+from taciturn.numerics.metrics import auc
+from tests.attacks.whole_table import played
+
+
+def columns(rows: int, width: int, seed: int = 1) -> FloatArray:
+    return np.random.default_rng(seed).normal(size=(rows, width))
+
+
+def coins(rows: int, seed: int = 2) -> FloatArray:
+    return np.random.default_rng(seed).integers(0, 2, rows).astype(float)
+
+
+def with_category(table: FloatArray, *members: int) -> FloatArray:
+    """A further column: 1 for these rows, 0 for the others."""
+    column = np.zeros((len(table), 1))
+    column[list(members)] = 1.0
+    return np.hstack([table, column])
+
+
+def right(guess: LabelGuess, labels: FloatArray) -> BoolArray:
+    same: BoolArray = (guess.scores > 0) == (labels == 1)
+    return same
+
+
+def guess(
+    table: FloatArray, labels: FloatArray, bob: FloatArray | None = None, **agreed: Any
+) -> LabelGuess:
+    return MomentsAttack().infer(played(table, labels, bob, **agreed))
+
+
+def test_it_is_among_the_attacks():
+    assert "moments" in [attack.name for attack in ATTACKS]
+
+
+# --- rows that stand alone ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("bobs", [0, 1, 3])
+def test_a_category_of_one_row_tells_its_label(label, bobs):
+    table, labels = with_category(columns(300, 4), 17), coins(300)
+    labels[17] = label
+    bob = np.hstack([np.ones((300, 1)), columns(300, bobs - 1, seed=3)]) if bobs else None
+    answer = guess(table, labels, bob)
+    assert np.flatnonzero(answer.certain).tolist() == [17]
+    assert right(answer, labels)[17]
+    assert "1 row stands alone in a sum" in answer.remark
+
+
+@pytest.mark.parametrize("label", [0, 1])
+@pytest.mark.parametrize("bobs", [0, 1, 3])
+def test_so_does_a_category_whose_column_was_centred(label, bobs):
+    labels = coins(300)
+    labels[17] = label
+    table = with_category(columns(300, 4), 17)
+    bob = np.hstack([np.ones((300, 1)), columns(300, bobs - 1, seed=3)]) if bobs else None
+    answer = guess(table - table.mean(axis=0), labels, bob)
+    assert np.flatnonzero(answer.certain).tolist() == [17]
+    assert right(answer, labels)[17]
+
+
+@pytest.mark.parametrize(("labels_of_two", "proven"), [((1, 1), 2), ((0, 0), 2), ((0, 1), 0)])
+def test_two_rows_of_a_category_are_told_where_they_agree(labels_of_two, proven):
+    labels = coins(300)
+    labels[[17, 40]] = labels_of_two
+    answer = guess(with_category(columns(300, 4), 17, 40), labels)
+    assert np.count_nonzero(answer.certain) == proven
+    assert right(answer, labels)[answer.certain].all()
+
+
+def test_a_category_of_many_rows_tells_none():
+    labels = coins(300)
+    answer = guess(with_category(columns(300, 4), *range(20)), labels)
+    assert not answer.certain.any()
+
+
+# --- all labels at once -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "width", "way"), [(30, 7, "a lattice"), (24, 20, "the smallest box")]
+)
+@pytest.mark.parametrize("intercept", [False, True])
+def test_few_rows_are_told_altogether(rows, width, way, intercept):
+    labels = coins(rows)
+    answer = guess(columns(rows, width), labels, np.ones((rows, 1)) if intercept else None)
+    assert right(answer, labels).all()
+    assert answer.certain.all()
+    assert way in answer.remark
+    assert not answer.limited
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_so_they_are_with_weights_of_the_classes(intercept):
+    labels = coins(24)
+    bob = np.ones((24, 1)) if intercept else None
+    answer = guess(columns(24, 7), labels, bob, class_weight=(0.25, 1.0))
+    assert right(answer, labels).all()
+    assert answer.certain.all()
+
+
+def test_flipped_labels_are_told_too():
+    flipped = coins(24)
+    agreed: dict[str, Any] = {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"}
+    answer = guess(columns(24, 8), flipped, **agreed)
+    assert right(answer, flipped).all()
+
+
+def test_rows_that_can_be_exchanged_are_not_called_certain():
+    table, labels = columns(24, 8), coins(24)
+    table[5] = table[3]
+    labels[[3, 5]] = 0, 1
+    answer = guess(table, labels)
+    assert np.flatnonzero(~answer.certain).tolist() == [3, 5]
+    assert right(answer, labels)[answer.certain].all()
+
+
+def test_where_sums_hold_fewer_bits_than_labels_nothing_is_certain():
+    labels = coins(24)
+    answer = guess(columns(24, 1), labels)
+    assert not answer.certain.any()
+
+
+def test_bobs_columns_hide_the_values():
+    labels = coins(30)
+    answer = guess(columns(30, 7), labels, columns(30, 4, seed=9))
+    assert not answer.certain.any()
+    assert "Bob's columns hide" in answer.remark
+
+
+def test_it_works_where_there_are_more_columns_than_rows():
+    labels = coins(20)
+    answer = guess(columns(20, 50), labels, columns(20, 3, seed=9))
+    # Every row stands alone, whatever Bob has.
+    assert answer.certain.all()
+    assert right(answer, labels).all()
+
+
+# --- the guess, chance and limits ---------------------------------------------------------------
+
+
+def test_what_the_columns_say_is_guessed():
+    table = columns(400, 3)
+    labels = (table[:, 0] + 0.5 * columns(400, 1, seed=7)[:, 0] > 0).astype(float)
+    answer = guess(table, labels)
+    assert auc(answer.scores, labels) > 0.9
+    assert not answer.certain.any()
+
+
+def test_it_is_at_chance_against_other_labels():
+    """False alarm below one in a million: five standard errors of an AUC of one half."""
+    labels, others = coins(2000), coins(2000, seed=11)
+    answer = guess(columns(2000, 5), labels)
+    assert abs(auc(answer.scores, others) - 0.5) < 5 * np.sqrt(1 / (12 * 500))
+    assert not answer.certain.any()
+
+
+def test_nothing_certain_is_wrong():
+    for seed in range(12):
+        table = with_category(columns(40, 2 + seed % 3, seed=seed), seed)
+        labels = coins(40, seed=seed)
+        attack = MomentsAttack(visits=300)
+        answer = attack.infer(played(table, labels, seed=seed))
+        assert right(answer, labels)[answer.certain].all()
+
+
+def test_a_limit_is_said_and_counted():
+    view = played(columns(40, 6), coins(40))
+    answer, again = (MomentsAttack(visits=100).infer(view) for _ in range(2))
+    assert answer.limited
+    assert answer.work == again.work
+    assert (answer.scores == again.scores).all()
+    assert "no labelling was found" in answer.remark
+    # More rows than a lattice is reduced for, though the sums hold their labels.
+    beyond = MomentsAttack(most_rows=30).infer(view)
+    assert beyond.limited
+    assert "too many rows" in beyond.remark
+
+
+def test_more_rows_than_the_sums_hold_bits_is_no_limit():
+    answer = guess(columns(2000, 5), coins(2000))
+    assert not answer.limited

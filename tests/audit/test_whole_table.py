@@ -1,0 +1,109 @@
+"""Check and audit of whole-table training, by the real programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import taciturn
+from taciturn.results.check import AT_RISK, CLEAR
+from taciturn.results.runs import AuditResult
+
+ALICE = "age,income,place"
+
+
+def table(rows: int = 200, seed: int = 1) -> pl.DataFrame:
+    """Random columns and labels, and a place from which one row comes."""
+    coins = np.random.default_rng(seed)
+    places = coins.choice(["east", "north", "south"], rows)
+    places[3] = "west"
+    return pl.DataFrame(
+        {
+            "age": coins.normal(size=rows),
+            "income": coins.normal(size=rows),
+            "place": places,
+            "savings": coins.normal(size=rows),
+            "label": coins.integers(0, 2, rows),
+        }
+    )
+
+
+def audit(frame: pl.DataFrame, **options: Any) -> AuditResult:
+    """On own data newton is the default; hardly any row is held out."""
+    base: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 1, "canary": False}
+    common = {"label": "label", "alice_columns": ALICE, "test_fraction": 0.01}
+    return taciturn.audit(frame, **{**base, **common, **options})
+
+
+@pytest.mark.parametrize(("seed", "intercept"), [(1, False), (2, True)])
+def test_the_label_of_a_category_of_one_row_is_told_though_bob_has_columns(seed, intercept):
+    run = audit(table(seed=seed), intercept=intercept)
+    moments = run.attack("moments")
+    assert "1 row stands alone" in moments["remark"]
+    assert moments["decided"] * moments["rows"] == pytest.approx(1.0)
+    assert moments["decided_correct"] == 1.0
+    assert "moments calls 1 of 198 labels certain" in run.to_dict()["verdict"]
+
+
+def test_every_label_of_few_rows_is_told():
+    few = table(28).with_columns(*(pl.Series(f"x{i}", _normal(28, i)) for i in range(6)))
+    columns = ALICE + "," + ",".join(f"x{i}" for i in range(6))
+    run = audit(few.drop("savings"), alice_columns=columns, intercept=True)
+    moments = run.attack("moments")
+    assert moments["accuracy"] == 1.0
+    assert moments["decided"] == 1.0
+
+
+def _normal(rows: int, seed: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(100 + seed).normal(size=rows)
+
+
+def test_of_many_rows_it_tells_no_more_than_the_model():
+    run = audit(table(2000), seeds=1)
+    moments, controls = run.attack("moments"), run.to_dict()["controls"]
+    known = max(control["auc"] for control in controls)
+    # Three standard errors of an AUC of 2,000 rows.
+    assert abs(moments["auc"] - known) < 3 * np.sqrt(1 / (12 * 500))
+    skipped = {one["name"] for one in run.to_dict()["skipped"]}
+    assert {"exact-solve", "stacking", "known-scores"} <= skipped
+
+
+def test_flipped_labels_are_said_to_be_flipped():
+    run = audit(table(), mechanism="label-rr", epsilon=1.0)
+    moments = run.attack("moments")
+    assert moments["decided"] == 0.0
+    assert "1 flipped labels proven" in moments["remark"]
+
+
+def test_sealed_gives_it_nothing():
+    run = audit(table(), mechanism="sealed")
+    reasons = {one["name"]: one["reason"] for one in run.to_dict()["skipped"]}
+    assert reasons["moments"] == "Alice does not have a sum over all rows in clear, once a pass"
+
+
+def test_shuffled_truth_leaves_it_at_chance():
+    run = audit(table(2000), shuffle_truth=True)
+    # Four standard errors of an AUC of one half.
+    assert abs(run.attack("moments")["auc"] - 0.5) < 4 * np.sqrt(1 / (12 * 500))
+
+
+def check(frame: pl.DataFrame, **options: Any) -> dict[str, Any]:
+    common: dict[str, Any] = {"label": "label", "alice_columns": ALICE, "test_fraction": 0.01}
+    return taciturn.check(frame, **{"mechanism": "none", **common, **options}).to_dict()
+
+
+def test_check_foresees_the_row_that_stands_alone():
+    record = check(table())
+    verdicts = {one["attack"]: one for one in record["verdicts"]}
+    assert verdicts["moments"]["verdict"] == AT_RISK
+    assert "1 called certain and 1 of those right" in verdicts["moments"]["why"]
+    assert "merge categories of few rows" in verdicts["moments"]["change"]
+    assert verdicts["stacking"]["verdict"] == CLEAR
+    assert record["facts"]["passes"] == 12
+
+
+def test_check_of_sealed_finds_nothing_to_attack():
+    assert check(table(), mechanism="sealed")["verdict"] == CLEAR

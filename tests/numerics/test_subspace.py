@@ -1,0 +1,213 @@
+"""Bob's search: never worse, the same work for all values, and resumed as if never stopped."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taciturn.arrays import FloatArray, LabelArray
+from taciturn.numerics.likelihood import (
+    Likelihood,
+    RowLikelihood,
+    corrected_likelihood,
+    weighted_likelihood,
+)
+from taciturn.numerics.subspace import (
+    ITERATIONS,
+    NEWTON_STEPS,
+    OUTER_ITERATIONS,
+    SAFE_STEPS,
+    SubspaceSolver,
+)
+from taciturn.numerics.whitening import Whitening
+
+ROWS, L2 = 300, 1 / 300
+RNG = np.random.default_rng(7)
+THEIRS = RNG.normal(size=(ROWS, 9)) @ RNG.normal(size=(9, 9))
+OWN = np.column_stack([RNG.normal(size=(ROWS, 2)), np.ones(ROWS)])
+LABELS = (THEIRS[:, 0] + OWN[:, 1] + RNG.logistic(size=ROWS) * 2 > 0.5).astype(np.int8)
+# Rounded, as in a training: the penalty's matrix is not quite definite.
+WHITENED = np.rint(Whitening.of(THEIRS, L2).apply(THEIRS) * 2.0**8) / 2.0**8
+
+
+def plain(labels: LabelArray = LABELS) -> Likelihood:
+    return partial(weighted_likelihood, labels=labels, class_weight=None)
+
+
+def solver_of(likelihood: Likelihood) -> SubspaceSolver:
+    return SubspaceSolver(likelihood, OWN, L2, free=1)
+
+
+def rounded(direction: FloatArray) -> FloatArray:
+    """As it would be sent: on a coarse grid."""
+    return np.rint(direction * 2.0**18) / 2.0**18
+
+
+def scores_of(direction: FloatArray) -> FloatArray:
+    return WHITENED @ (direction @ WHITENED)
+
+
+def losses(solver: SubspaceSolver, passes: int) -> list[float]:
+    values = []
+    for number in range(1, passes + 1):
+        direction = rounded(solver.direction())
+        values.append(solver.loss())
+        solver.add(direction, scores_of(direction), last=number == passes)
+    return [*values, solver.loss()]
+
+
+@pytest.mark.parametrize("epsilon", [None, 0.2, 1.0, 5.0])
+def test_no_pass_makes_the_loss_larger_whether_it_is_convex_or_not(epsilon):
+    flipped = LABELS ^ (RNG.random(ROWS) < 0.2)
+    likelihood = (
+        plain()
+        if epsilon is None
+        else partial(corrected_likelihood, labels=flipped, epsilon=epsilon)
+    )
+    # More passes than Alice has columns: the last directions add nothing.
+    values = losses(solver_of(likelihood), 14)
+    assert np.all(np.diff(values) <= 1e-12)
+    assert values[0] - values[-1] > 1e-3
+
+
+def test_a_curvature_next_to_none_does_not_stop_the_search():
+    """As flipped labels can leave it: every length of Newton's step is far too long."""
+
+    def flat(scores: FloatArray) -> RowLikelihood:
+        rows = plain()(scores)
+        return RowLikelihood(rows.value, rows.slope, 1e-9 * rows.curvature)
+
+    values = losses(solver_of(flat), 4)
+    assert np.all(np.diff(values) < -1e-4)
+
+
+def test_more_passes_than_columns_reach_a_point_without_slope():
+    solver = solver_of(plain())
+    losses(solver, 12)
+    rows = plain()(solver.scores())
+    weights = solver.combination() @ WHITENED
+    theirs = weights - (rows.slope + WHITENED @ weights / 4) @ WHITENED / ROWS
+    own = L2 * solver.weights * [1, 1, 0] - rows.slope @ OWN / ROWS
+    assert np.abs(theirs).max() < 1e-6
+    assert np.abs(own).max() < 1e-10
+
+
+def test_a_direction_has_a_public_length_and_new_weights():
+    solver = solver_of(plain())
+    sent = []
+    for _ in range(5):
+        direction = solver.direction()
+        assert np.linalg.norm(direction) == pytest.approx(1 / np.sqrt(ROWS), rel=1e-12)
+        sent.append(direction)
+        solver.add(direction, scores_of(direction))
+    weights = np.array(sent) @ WHITENED
+    assert np.linalg.norm(weights, axis=1).max() <= 2.001
+    assert np.linalg.svd(weights, compute_uv=False).min() > 1e-3
+
+
+class Counting:
+    """A likelihood that counts how often it is asked."""
+
+    def __init__(self, likelihood: Likelihood) -> None:
+        self._likelihood, self.count = likelihood, 0
+
+    def __call__(self, scores: FloatArray) -> RowLikelihood:
+        self.count += 1
+        assert np.isfinite(scores).all()
+        return self._likelihood(scores)
+
+
+def evaluations(labels: LabelArray, answers: list[FloatArray]) -> list[int]:
+    likelihood = Counting(plain(labels))
+    solver = solver_of(likelihood)
+    counts = []
+    for number, answer in enumerate(answers, start=1):
+        direction = solver.direction()
+        assert np.isfinite(direction).all()
+        counts.append(likelihood.count)
+        solver.add(direction, answer, last=number == len(answers))
+        counts.append(likelihood.count)
+    assert np.isfinite(solver.combination()).all()
+    assert np.isfinite(solver.coefficients).all()
+    return counts
+
+
+@pytest.mark.parametrize("kind", ["true", "shuffled", "ones", "zeros", "separable"])
+def test_labels_do_not_decide_how_much_is_computed(kind):
+    labels = {
+        "true": LABELS,
+        "shuffled": RNG.permutation(LABELS),
+        "ones": np.ones(ROWS),
+        "zeros": np.zeros(ROWS),
+        "separable": (THEIRS[:, 0] > 0).astype(np.int8),
+    }[kind]
+    answers = [WHITENED @ weights for weights in RNG.normal(size=(4, 9))]
+    each_iteration = 1 + len(NEWTON_STEPS) + len(SAFE_STEPS)
+    first = OUTER_ITERATIONS * each_iteration + 1
+    middle = ITERATIONS * each_iteration
+    assert evaluations(labels, answers) == [
+        first,
+        first + middle,
+        first + middle + 1,
+        first + 2 * middle + 1,
+        first + 2 * middle + 2,
+        first + 3 * middle + 2,
+        first + 3 * middle + 3,
+        first + 3 * middle + 3 + OUTER_ITERATIONS * each_iteration,
+    ]
+
+
+@settings(max_examples=25)
+@given(st.lists(st.sampled_from(["noise", "huge", "nan", "inf", "zero", "same"]), max_size=6))
+def test_answers_that_are_no_scores_change_neither_the_work_nor_its_end(kinds):
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=ROWS)
+    garbage = {
+        "noise": noise,
+        "huge": 1e300 * rng.normal(size=ROWS),
+        "nan": np.where(noise > 1, np.nan, noise),
+        "inf": np.where(noise > 1, np.inf, -np.inf),
+        "zero": np.zeros(ROWS),
+        "same": np.ones(ROWS),
+    }
+    honest = [np.zeros(ROWS)] * len(kinds)
+    assert evaluations(LABELS, [garbage[kind] for kind in kinds]) == evaluations(LABELS, honest)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 3, 5])
+def test_a_rebuilt_solver_continues_bit_by_bit(stop):
+    whole, first = solver_of(plain()), solver_of(plain())
+    sent, answered = [], []
+    for _ in range(stop):
+        direction = rounded(first.direction())
+        sent.append(direction)
+        answered.append(scores_of(direction))
+        first.add(direction, answered[-1])
+    resumed = solver_of(plain())
+    sent_rows, answered_rows = (np.array(rows).reshape(-1, ROWS) for rows in (sent, answered))
+    resumed.resume(sent_rows, answered_rows, first.coefficients)
+    # What a mixture is for: the same of other rows' scores.
+    scores = resumed.mixture @ answered_rows + OWN @ resumed.weights
+    np.testing.assert_allclose(scores, resumed.scores(), rtol=0, atol=1e-8)
+    for number in range(6):
+        direction = rounded(whole.direction())
+        whole.add(direction, scores_of(direction))
+        if number >= stop:
+            np.testing.assert_array_equal(rounded(resumed.direction()), direction)
+            resumed.add(direction, scores_of(direction))
+    np.testing.assert_array_equal(resumed.coefficients, whole.coefficients)
+    np.testing.assert_array_equal(resumed.combination(), whole.combination())
+    assert resumed.passes == whole.passes == 6
+
+
+def test_a_column_of_his_own_that_repeats_or_is_empty_does_no_harm():
+    own = np.column_stack([OWN[:, 0], OWN[:, 0], np.zeros(ROWS), 1e9 * OWN[:, 1], np.ones(ROWS)])
+    odd, even = SubspaceSolver(plain(), own, L2, 1), solver_of(plain())
+    for solver in (odd, even):
+        losses(solver, 10)
+    assert odd.loss() == pytest.approx(even.loss(), abs=1e-3)
+    assert odd.loss() <= even.loss()
