@@ -295,6 +295,8 @@ CASES = (
     Case("a plot in a folder that is not there", "bench --against phe --plot no/where.svg"),
     Case("a plot of the matrix likewise", "reproduce attacks --plot no/where.svg"),
     Case("a plot of ratios to nothing", "bench --plot bench.svg"),
+    Case("a table's rows without trainings", "bench --rows 1000"),
+    Case("a plot of trainings", "bench --trainings --plot bench.svg"),
     Case("a plot of what has none", "reproduce claims --plot claims.svg"),
     Case("a transcript of several runs", f"{NAMED} --scheme clear --seeds 2 --record run --json"),
     Case("a transcript that is not there", "audit --transcript nowhere"),

@@ -173,6 +173,7 @@ def bench(
     taciturn bench --trainings --rows 1000000 --columns 20
     """
     if whole:
+        _refuse_with_trainings({"--plot": plot, "--against": against != "none"})
         _bench_trainings(quick, dataset, None if rows is None else (rows, columns), report, json)
         return
     for option, value in {"--dataset": dataset, "--rows": rows, "--report": report}.items():
@@ -200,6 +201,16 @@ def bench(
     if plot is not None:
         write_text(plot, ratios_svg(record))
     show(record, json, benchmark)
+
+
+def _refuse_with_trainings(given: Mapping[str, object]) -> None:
+    for option, value in given.items():
+        if value:
+            raise ConfigError(
+                f"{option} belongs to the benchmark of the encryption",
+                where=option,
+                hint="leave it out, or leave --trainings out",
+            )
 
 
 def _bench_trainings(

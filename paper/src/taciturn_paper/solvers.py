@@ -11,6 +11,7 @@ extrapolated; newton is measured whole unless it would take longer than ``LONGES
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -24,7 +25,7 @@ from taciturn.numerics.likelihood import weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear
-from taciturn.parallel import one_thread
+from taciturn.parallel import one_thread, usable_cores
 from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.terms import Terms
@@ -282,7 +283,9 @@ class Size:
             "processor_seconds": course.whole.processor_seconds,
             "seconds_of_first_pass": first.seconds,
             "seconds_of_a_pass": each.seconds,
+            "processor_seconds_of_a_pass": each.processor_seconds,
             "rows_per_second": self.rows / each.seconds,
+            "rows_per_processor_second": self.rows / each.processor_seconds,
             "bytes_to_alice_per_row": each.bytes_to_alice / self.rows,
             "bytes_to_bob_per_row": each.bytes_to_bob / self.rows,
             "stages": course.stages,
@@ -317,7 +320,7 @@ def run(
         sizes: Rows and columns of tables to measure newton on.
         quick: The smallest dataset and a small table, on one link.
     """
-    everything = not datasets and not sizes
+    everything, before = not datasets and not sizes, os.getloadavg()[0]
     links = LINKS[:1] if quick else LINKS
     if everything:
         sizes = ((20_000, 5),) if quick else SIZES
@@ -329,7 +332,14 @@ def run(
     for rows, columns in sizes:
         announce(f"newton on {rows:,} x {columns}")
         measured.append(measure_size(rows, columns).to_dict())
-    return {"solvers": solvers, "sizes": measured, "missing": missing}
+    return {
+        "cores": usable_cores(),
+        "load_before": before,
+        "load_after": os.getloadavg()[0],
+        "solvers": solvers,
+        "sizes": measured,
+        "missing": missing,
+    }
 
 
 def _problems(

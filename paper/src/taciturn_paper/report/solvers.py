@@ -34,7 +34,7 @@ def solver_tables(record: Record) -> list[Block]:
         ]
     if record["sizes"]:
         blocks += [_sizes(record["sizes"]), _stages(record["sizes"])]
-    return [*blocks, *missing(record)]
+    return [*blocks, _machine(record), *missing(record)]
 
 
 def _on_link(rows: list[Record], link: str) -> Table:
@@ -101,6 +101,14 @@ def _of_paper(rows: list[Record]) -> list[Block]:
     ]
 
 
+def _machine(record: Record) -> Paragraph:
+    before, after = record["load_before"], record["load_after"]
+    return Paragraph(
+        f"{record['cores']} cores; the load was {before:.1f} before and {after:.1f} after",
+        "muted",
+    )
+
+
 def _sizes(rows: list[Record]) -> Table:
     lines = [
         (
@@ -109,6 +117,7 @@ def _sizes(rows: list[Record]) -> Table:
             _seconds(row["seconds_of_first_pass"]),
             _seconds(row["seconds_of_a_pass"]),
             f"{row['rows_per_second']:,.0f}",
+            f"{row['rows_per_processor_second']:,.0f}",
             f"{row['bytes_to_alice_per_row']:.1f} + {row['bytes_to_bob_per_row']:.1f}",
             data_size(row["peak_bytes_alice"]),
             data_size(row["peak_bytes_bob"]),
@@ -121,11 +130,14 @@ def _sizes(rows: list[Record]) -> Table:
         "first s",
         "pass s",
         "rows/s",
+        "rows/cpu s",
         "bytes per row",
-        "Alice holds",
-        "Bob holds",
+        "Alice",
+        "Bob",
     )
-    caption = "A pass of newton between two processes; bytes to Alice and to Bob"
+    caption = (
+        "A pass of newton between two processes; bytes to Alice and to Bob, and the memory of each"
+    )
     return table(headings, lines, caption=caption)
 
 
