@@ -1,4 +1,4 @@
-"""Tables that make other solvers stumble: newton trains on them, or says in a sentence what to do."""
+"""Tables that make solvers stumble: newton trains on them, or says in a sentence what to do."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from taciturn.rng import KeyedEntropy
 ROWS = 60
 COINS = KeyedEntropy.from_seed(3)
 VALUES: FloatArray = 4.0 * COINS.uniform((ROWS, 4)) - 2.0
-NOISY = (VALUES @ [1.0, -1.0, 0.5, 0.0] + 3 * COINS.fork("noise").uniform((ROWS,)) > 1.5).astype(
-    int
-)
+NOISE = 3.0 * COINS.fork("noise").uniform((ROWS,)) - 1.5
+NOISY = (VALUES @ [1.0, -1.0, 0.5, 0.0] + NOISE > 0).astype(int)
 WIDE: FloatArray = 2.0 * COINS.fork("wide").uniform((12, 30)) - 1.0
 
 
@@ -43,7 +42,7 @@ TRAINED: dict[str, tuple[FloatArray, LabelArray, str]] = {
     "a copy that is 1e9 times as large": (beside(1e9 * VALUES[:, 0]), NOISY, "--scale none"),
     "fewer rows than columns": (WIDE, (WIDE[:, 0] > 0).astype(int), ""),
     "separable labels": (VALUES, (VALUES[:, 0] > 0).astype(int), ""),
-    "separable labels, next to no penalty": (VALUES, (VALUES[:, 0] > 0).astype(int), "--l2 1e-6"),
+    "separable labels, next to no penalty": (VALUES, (VALUES[:, 0] > 0).astype(int), "--l2 1e-5"),
     "one label among many": (VALUES, (np.arange(ROWS) < 2).astype(int), ""),
 }
 
@@ -63,15 +62,11 @@ def test_it_trains_to_the_optimum(name, mechanism, tmp_path, capsys):
     assert command(tmp_path, values, labels, f"--mechanism {mechanism} {options}") == 0
     result = json.loads(capsys.readouterr().out)
     assert result["solver"] == "newton"
-    assert -1e-9 < result["optimum"]["gap"] < (1e-2 if "penalty" in name else 1e-4)
-
-
-def without(labels: LabelArray) -> LabelArray:
-    return np.ones_like(labels)
+    assert -1e-9 < result["optimum"]["gap"] < 1e-4
 
 
 def test_rows_of_one_class_are_refused(tmp_path, capsys):
-    assert command(tmp_path, VALUES, without(NOISY), "") == 20
+    assert command(tmp_path, VALUES, np.ones_like(NOISY), "") == 20
     assert "labels are the same" in capsys.readouterr().err
 
 
@@ -101,9 +96,9 @@ def test_columns_that_no_penalty_can_tell_apart_are_refused(tmp_path, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", [3_000, 10_000])
+@pytest.mark.parametrize("columns", [1_000, 10_000])
 def test_thousands_of_columns(columns, tmp_path, capsys):
-    """Squares of thousands of columns take seconds each."""
+    """A square of a thousand columns takes seconds, as often as a reference iterates."""
     values = 2.0 * COINS.fork("columns").uniform((40, columns)) - 1.0
     code = command(tmp_path, values, (values[:, 0] > 0).astype(int), "--mechanism sealed")
     out, err = capsys.readouterr()
