@@ -109,6 +109,8 @@ def challenge(
         "over": None,
         "epsilon": None,
         "reveal": False,
+        "reveal_epsilon": None,
+        "reveal_delta": None,
         "dither": agreed.dither or 0.0,
         "fresh_keys": bool(agreed.fresh_keys),
         "scheme": scheme.name,

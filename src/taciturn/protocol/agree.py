@@ -14,7 +14,7 @@ from taciturn.privacy.prices import price
 from taciturn.privacy.registry import Taken, mechanism, mechanism_class, taken
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import DEFAULT_PASSES, Protection, Settings
+from taciturn.settings.schema import Protection, Settings
 
 # The scores of so many rows, 26 bytes each, fit a frame of 64 MiB.
 MOST_ROWS = 2_500_000
@@ -84,7 +84,7 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
         return {"solver": "sgd", "l2": settings.l2 or 0.0}
     return {
         "solver": "newton",
-        "epochs": settings.passes or DEFAULT_PASSES,
+        "epochs": settings.passes or settings.default_passes,
         "batch_size": rows,
         "minimum_batch": 1,
         "learning_rate": 1.0,
