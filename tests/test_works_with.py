@@ -69,6 +69,22 @@ def test_every_mechanism_has_a_row():
     assert {row.split()[0] for row in TABLE} == set(MECHANISMS)
 
 
+@pytest.mark.parametrize("row", TABLE)
+def test_newton(rows, row):
+    common = {"label": "label", "alice_columns": "a,b", "scheme": "clear", "seed": 1}
+    if TABLE[row]["newton"] == "refused":
+        with pytest.raises(ConfigError, match="has no newton"):
+            taciturn.train(rows, **common, **options(row), solver="newton")
+        assert taciturn.train(rows, **common, **options(row)).to_dict()["solver"] == "sgd"
+    else:
+        assert TABLE[row]["newton"] == "default"
+        assert taciturn.train(rows, **common, **options(row)).to_dict()["solver"] == "newton"
+        with pytest.raises(ConfigError, match="paillier has no newton"):
+            taciturn.train(
+                rows, **{**common, "scheme": "paillier"}, **options(row), solver="newton"
+            )
+
+
 @pytest.mark.parametrize(
     "scheme",
     # Seconds each: every conversation has its own tests under paillier.
