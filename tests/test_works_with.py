@@ -14,6 +14,7 @@ from taciturn.errors import ConfigError
 from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.whole import own_part, whole_model
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.settings.schema import Settings
 from tests.deploy.sides import MECHANISMS as AGREEMENTS
 from tests.deploy.sides import write_config
 from tests.deploy.test_predict import shares, trained
@@ -71,18 +72,17 @@ def test_every_mechanism_has_a_row():
 
 @pytest.mark.parametrize("row", TABLE)
 def test_newton(rows, row):
-    common = {"label": "label", "alice_columns": "a,b", "scheme": "clear", "seed": 1}
+    common: dict[str, Any] = {"label": "label", "scheme": "clear", "seed": 1, **options(row)}
+    usual = Settings.of({**common, "data": "rows.csv"}).resolved().solver
     if TABLE[row]["newton"] == "refused":
+        assert usual == "sgd"
         with pytest.raises(ConfigError, match="has no newton"):
-            taciturn.train(rows, **common, **options(row), solver="newton")
-        assert taciturn.train(rows, **common, **options(row)).to_dict()["solver"] == "sgd"
+            taciturn.train(rows, **common, solver="newton")
     else:
-        assert TABLE[row]["newton"] == "default"
-        assert taciturn.train(rows, **common, **options(row)).to_dict()["solver"] == "newton"
+        assert (TABLE[row]["newton"], usual) == ("default", "newton")
+        assert taciturn.train(rows, **common).to_dict()["solver"] == "newton"
         with pytest.raises(ConfigError, match="paillier has no newton"):
-            taciturn.train(
-                rows, **{**common, "scheme": "paillier"}, **options(row), solver="newton"
-            )
+            taciturn.train(rows, **{**common, "scheme": "paillier"}, solver="newton")
 
 
 @pytest.mark.parametrize(

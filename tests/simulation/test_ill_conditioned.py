@@ -26,7 +26,8 @@ def beside(column: FloatArray) -> FloatArray:
 
 
 def enlarged(factor: float) -> FloatArray:
-    return VALUES * np.array([1.0, factor, 1.0, 1.0])
+    values: FloatArray = VALUES * np.array([1.0, factor, 1.0, 1.0])
+    return values
 
 
 # The table, its labels, and further options.
