@@ -44,10 +44,10 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.rng import Entropy, KeyedEntropy
 
-TRIALS = 3
-# Rows on which the work in clear is timed, and how many of a key's tiles.
-SAMPLE_ROWS = 1 << 15
-SAMPLE_TILES, FEW_TILES = 64, 4
+TRIALS = 2
+# Rows on which the work in clear is timed, and tiles on which products are: more than fit a cache.
+SAMPLE_ROWS = 1 << 16
+SAMPLE_TILES, FEW_TILES = 192, 4
 # What a further process adds.
 SHARED = 0.8
 # Frames of a pass besides ciphertexts and numbers.
@@ -256,7 +256,8 @@ class _Table:
     def _part(self, tiles: int) -> IntArray:
         """About so many of the table's tiles; rows that are not at hand are repeated."""
         tiling = Tiling.of(self._size)
-        columns = min(tiling.columns.tiles, round(tiles**0.5))
+        # Three times as many row tiles as column tiles, to tell apart what each of them costs.
+        columns = min(tiling.columns.tiles, max(1, round((tiles / 3) ** 0.5)))
         rows = min(tiling.rows.tiles, -(-tiles // columns))
         height = min(rows * tiling.height, self._size.rows)
         width = min(columns * tiling.width, self._size.columns)
@@ -302,30 +303,32 @@ class _Table:
         weights = np.ones(self._size.columns, dtype=np.int64)
         products = 1 if self._terms.scheme.protects else 3
         multiplying = products * _seconds(lambda: self._ring.product(self._whole, weights))
-        searching = self._searching(bob_columns)
         scale = self._size.rows / len(self._sample)
-        return scale * (once + self._passes * (multiplying + searching))
+        return scale * (once + self._passes * multiplying + self._searching(bob_columns))
 
     def _whiten(self) -> None:
         whitening = Whitening.of(self._sample, self._terms.agreement.l2)
         self._scales.feature_grid.rounded(whitening.apply(self._sample))
 
     def _searching(self, bob_columns: int) -> float:
-        """Seconds of Bob's part of a pass in the middle of a training, on the sample's rows."""
+        """Seconds of Bob's search on the sample's rows: its begin, its end, and a usual pass."""
         rows, before = len(self._sample), self._passes // 2
         numbers = self._entropy.uniform((2 * before + 2, rows)) - 0.5
         likelihood = partial(weighted_likelihood, labels=numbers[0] > 0, class_weight=None)
         own = self._entropy.uniform((rows, bob_columns))
-        solver = SubspaceSolver(likelihood, own, self._terms.agreement.l2, min(1, bob_columns))
+        l2, free = self._terms.agreement.l2, min(1, bob_columns)
+        begin = _seconds(SubspaceSolver(likelihood, own, l2, free).direction)
+        solver = SubspaceSolver(likelihood, own, l2, free)
         directions, scores = numbers[:before] / rows, numbers[before : 2 * before]
         solver.resume(directions, scores, np.zeros(before + bob_columns))
 
-        def one_pass() -> None:
+        def one_pass(*, last: bool) -> None:
             direction = self._scales.directions(solver.direction(), self._entropy)
-            solver.add(self._scales.numbers(direction), numbers[-1])
+            solver.add(self._scales.numbers(direction), numbers[-1], last=last)
             solver.scores()
 
-        return _seconds(one_pass)
+        usual = _seconds(partial(one_pass, last=False))
+        return begin + (self._passes - 1) * usual + _seconds(partial(one_pass, last=True))
 
 
 def _trial(
