@@ -184,7 +184,7 @@ def test_a_limit_is_said_and_counted():
     assert answer.work == again.work
     assert (answer.scores == again.scores).all()
     assert "no labelling was found" in answer.remark
-    # More rows than a lattice is reduced for, though the sums would hold their labels.
+    # More rows than a lattice is reduced for, though the sums hold their labels.
     beyond = MomentsAttack(most_rows=30).infer(view)
     assert beyond.limited
     assert "too many rows" in beyond.remark

@@ -84,7 +84,7 @@ def sealed_scores(dither: float, seed: int, entry: int | None = None) -> tuple[A
     hers, his = tables()
     settings = Settings(mechanism="sealed", scheme="clear", dither=dither).resolved()
     terms: Terms = agree(settings, COLUMNS, 100)
-    scales = Scales.of(terms.agreement, 100, 2)
+    scales = Scales.of_table(terms.agreement, 100, COLUMNS, 2)
     coins = KeyedEntropy.from_seed(9)
     ring = scales.ring(2, COLUMNS)
     wanted = np.rint((coins.uniform((COLUMNS,)) - 0.5) * 2.0**scales.weight_bits).astype(np.int64)

@@ -34,6 +34,9 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "hybrid": {"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16},
 }
 
+# newton, the default, where none of sgd's own settings is named.
+NEWTON: dict[str, Any] = {"epochs": None, "batch-size": None, "learning-rate": None, "passes": 4}
+
 
 def toml(value: object) -> str:
     if isinstance(value, bool):
@@ -42,7 +45,7 @@ def toml(value: object) -> str:
 
 
 def section(name: str, values: dict[str, Any]) -> str:
-    lines = [f"{key} = {toml(value)}" for key, value in values.items()]
+    lines = [f"{key} = {toml(value)}" for key, value in values.items() if value is not None]
     return "\n".join([f"[{name}]", *lines, ""])
 
 
@@ -61,7 +64,7 @@ def write_tables(folder: Path, *, rows: int = 120, alice: int = 6, bob: int = 3)
 
 
 def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
-    """A party's file; ``changes`` lie over its sections."""
+    """A party's file; ``changes`` lie over its sections, and None leaves a setting out."""
     peer = "bob" if role == "alice" else "alice"
     way = {"listen": "127.0.0.1:0"} if role == "bob" else {"connect": "127.0.0.1:1"}
     sections: dict[str, dict[str, Any]] = {

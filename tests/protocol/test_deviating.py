@@ -45,6 +45,8 @@ from tests.deviating import (
     saturating_alice,
     stacking_bob,
     steering_bob,
+    unwhitened,
+    whole_table_bob,
 )
 
 MECHANISMS: dict[str, dict[str, Any]] = {
@@ -166,6 +168,18 @@ def test_where_gradients_are_returned_columns_of_two_values_share_a_score():
     assert read_by(steering_bob, setup).recovered(setup.columns, 1) < 0.07
     share = read_by(stacking_bob, setup).recovered(setup.columns, 1)
     assert 0.2 < share < 2 * exposed.columns_per_score / setup.columns.shape[1]
+
+
+def test_of_whole_tables_he_reads_whitened_columns_and_undoes_the_whitening():
+    """Two columns a pass, of twelve passes by default; the check says no more scores than that."""
+    setup = Setup.of(mechanism="sealed", solver="newton")
+    exposed = exposure(setup)
+    assert exposed.scores_for_all <= 8 <= exposed.scores_per_row
+    assert f"by pass {exposed.scores_for_all}" in exposed.warning
+    notes = read_by(whole_table_bob, setup)
+    assert np.isnan(notes.estimate(6)).any()
+    columns = unwhitened(notes.estimate(7), setup.terms.agreement.l2)
+    assert np.abs(columns - setup.columns).max() < 0.1
 
 
 @pytest.mark.slow

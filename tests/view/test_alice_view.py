@@ -209,6 +209,7 @@ class WitnessScheme:
     """The clear scheme with a witness."""
 
     name, protects, key_bits = "clear", False, (0,)
+    whole_tables = True
 
     def __init__(self) -> None:
         self.matrices: list[IntArray | FloatArray] = []

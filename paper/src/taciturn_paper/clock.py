@@ -79,6 +79,7 @@ class TimedScheme:
         self.clock = Clock()
         self._inner = inner
         self.name, self.protects, self.key_bits = inner.name, inner.protects, inner.key_bits
+        self.whole_tables = inner.whole_tables
 
     def effort(self, rows: int, length: int) -> int:
         """The scheme's own."""

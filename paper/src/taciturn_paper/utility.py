@@ -70,12 +70,6 @@ class Judged:
         """For JSON."""
         return {**asdict(self.cell), "accuracy": self.accuracy, "auc": self.auc}
 
-    @classmethod
-    def of_dict(cls, record: Record) -> Judged:
-        """From JSON."""
-        values = {name: record[name] for name in ("mechanism", "epsilon", "variant", "b1", "b2")}
-        return cls(Cell(**values), record["accuracy"], record["auc"])
-
 
 def judge(rows: Rows, cells: Sequence[Cell]) -> list[Judged]:
     """Trains each cell on all training rows and judges it on the test rows."""

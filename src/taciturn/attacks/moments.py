@@ -64,7 +64,7 @@ class MomentsAttack(Attack):
         first = FirstPass.of(seen[0], Slopes.of(view))
         rows = settle(first)
         progress(1, 3)
-        solver = Solver(first, self.most_rows, self.visits)
+        solver = Solver(first, self.most_rows, self.visits, len(seen))
         labels = solver.solve()
         progress(2, 3)
         scores = _odds(first, seen)

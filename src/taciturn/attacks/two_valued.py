@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.special import entr
 
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
 from taciturn.attacks.lattice import Reduced, reduce_basis
@@ -40,6 +41,8 @@ _GRAIN = 16
 _LARGEST_ENTRY = 2.0**36
 _BOX_ITERATIONS = 20_000
 _VISITS_PER_WORK_UNIT, _WORK_OF_PLANES = 20.0, 50.0
+# The entropy of a random rounding, on average over what is rounded.
+_BITS_OF_A_ROUNDING = 0.5 / np.log(2.0)
 # How exact the other party's floating-point slopes are at least.
 _FLOATING = 1e-7
 
@@ -65,6 +68,7 @@ class Solver:
         first: The sums.
         most_rows: Beyond so many rows no lattice is reduced.
         visits: The limit on its reduction.
+        passes: How many sums of each column there are in all.
         limited: A limit ended it.
         work: In the units of ``LabelGuess``.
         remark: How it went.
@@ -73,6 +77,7 @@ class Solver:
     first: FirstPass
     most_rows: int
     visits: int
+    passes: int = 1
     limited: bool = False
     work: float = 0.0
     remark: str = ""
@@ -98,14 +103,22 @@ class Solver:
         return None
 
     def _determined(self) -> bool:
-        """Whether the sums hold more bits than there are labels, so that a search might succeed."""
+        """Whether a search without a limit might succeed.
+
+        The integers of all passes are public functions of the labels and of the roundings, so that
+        they determine the labels in principle where they hold more bits than both of these have.
+        """
         first = self.first
         rows = len(first.table)
         law = first.slopes.law(rows // 2, rows)
         if law is None:
             return False
-        noise = _noise(first, _halves(first, law))
-        return _bits(first, first.unit * (law[1] - law[0]), noise) > rows
+        sizes = np.linalg.norm(first.table, axis=0) * first.unit
+        held = np.log2(np.maximum(1.0, np.sqrt(2.0 * np.pi * np.e) * sizes)).sum()
+        fractions = _halves(first, law) % 1.0
+        first_roundings = float((entr(fractions) + entr(1.0 - fractions)).sum()) / np.log(2.0)
+        later_roundings = (self.passes - 1) * rows * _BITS_OF_A_ROUNDING
+        return bool(self.passes * held > rows + first_roundings + later_roundings)
 
     def _from_box(self) -> Iterator[LabelArray]:
         """The labelling of the smallest box, where there are few enough rows."""

@@ -479,6 +479,11 @@ class Scheme(Protocol):
         ...
 
     @property
+    def whole_tables(self) -> bool:
+        """Whether it has products of whole tables (``PublicKey.table``)."""
+        ...
+
+    @property
     def key_bits(self) -> tuple[int, ...]:
         """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
         ...

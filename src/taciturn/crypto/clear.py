@@ -294,6 +294,7 @@ class ClearScheme:
 
     name: ClassVar[str] = "clear"
     protects: ClassVar[bool] = False
+    whole_tables: ClassVar[bool] = True
     key_bits: ClassVar[tuple[int, ...]] = (0,)
 
     def effort(self, rows: int, length: int) -> int:

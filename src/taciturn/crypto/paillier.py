@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import gmpy2
 import numpy as np
@@ -377,6 +378,7 @@ class PaillierScheme:
     """
 
     key_bits: tuple[int, ...] = OFFERED_BITS
+    whole_tables: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not self.key_bits or any(bits < 64 or bits % 16 for bits in self.key_bits):

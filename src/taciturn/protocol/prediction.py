@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from taciturn.arrays import FloatArray
+from taciturn.crypto.base import Scheme
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError
 from taciturn.files import canonical_json
@@ -19,6 +20,7 @@ from taciturn.settings.agreement import differences
 PREDICTION_TERMS = '{"purpose":"predict"}'
 CHUNK_ROWS = 1 << 16
 SEALED_CHUNK_ROWS = 1 << 12
+TABLE_CHUNK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,11 @@ def sealed_terms(terms: Terms, scales: Scales) -> str:
         "residue_bits": scales.residue_bits,
     }
     return canonical_json(shared)
+
+
+def sealed_chunk(scheme: Scheme) -> int:
+    """How many rows one product answers: a table's has no more ciphertexts than it needs."""
+    return TABLE_CHUNK_ROWS if scheme.whole_tables else SEALED_CHUNK_ROWS
 
 
 def chunks(rows: int, size: int = CHUNK_ROWS) -> Iterator[tuple[int, slice]]:

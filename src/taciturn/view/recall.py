@@ -97,6 +97,7 @@ class RecallScheme:
         self._scheme = scheme
         self.name = scheme.name
         self.protects = scheme.protects
+        self.whole_tables = scheme.whole_tables
         self.key_bits = scheme.key_bits
 
     def effort(self, rows: int, length: int) -> int:

@@ -25,7 +25,8 @@ from taciturn.errors import CryptoError
 from taciturn.parallel import usable_cores
 
 MOST_PROCESSES = 8
-PATIENCE_SECONDS = 10.0
+# One that waits for a job ends at once; one that is at work would finish it for nobody.
+PATIENCE_SECONDS = 2.0
 
 R = TypeVar("R")
 Frame: TypeAlias = bytes | memoryview
@@ -80,7 +81,7 @@ def shares(count: int, parts: int) -> list[range]:
 class _Helper:
     """One process and its pipes."""
 
-    def __init__(self, setup: Job) -> None:
+    def __init__(self) -> None:
         # The module is found where this one was, and not in the folder one happens to be in.
         places = os.pathsep.join(entry for entry in sys.path if entry)
         theirs_in, ours_out = os.pipe()
@@ -93,11 +94,12 @@ class _Helper:
                 stdin=theirs_in,
                 stdout=theirs_out,
                 env={**os.environ, "PYTHONPATH": places},
+                # A terminal interrupts the process that was started there; that one decides.
+                process_group=0,
             )
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
-        self.start(setup)
 
     def start(self, job: Job) -> None:
         send(self._to, job.name, job.facts, job.frames)
@@ -125,13 +127,21 @@ class Crew:
 
     Args:
         setups: What each is told first; it has no reply.
+
+    Raises:
+        CryptoError: One ended at once.
     """
 
     def __init__(self, setups: Iterable[Job] = ()) -> None:
         self._helpers: list[_Helper] = []
         self._end = weakref.finalize(self, _close_all, self._helpers)
         for setup in setups:
-            self._helpers.append(_Helper(setup))
+            self._helpers.append(_Helper())
+            try:
+                self._helpers[-1].start(setup)
+            except OSError as problem:
+                self.close()
+                raise _ended() from problem
 
     def run(self, jobs: list[Job], own: Callable[[], R]) -> tuple[R, list[tuple[Frame, ...]]]:
         """Jobs for as many helpers, while this process does its own.
@@ -146,10 +156,7 @@ class Crew:
             return own(), [helper.finish() for helper in helpers]
         except (EOFError, OSError) as problem:
             self.close()
-            raise CryptoError(
-                "a helper process ended before its work was done",
-                hint="is there enough memory? allow a table less of it",
-            ) from problem
+            raise _ended() from problem
         except BaseException:
             # Replies that nobody reads would be taken for those of the next jobs.
             self.close()
@@ -163,6 +170,13 @@ class Crew:
     def close(self) -> None:
         """Ends the helpers."""
         self._end()
+
+
+def _ended() -> CryptoError:
+    return CryptoError(
+        "a helper process ended before its work was done",
+        hint="is there enough memory? allow a table less of it",
+    )
 
 
 def _close_all(helpers: list[_Helper]) -> None:

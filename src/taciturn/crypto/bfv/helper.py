@@ -6,7 +6,6 @@ The first job sets it up. It ends when there is nobody left to ask.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import TypeAlias
@@ -78,8 +77,6 @@ def serve(jobs: Pipe, replies: Pipe) -> None:
 
 def main() -> None:
     """Serves over standard input and output."""
-    # Whoever started this process decides when it ends, also where a terminal interrupts both.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     replies: Pipe = Connection(os.dup(1), readable=False)
     # Nothing that is printed may come between the replies.
     os.dup2(2, 1)

@@ -486,6 +486,7 @@ class BfvScheme:
 
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
+    whole_tables: ClassVar[bool] = True
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
 
     def effort(self, rows: int, length: int) -> int:

@@ -196,7 +196,6 @@ class BfvTable:
         # For floods; like SEAL's own draws they change no result, and two answers never share one,
         # whatever entropy a caller hands in.
         self._coins = KeyedEntropy.from_system()
-        self._answered = 0
 
     def transposed_product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy

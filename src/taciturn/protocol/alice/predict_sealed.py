@@ -12,13 +12,15 @@
 
 from __future__ import annotations
 
-from taciturn.arrays import IntArray
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.alice.sealed import Keys, answer_scores
+from taciturn.protocol.alice.prepared import Prepared
+from taciturn.protocol.alice.sealed import Keys, answer_scores, answer_table_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks, sealed_terms
+from taciturn.protocol.prediction import chunks, sealed_chunk, sealed_terms
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
@@ -48,7 +50,42 @@ def predict(
     dither = terms.agreement.dither or 0.0
     yield from shake_hands(greeting("alice", sealed_terms(terms, scales), features, size))
     keys = Keys(terms, scales.ring(size, len(share)))
-    for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
-        whole = scales.feature_grid.nearest(features.values[rows])
-        yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
+    if terms.scheme.whole_tables:
+        _require_hidden(terms, keys.ring, features)
+    for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):
+        values = features.values[rows]
+        if terms.scheme.whole_tables:
+            coins = entropy.fork(f"scores {number}")
+            yield from _answer_table(keys, scales, values, share, number, coins, dither)
+        else:
+            whole = scales.feature_grid.nearest(values)
+            yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
         yield from emit(RowsScored(rows.stop, features.rows))
+
+
+def _require_hidden(terms: Terms, ring: Wrapping, features: FeatureTable) -> None:
+    """Refuses rows of which the answers would tell more than their scores.
+
+    Raises:
+        CryptoError: They are too many, or their values too large.
+    """
+    most = sealed_chunk(terms.scheme)
+    size = TableSize(min(most, features.rows), len(features.columns))
+    terms.scheme.check_tables(ring, size, -(-features.rows // most))
+
+
+def _answer_table(
+    keys: Keys,
+    scales: Scales,
+    values: FloatArray,
+    share: IntArray,
+    number: int,
+    coins: Entropy,
+    dither: float,
+) -> Program[None]:
+    # One product is all that a piece is for: nothing of it is kept.
+    prepared = Prepared(scales.feature_grid.rounded(values), memory=0)
+    try:
+        yield from answer_table_scores(keys, scales, prepared, share, number, coins, dither)
+    finally:
+        prepared.close()

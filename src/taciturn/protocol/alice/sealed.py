@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, Wrapping
+from taciturn.crypto.base import EncryptedVector, PublicKey, Wrapping
 from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.messages import KeyOffer, RevealedShare, SealedScores, SealedWeights
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
@@ -68,13 +69,36 @@ def answer_scores(
     own = own_scores(keys.ring, scales, rows, share, coins, dither)
     mask = key.mask_of(own, coins.fork("multiples"))
     key.stock(matrix, mask, coins)
+    weights = yield from _weights(number, len(share))
+    yield from send(SealedScores(number, key.masked_product(matrix, weights, mask, coins)))
+
+
+def answer_table_scores(
+    keys: Keys,
+    scales: Scales,
+    prepared: Prepared,
+    share: IntArray,
+    number: int,
+    coins: Entropy,
+    dither: float = 0.0,
+) -> Program[None]:
+    """The same of all rows of a table, by one product; ``coins`` are for it alone."""
+    key = yield from keys.receive()
+    table = prepared.under(key)
+    own = own_scores(keys.ring, scales, prepared.whole, share, coins, dither)
+    weights = yield from _weights(number, len(share))
+    yield from send(SealedScores(number, table.product(weights, own, coins)))
+
+
+def _weights(number: int, columns: int) -> Program[EncryptedVector]:
+    """Bob's share of her weights, under his key."""
     sent = yield from receive(SealedWeights)
     require_turn("SealedWeights", sent.iteration, number)
-    if sent.weights.length != len(share):
+    if sent.weights.length != columns:
         raise RemoteProtocolError(
-            f"the peer's weight share has {sent.weights.length} entries for {len(share)} columns"
+            f"the peer's weight share has {sent.weights.length} entries for {columns} columns"
         )
-    yield from send(SealedScores(number, key.masked_product(matrix, sent.weights, mask, coins)))
+    return sent.weights
 
 
 def own_scores(

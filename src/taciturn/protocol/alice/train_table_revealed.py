@@ -28,8 +28,9 @@ from taciturn.crypto.base import PublicKey
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
+from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.alice.sealed import Keys
-from taciturn.protocol.alice.whitened import Prepared, WhitenedTable
+from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import (
     EncryptedResidues,

@@ -30,10 +30,11 @@ from taciturn.arrays import IntArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
-from taciturn.protocol.alice.sealed import Keys, own_scores, revealed_share
-from taciturn.protocol.alice.whitened import Prepared, WhitenedTable
+from taciturn.protocol.alice.prepared import Prepared
+from taciturn.protocol.alice.sealed import Keys, answer_table_scores, revealed_share
+from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.events import Boundary
-from taciturn.protocol.messages import SealedGradient, SealedResidues, SealedScores, SealedWeights
+from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.state import TrainingState
@@ -99,28 +100,23 @@ class _Passes:
         coins, rows = self._inputs.entropy.fork(f"step {number}"), self._rows.under(key)
         sent = yield from receive(SealedResidues)
         require_turn("SealedResidues", sent.iteration, number)
-        _require_length(sent.residues.length, rows.size.rows, "rows")
+        if sent.residues.length != rows.size.rows:
+            raise RemoteProtocolError(
+                f"the peer's vector has {sent.residues.length} entries for {rows.size.rows} rows"
+            )
         answer = rows.transposed_product(sent.residues, given, coins)
         yield from send(SealedGradient(number, answer))
 
     def answer_scores(self, number: int, share: IntArray) -> Program[None]:
         """The scores of all rows from both shares, and those of held-out rows."""
-        table, dither = self._table, self._inputs.terms.agreement.dither or 0.0
+        dither = self._inputs.terms.agreement.dither or 0.0
         for name, prepared in self._scored.items():
-            key = yield from self._keys.receive()
-            coins, rows = self._inputs.entropy.fork(f"{name} {number}"), prepared.under(key)
-            own = own_scores(table.ring, table.scales, prepared.whole, share, coins, dither)
-            sent = yield from receive(SealedWeights)
-            require_turn("SealedWeights", sent.iteration, number)
-            _require_length(sent.weights.length, len(share), "columns")
-            yield from send(SealedScores(number, rows.product(sent.weights, own, coins)))
+            coins = self._inputs.entropy.fork(f"{name} {number}")
+            yield from answer_table_scores(
+                self._keys, self._table.scales, prepared, share, number, coins, dither
+            )
 
     def close(self) -> None:
         """Frees what was prepared."""
         for prepared in self._scored.values():
             prepared.close()
-
-
-def _require_length(length: int, expected: int, noun: str) -> None:
-    if length != expected:
-        raise RemoteProtocolError(f"the peer's vector has {length} entries for {expected} {noun}")

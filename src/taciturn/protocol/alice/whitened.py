@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, Table, TableSize, Wrapping
+from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import Whitening
@@ -82,24 +82,3 @@ def largest_bits(features: FeatureTable, terms: Terms) -> int:
 def whitened_rows(features: FeatureTable, whitening: Whitening) -> FeatureTable:
     """Other rows as a table of whitened columns."""
     return replace(features, values=whitening.apply(features.values))
-
-
-class Prepared:
-    """A table's encrypted products under the key in use; a fresh key has it prepared anew."""
-
-    def __init__(self, whole: IntArray, memory: int) -> None:
-        self.whole, self._memory = whole, memory
-        self._of: tuple[PublicKey, Table] | None = None
-
-    def under(self, key: PublicKey) -> Table:
-        """The table under this key."""
-        if self._of is None or self._of[0] is not key:
-            self.close()
-            self._of = key, key.table(self.whole, self._memory)
-        return self._of[1]
-
-    def close(self) -> None:
-        """Frees what was prepared."""
-        if self._of is not None:
-            self._of[1].close()
-            self._of = None

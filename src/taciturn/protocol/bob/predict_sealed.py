@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import TableSize
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol.bob.sealed import Keys, ask_scores
+from taciturn.protocol.bob.sealed import Keys, ask_scores, ask_table_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, Scored, chunks, sealed_terms
+from taciturn.protocol.prediction import Scored, chunks, sealed_chunk, sealed_terms
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
@@ -49,8 +50,13 @@ def predict(
     keys = Keys(terms, scales.ring(hello.magnitude_bits, len(share)))
     scores = features.values @ weights
     last, suspected_wraps = len(scales.decay) - 1, 0
-    for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
-        theirs = yield from ask_scores(keys, share, rows.stop - rows.start, number, entropy)
+    for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):
+        count = rows.stop - rows.start
+        if terms.scheme.whole_tables:
+            size, coins = TableSize(count, len(share)), entropy.fork(f"scores {number}")
+            theirs = yield from ask_table_scores(keys, share, size, number, coins)
+        else:
+            theirs = yield from ask_scores(keys, share, count, number, entropy)
         suspected_wraps += scales.suspected(theirs)
         scores[rows] += scales.scores(theirs, last)
         yield from emit(RowsScored(rows.stop, features.rows))

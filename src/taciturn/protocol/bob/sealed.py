@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.crypto.base import EncryptedAnswer, SecretKey, Wrapping
+from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism, Released
 from taciturn.protocol.bob.inputs import BobInputs
@@ -76,6 +76,25 @@ def ask_scores(
     message = yield from receive(SealedScores)
     require_turn("SealedScores", message.iteration, number)
     return key.decrypt_shares(sized(message.answer, rows), len(share))
+
+
+def ask_table_scores(
+    keys: Keys, share: IntArray, size: TableSize, number: int, coins: Entropy
+) -> Program[IntArray]:
+    """The same of all rows of a table of hers, by one product.
+
+    Args:
+        keys: His key.
+        share: His share of her weights.
+        size: That of the table.
+        number: The pass, or the number of the piece.
+        coins: For this product alone.
+    """
+    key = yield from keys.offer(coins)
+    yield from send(SealedWeights(number, key.encrypt_columns(share, size, coins)))
+    message = yield from receive(SealedScores)
+    require_turn("SealedScores", message.iteration, number)
+    return key.decrypt_rows(sized(message.answer, size.rows), size)
 
 
 def release_share(inputs: BobInputs[EncryptedMechanism], share: IntArray) -> Program[None]:

@@ -17,8 +17,8 @@ from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet
 from taciturn.protocol.bob.passes import Measured, search
-from taciturn.protocol.bob.sealed import Keys, release_share, sized
-from taciturn.protocol.messages import SealedGradient, SealedResidues, SealedScores, SealedWeights
+from taciturn.protocol.bob.sealed import Keys, ask_table_scores, release_share, sized
+from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
@@ -95,10 +95,5 @@ class _Questions:
     def _ask_scores(
         self, number: int, share: IntArray, size: TableSize, label: str
     ) -> Program[IntArray]:
-        """Alice's part of the scores of some rows, as values modulo t that Bob alone knows."""
         coins = self._entropy.fork(f"{label} {number}")
-        key = yield from self._keys.offer(coins)
-        yield from send(SealedWeights(number, key.encrypt_columns(share, size, coins)))
-        message = yield from receive(SealedScores)
-        require_turn("SealedScores", message.iteration, number)
-        return key.decrypt_rows(sized(message.answer, size.rows), size)
+        return (yield from ask_table_scores(self._keys, share, size, number, coins))

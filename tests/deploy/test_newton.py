@@ -1,0 +1,357 @@
+"""The life of a model that newton trained between two parties: trained, stopped, resumed, used."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import taciturn
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.templates import Trial, template
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.callbacks import Callbacks
+from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
+from taciturn.model.onnx import own_to_onnx, whole_to_onnx
+from taciturn.model.sklearn import to_sklearn
+from taciturn.model.whole import own_part, whole_model
+from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.parallel import one_thread
+from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.events import Progress
+from taciturn.protocol.outcome import Trained
+from taciturn.rng import KeyedEntropy
+from tests.deploy.hosts import Hosts, Side, both_finish
+from tests.deploy.sides import NEWTON, ends_in_one_process, run_both, write_config, write_tables
+from tests.deploy.test_party import Pulled, party_alone, pulled_at, record, require_held_out_auc
+from tests.deploy.test_predict import answers, expected, in_threads, question, shares, write_new
+from tests.test_two_machines import free_port
+from tests.waiting import wait_until
+
+ROLES = ("alice", "bob")
+PASSES = 4
+KINDS: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    "sealed": {"mechanism": "sealed"},
+    "label-rr over none": {"mechanism": "label-rr", "epsilon": 2.0, "over": "none"},
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "over": "sealed"},
+}
+
+
+def set_up(folder: Path, name: str = "sealed", **agreement: Any) -> None:
+    for role in ROLES:
+        write_config(
+            folder,
+            role,
+            agreement={**NEWTON, **KINDS[name], **agreement},
+            state={"every-iterations": 2},
+        )
+
+
+def ends(folder: Path) -> list[list[Any]]:
+    """What both model files have of the weights."""
+    return [[share.weights.tolist(), list(share.share)] for share in shares(folder)]
+
+
+def in_one_process(folder: Path) -> list[list[Any]]:
+    """The same of both programs in one process, fed the parties' coins."""
+
+    def parts(trained: Trained) -> list[Any]:
+        shared = [] if trained.share is None else trained.share.values.tolist()
+        return [trained.weights.tolist(), shared]
+
+    with one_thread():
+        both, _ = ends_in_one_process(folder)
+    return [parts(end.trained) for end in both]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A folder in which two parties have trained once, and what they said."""
+
+    name: str
+    folder: Path
+    alice: dict[str, Any]
+    bob: dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
+    folder = tmp_path_factory.mktemp("newton")
+    write_tables(folder)
+    write_new(folder)
+    set_up(folder, request.param, evaluate="epoch")
+    return Model(request.param, folder, *run_both(folder, act=record(folder)).records)
+
+
+def test_the_weights_are_those_of_one_process_fed_the_same_coins(model):
+    assert ends(model.folder) == in_one_process(model.folder)
+    assert model.bob["peer_confirmed"]
+    assert (model.alice["ledger"], model.alice["metrics"]) == ({}, {})
+    require_held_out_auc(model.folder, model.bob["metrics"]["held_out"]["auc"])
+    assert model.bob.get("suspected_wraps") == (0 if "sealed" in model.name else None)
+
+
+def test_the_files_name_the_solver_and_a_penalty_that_fits_the_rows(model):
+    for share in shares(model.folder):
+        agreed = share.agreement
+        assert (agreed["solver"], agreed["epochs"], agreed["batch_size"]) == (
+            "newton",
+            PASSES,
+            share.rows,
+        )
+        assert agreed["l2"] == 1.0 / share.rows
+    hers, his = shares(model.folder)
+    # Her coordinates are hers alone.
+    assert bool(hers.whitening) == ("sealed" in model.name)
+    assert his.whitening == ()
+
+
+def test_it_is_near_the_optimum_of_both_tables(model):
+    alice, bob = (party_alone(model.folder, role) for role in ROLES)
+    whole = whole_model(*shares(model.folder))
+    method, side = bob.terms.mechanism, bob.bob_side(KeyedEntropy.from_seed(1))
+    assert isinstance(method, EncryptedMechanism)
+    assert side is not None
+
+    def likelihood(scores: Any) -> Any:
+        # The flips are those of the training: they lie in Bob's file.
+        return method.likelihood(scores, side.labels.values)
+
+    joined = np.hstack([alice.tables.train.values, bob.tables.train.values])
+    weights = np.concatenate([whole.alice.weights, whole.bob.weights])
+    l2 = bob.terms.agreement.l2
+    best = optimum(joined, likelihood, l2, 1)
+    loss = penalised_loss(joined @ weights, likelihood, weights, l2, 1)
+    assert -1e-6 < loss - best.loss < 0.03
+
+
+def test_every_pass_is_a_point_of_the_curve_and_a_step_of_the_figures(model):
+    curve = model.bob["metrics"]["curve"]
+    assert [point["iteration"] for point in curve] == list(range(1, PASSES + 1))
+    for point in curve:
+        assert {"train_loss", "held_out_loss", "held_out_auc"} < point.keys()
+    # Weights in clear meet the exact rows at the end, and the whitened ones, rounded, on the way.
+    slack = 2.0**-8 if "sealed" in model.name else 0.03
+    final = model.bob["metrics"]["held_out"]["loss"]
+    assert curve[-1]["held_out_loss"] == pytest.approx(final, abs=slack)
+    for role in ROLES:
+        figures = json.loads((model.folder / f"{role}.metrics.json").read_text())
+        assert figures["iterations"] == figures["iterations_total"] == PASSES
+    log = (model.folder / "bob.log").read_text()
+    assert log.count("held-out rows evaluated") == PASSES
+    assert "held-out" not in (model.folder / "alice.log").read_text()
+
+
+def test_new_rows_are_scored_as_the_whole_model_scores_them(model):
+    hers, his = answers(
+        in_threads(model.folder, {role: question(model.folder, role) for role in ROLES})
+    )
+    assert hers.scores is None
+    wanted, slack = expected(model.folder)
+    if "sealed" in model.name:
+        # Her whitened rows are rounded, not her columns.
+        slack = 2.0**-8
+    assert len(wanted) == len(his.rows()) == 30
+    assert max(abs(row.score - wanted[row.id]) for row in his.rows()) <= slack
+
+
+def test_it_can_be_exported_where_the_mechanism_lets_it(model):
+    hers, his = shares(model.folder)
+    whole = whole_model(hers, his)
+    assert whole_to_onnx(whole)
+    assert own_to_onnx(own_part(his))
+    if "sealed" in model.name:
+        with pytest.raises(ConfigError, match="random share"):
+            own_part(hers)
+    else:
+        assert own_to_onnx(own_part(hers))
+    rows = {role: pl.read_csv(model.folder / f"new-{role}.csv").sort("id") for role in ROLES}
+    scores = whole.scores(rows["alice"], rows["bob"])
+    joined = rows["alice"].join(rows["bob"], on="id", how="inner", maintain_order="left")
+    exported = to_sklearn(hers, his)
+    assert np.abs(exported.decision_function(joined.drop("id")) - scores).max() < 1e-9
+
+
+# --- stops ----------------------------------------------------------------------------------------
+
+# In the first pass, at a checkpoint, and amid the last one; each with either side.
+STOPS = [("none", "alice", 1), ("none", "bob", 5), ("sealed", "alice", 7), ("sealed", "bob", 3)]
+MORE_STOPS = [
+    (name, role, event)
+    for name in KINDS
+    for role in ROLES
+    for event in (1, 2, 4, 6, 8)
+    if (name, role, event) not in STOPS
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "event"),
+    [*STOPS, *(pytest.param(*stop, marks=pytest.mark.slow) for stop in MORE_STOPS)],
+)
+def test_a_side_that_is_stopped_goes_on_to_the_same_weights(tmp_path, name, role, event):
+    write_tables(tmp_path)
+    set_up(tmp_path, name)
+    first = run_both(tmp_path, act=record(tmp_path), watch=pulled_at(role, event))
+    stopped, other = (first.alice, first.bob) if role == "alice" else (first.bob, first.alice)
+    assert isinstance(stopped, Pulled)
+    assert isinstance(other, PeerStopped)
+    _, bob = run_both(tmp_path, act=record(tmp_path)).records
+    assert ends(tmp_path) == in_one_process(tmp_path)
+    curve = bob["metrics"]["curve"]
+    assert [point["iteration"] for point in curve] == list(range(1, PASSES + 1))
+
+
+def test_checkpoints_bound_what_is_played_back(tmp_path):
+    """With one every two passes no more than two are run again after a stop."""
+    write_tables(tmp_path)
+    set_up(tmp_path, passes=9)
+    run_both(tmp_path, watch=pulled_at("bob", 16))
+    done: list[int] = []
+
+    def observe(event: Any) -> None:
+        if isinstance(event, Progress):
+            done.append(event.done)
+
+    run_both(tmp_path, watch={"bob": Callbacks(observe=observe)}).records  # noqa: B018
+    assert done[0] > 8 - 3
+    assert done[-1] == 9
+
+
+class OneHost(Hosts):
+    """Both parties on this machine: no namespaces."""
+
+    def prefix(self, role: str) -> list[str]:
+        return []
+
+
+def furnish(folder: Path, name: str) -> None:
+    """Certificates, settings on a free port, tables; a training of many passes."""
+    write_tables(folder, rows=400)
+    make_certificates(folder / "certs", [*ROLES])
+    address = f"127.0.0.1:{free_port()}"
+    for role in ROLES:
+        way: dict[str, Any] = {"listen": None, "connect": None}
+        way["listen" if role == "bob" else "connect"] = address
+        write_config(
+            folder,
+            role,
+            agreement={**NEWTON, **KINDS[name], "passes": 40},
+            link={**way, "dead-seconds": 2.0},
+            state={"every-iterations": 7},
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "killed"),
+    [
+        ("sealed", "bob"),
+        # A second real training each; in threads every kind of stop is tried.
+        pytest.param("sealed", "alice", marks=pytest.mark.slow),
+        pytest.param("none", "bob", marks=pytest.mark.slow),
+        pytest.param("none", "alice", marks=pytest.mark.slow),
+    ],
+)
+def test_killed_amid_a_pass_a_process_goes_on_to_the_same_weights(tmp_path, name, killed):
+    """kill -9, real certificates and a real connection."""
+    furnish(tmp_path, name)
+    sides = {role: Side(OneHost({}), tmp_path, role) for role in ROLES}
+    for side in sides.values():
+        side.start()
+    victim = sides[killed]
+    # The key alone has 565 kB.
+    wait_until(lambda: victim.kept() > 700_000, "no pass was begun")
+    victim.kill()
+    assert not (tmp_path / f"{killed}.model.json").exists(), "it had ended before it was killed"
+    victim.start()
+    both_finish(*sides.values())
+    assert ends(tmp_path) == in_one_process(tmp_path)
+    assert sides["bob"].record["peer_confirmed"]
+    assert '"event": "session resumed"' in (tmp_path / f"{killed}.log").read_text()
+
+
+# --- what the parties are told --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["none", "sealed"])
+def test_a_dry_run_counts_passes(tmp_path, name):
+    write_tables(tmp_path)
+    set_up(tmp_path, name)
+    alice, bob = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    assert alice["estimate"]["iterations"] == PASSES
+    assert alice["estimate"]["bytes_to_bob"] > 0
+    assert bob["estimate"] is None
+    # Where she has the weights, training rows are scored once more at the end.
+    opened = PASSES + (name == "none")
+    assert alice["columns_exposed"]["scores_per_row"] == opened
+    assert f"up to {opened} scores of each training row" in alice["columns_exposed"]["warning"]
+    assert not (tmp_path / "bob-state").exists()
+
+
+def test_alices_limit_counts_passes(tmp_path):
+    write_tables(tmp_path)
+    set_up(tmp_path)
+    write_config(
+        tmp_path,
+        "alice",
+        agreement={**NEWTON, **KINDS["sealed"]},
+        privacy={"scores-per-row": 2 * PASSES - 1},
+    )
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    again = run_both(tmp_path, act=lambda party: party.run(fresh=True))
+    assert isinstance(again.alice, BudgetExceeded)
+    assert "7" in again.alice.message
+
+
+def test_init_writes_newton_and_nothing_to_tune():
+    for mechanism in ("sealed", "none", "label-rr"):
+        text = template("bob", Trial(mechanism))
+        assert '\nsolver = "newton"' in text
+        for name in ("epochs", "batch-size", "learning-rate", "patience"):
+            assert f"\n{name} =" not in text
+            assert f"\n# {name} =" not in text
+    assert "\nepochs = " in template("bob", Trial("add"))
+
+
+def test_a_file_that_names_no_solver_has_newton(tmp_path):
+    write_tables(tmp_path)
+    set_up(tmp_path, passes=None)
+    settings = PartyConfig.read(tmp_path / "bob.toml").settings()
+    assert (settings.solver, settings.passes, settings.epochs) == ("newton", 12, None)
+    set_up(tmp_path, passes=None, epochs=3)
+    settings = PartyConfig.read(tmp_path / "bob.toml").settings()
+    assert (settings.solver, settings.passes, settings.epochs) == ("sgd", None, 3)
+
+
+def test_settings_that_differ_are_named(tmp_path):
+    write_tables(tmp_path)
+    set_up(tmp_path)
+    write_config(tmp_path, "alice", agreement={**NEWTON, **KINDS["sealed"], "passes": 5})
+    end = run_both(tmp_path).bob
+    assert "epochs: 4 here, 5 there" in str(end)
+
+
+# --- a recording ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", ["none", "sealed"])
+def test_a_recorded_training_is_audited(tmp_path, mechanism):
+    values = np.round(np.sin(np.arange(300).reshape(60, 5) ** 1.5), 3)
+    frame = pl.DataFrame({f"c{j}": values[:, j] for j in range(5)}).with_columns(
+        label=pl.Series((values.sum(axis=1) > 0).astype(int))
+    )
+    path = tmp_path / "run.transcript"
+    result = taciturn.train(
+        frame, label="label", mechanism=mechanism, scheme="clear", seed=1, passes=3, record=path
+    ).to_dict()
+    assert (result["solver"], result["passes"]) == ("newton", 3)
+    audited = taciturn.audit(frame, transcript=path, canary=False).to_dict()
+    names = {attack["name"] for attack in audited["attacks"]}
+    assert ("moments" in names) == (mechanism == "none")
+    assert bool(names) == (mechanism == "none")
