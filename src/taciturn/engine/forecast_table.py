@@ -44,7 +44,9 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.rng import Entropy, KeyedEntropy
 
-TRIALS = 2
+TRIALS = 3
+# A few tiles are soon done, and what they take is taken off what many do.
+TRIALS_OF_FEW = 4 * TRIALS
 # Rows on which the work in clear is timed, and tiles on which products are: more than fit a cache.
 SAMPLE_ROWS = 1 << 16
 SAMPLE_TILES, FEW_TILES = 192, 4
@@ -237,7 +239,10 @@ class _Table:
     def _cost(self) -> _Cost:
         """From a table of a few tiles and one of more."""
         parts = [self._part(SAMPLE_TILES), self._part(FEW_TILES)]
-        timed = [self._timed(part) for part in parts]
+        timed = [
+            self._timed(part, turns)
+            for part, turns in zip(parts, (TRIALS, TRIALS_OF_FEW), strict=True)
+        ]
         trials = [trial for _, both in timed for trial in both]
         sums = np.array([[t.sent, t.sent * t.answered, t.answered] for t in trials], dtype=float)
         # A cost is not negative; a short product says as much as a long one.
@@ -263,13 +268,13 @@ class _Table:
         width = min(columns * tiling.width, self._size.columns)
         return np.resize(self._whole, (height, self._size.columns))[:, :width].copy()
 
-    def _timed(self, whole: IntArray) -> tuple[float, list[_Trial]]:
+    def _timed(self, whole: IntArray, turns: int) -> tuple[float, list[_Trial]]:
         """Seconds of preparing a small table, and of the best of some products from either side."""
         table, size = self._pair.public.table(whole), TableSize(*whole.shape)
         try:
             first = self._over_rows(table, size).product
-            trials = [self._over_rows(table, size) for _ in range(TRIALS)]
-            others = [self._over_columns(table, size) for _ in range(TRIALS)]
+            trials = [self._over_rows(table, size) for _ in range(turns)]
+            others = [self._over_columns(table, size) for _ in range(turns)]
         finally:
             table.close()
         best = [_best(trials), _best(others)]
