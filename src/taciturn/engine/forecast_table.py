@@ -48,10 +48,10 @@ TRIALS = 3
 # A few tiles are soon done, and what they take is taken off what many do.
 TRIALS_OF_FEW = 4 * TRIALS
 # Rows on which the work in clear is timed, and tiles on which products are: more than fit a cache.
-SAMPLE_ROWS = 1 << 16
+SAMPLE_ROWS = 1 << 18
 SAMPLE_TILES, FEW_TILES = 192, 4
 # What a further process adds.
-SHARED = 0.8
+SHARED = 0.6
 # Frames of a pass besides ciphertexts and numbers.
 OVERHEAD_BYTES = 45
 # What a side says before the first pass: the agreement's digest, its rows and columns.
