@@ -112,10 +112,10 @@ def test_leak_by_hand_from_the_real_primes(bits, matrix_bits, size):
     over_columns = largest * ((10.5 * columns * high) ** 0.5 + columns / 2) + zero
     primes = Seal(STANDARD, 1 << bits).primes[:3]
     drawn = 2 * flood_half(primes, 1 << bits)
-    told = 20 * (columns * over_rows + rows * over_columns) / drawn
+    leak = 20 * (columns * over_rows + rows * over_columns) / drawn
     stated = STANDARD.table_leak_bits(ring, size, (high, wide), products=20)
-    assert stated == pytest.approx(-log2(told), abs=0.02)
-    assert stated <= -log2(told)
+    assert stated == pytest.approx(-log2(leak), abs=0.02)
+    assert stated <= -log2(leak)
     assert stated >= LEAST_LEAK_BITS
     assert STANDARD.table_failure_bits(ring, size, (high, wide)) >= LEAST_FAILURE_BITS + 150
     assert prod(primes) > drawn << bits

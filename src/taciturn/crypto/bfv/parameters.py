@@ -187,9 +187,9 @@ class BfvParameters:
         if hidden <= 0:
             return -math.inf
         (rows, columns), (high, wide) = size, tile
-        told = columns * self.table_noise(capacity, rows, wide)
-        told += rows * self.table_noise(capacity, columns, high)
-        return math.log2(hidden) - math.log2(products * told)
+        noise = columns * self.table_noise(capacity, rows, wide)
+        noise += rows * self.table_noise(capacity, columns, high)
+        return math.log2(hidden) - math.log2(products * noise)
 
     def table_failure_bits(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int]

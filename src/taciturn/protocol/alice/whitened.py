@@ -48,7 +48,7 @@ class WhitenedTable:
         """
         features, agreed = inputs.features, inputs.terms.agreement
         values, whitening, bounded = _whitened(features, agreed)
-        bits = magnitude_bits(float(np.abs(values).max(initial=0.0)))
+        bits = _bits(values)
         scales = Scales.of_table(agreed, features.rows, len(features.columns), bits)
         if bounded is not None:
             # Rounding must not take the table out of the bounds that the noise is made for.
@@ -81,7 +81,18 @@ def largest_bits(features: FeatureTable, terms: Terms) -> int:
     if not terms.whole_table:
         return magnitude_bits(features.largest)
     values, _, _ = _whitened(features, terms.agreement)
-    return magnitude_bits(float(np.abs(values).max(initial=0.0)))
+    return _bits(values)
+
+
+def _bits(values: FloatArray) -> int:
+    """The least b with all values below 2^b, and all rows no longer than 2^(b + 1).
+
+    A direction's weights are at most 2 long, so that its scores lie within ``4 2^b``, for which
+    ``Scales.of_table`` has room.
+    """
+    longest = float(np.sqrt(np.einsum("ij,ij->i", values, values).max(initial=0.0)))
+    largest = magnitude_bits(float(np.abs(values).max(initial=0.0)))
+    return max(largest, magnitude_bits(longest / 2.0))
 
 
 def _whitened(
