@@ -40,6 +40,7 @@ NEWTON: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", NEWTON)
 def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypatch):
     monkeypatch.setattr(forecast_table, "TRIALS", 1)
+    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
     options = {"dataset": "breast-cancer", "solver": "newton", "passes": 2, **NEWTON[name]}
     forecast = taciturn.estimate(**options)
     record = taciturn.train(**options, seed=1).to_dict()
@@ -62,6 +63,7 @@ def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch)
 def test_a_table_of_many_tiles_is_forecast_from_a_few(monkeypatch):
     """Ten times the rows take ten times the ciphertexts, and the products of as many tiles."""
     monkeypatch.setattr(forecast_table, "TRIALS", 1)
+    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
     monkeypatch.setattr(forecast_table, "SAMPLE_TILES", 8)
     values = KeyedEntropy.from_seed(1).uniform((200_000, 8)) - 0.5
     forecasts = []

@@ -45,11 +45,13 @@ from taciturn.results.estimate import Estimate
 from taciturn.rng import Entropy, KeyedEntropy
 
 TRIALS = 3
-# Rows on which the work in clear is timed, and how many of a key's tiles.
-SAMPLE_ROWS = 1 << 15
-SAMPLE_TILES, FEW_TILES = 64, 4
+# A few tiles are soon done, and what they take is taken off what many do.
+TRIALS_OF_FEW = 4 * TRIALS
+# Rows on which the work in clear is timed, and tiles on which products are: more than fit a cache.
+SAMPLE_ROWS = 1 << 18
+SAMPLE_TILES, FEW_TILES = 192, 4
 # What a further process adds.
-SHARED = 0.8
+SHARED = 0.6
 # Frames of a pass besides ciphertexts and numbers.
 OVERHEAD_BYTES = 45
 # What a side says before the first pass: the agreement's digest, its rows and columns.
@@ -237,7 +239,10 @@ class _Table:
     def _cost(self) -> _Cost:
         """From a table of a few tiles and one of more."""
         parts = [self._part(SAMPLE_TILES), self._part(FEW_TILES)]
-        timed = [self._timed(part) for part in parts]
+        timed = [
+            self._timed(part, turns)
+            for part, turns in zip(parts, (TRIALS, TRIALS_OF_FEW), strict=True)
+        ]
         trials = [trial for _, both in timed for trial in both]
         sums = np.array([[t.sent, t.sent * t.answered, t.answered] for t in trials], dtype=float)
         # A cost is not negative; a short product says as much as a long one.
@@ -256,19 +261,20 @@ class _Table:
     def _part(self, tiles: int) -> IntArray:
         """About so many of the table's tiles; rows that are not at hand are repeated."""
         tiling = Tiling.of(self._size)
-        columns = min(tiling.columns.tiles, round(tiles**0.5))
+        # Three times as many row tiles as column tiles, to tell apart what each of them costs.
+        columns = min(tiling.columns.tiles, max(1, round((tiles / 3) ** 0.5)))
         rows = min(tiling.rows.tiles, -(-tiles // columns))
         height = min(rows * tiling.height, self._size.rows)
         width = min(columns * tiling.width, self._size.columns)
         return np.resize(self._whole, (height, self._size.columns))[:, :width].copy()
 
-    def _timed(self, whole: IntArray) -> tuple[float, list[_Trial]]:
+    def _timed(self, whole: IntArray, turns: int) -> tuple[float, list[_Trial]]:
         """Seconds of preparing a small table, and of the best of some products from either side."""
         table, size = self._pair.public.table(whole), TableSize(*whole.shape)
         try:
             first = self._over_rows(table, size).product
-            trials = [self._over_rows(table, size) for _ in range(TRIALS)]
-            others = [self._over_columns(table, size) for _ in range(TRIALS)]
+            trials = [self._over_rows(table, size) for _ in range(turns)]
+            others = [self._over_columns(table, size) for _ in range(turns)]
         finally:
             table.close()
         best = [_best(trials), _best(others)]
@@ -302,30 +308,32 @@ class _Table:
         weights = np.ones(self._size.columns, dtype=np.int64)
         products = 1 if self._terms.scheme.protects else 3
         multiplying = products * _seconds(lambda: self._ring.product(self._whole, weights))
-        searching = self._searching(bob_columns)
         scale = self._size.rows / len(self._sample)
-        return scale * (once + self._passes * (multiplying + searching))
+        return scale * (once + self._passes * multiplying + self._searching(bob_columns))
 
     def _whiten(self) -> None:
         whitening = Whitening.of(self._sample, self._terms.agreement.l2)
         self._scales.feature_grid.rounded(whitening.apply(self._sample))
 
     def _searching(self, bob_columns: int) -> float:
-        """Seconds of Bob's part of a pass in the middle of a training, on the sample's rows."""
+        """Seconds of Bob's search on the sample's rows: its begin, its end, and a usual pass."""
         rows, before = len(self._sample), self._passes // 2
         numbers = self._entropy.uniform((2 * before + 2, rows)) - 0.5
         likelihood = partial(weighted_likelihood, labels=numbers[0] > 0, class_weight=None)
         own = self._entropy.uniform((rows, bob_columns))
-        solver = SubspaceSolver(likelihood, own, self._terms.agreement.l2, min(1, bob_columns))
+        l2, free = self._terms.agreement.l2, min(1, bob_columns)
+        begin = _seconds(SubspaceSolver(likelihood, own, l2, free).direction)
+        solver = SubspaceSolver(likelihood, own, l2, free)
         directions, scores = numbers[:before] / rows, numbers[before : 2 * before]
         solver.resume(directions, scores, np.zeros(before + bob_columns))
 
-        def one_pass() -> None:
+        def one_pass(*, last: bool) -> None:
             direction = self._scales.directions(solver.direction(), self._entropy)
-            solver.add(self._scales.numbers(direction), numbers[-1])
+            solver.add(self._scales.numbers(direction), numbers[-1], last=last)
             solver.scores()
 
-        return _seconds(one_pass)
+        usual = _seconds(partial(one_pass, last=False))
+        return begin + (self._passes - 1) * usual + _seconds(partial(one_pass, last=True))
 
 
 def _trial(
