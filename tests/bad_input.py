@@ -111,6 +111,17 @@ def party(title: str, old: str, new: str, role: Role = "bob", mechanism: str = "
     return Case(title, f"party {role}.toml", f"{role}.toml", changed)
 
 
+def newton(title: str, line: str, instead_of: str = "") -> Case:
+    """A file for sealed as taciturn init writes it, with a line more, or another one."""
+    case = party(title, instead_of or "[agreement]", line, mechanism="sealed")
+    return case if instead_of else replace(case, content=_under_agreement(line))
+
+
+def _under_agreement(line: str) -> Callable[[], bytes]:
+    text = template("bob", Trial("sealed"))
+    return text.replace("[agreement]", f"[agreement]\n{line}", 1).encode
+
+
 def align(title: str, options: str) -> Case:
     """An alignment by a file as taciturn init writes it."""
     command = f"align bob.toml {options}".strip()
@@ -245,6 +256,16 @@ CASES = (
     Case("a response that is no coin", f"{PROTECTED} hybrid --epsilon 40"),
     Case("an L1 penalty on shared weights", f"{PROTECTED} sealed --l1 0.1"),
     Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),
+    Case("newton under noise", f"{PROTECTED} add --epsilon 1 --solver newton"),
+    Case("newton under noise that multiplies", f"{PROTECTED} mult --epsilon 1 --solver newton"),
+    Case("newton with hidden batches", f"{PROTECTED} hybrid --solver newton"),
+    Case("newton with paillier", f"{NAMED} --solver newton --scheme paillier"),
+    Case("newton with epochs", f"{NAMED} --solver newton --epochs 5"),
+    Case("newton with batches", f"{NAMED} --solver newton --batch-size 16"),
+    Case("newton with a learning rate", f"{NAMED} --solver newton --learning-rate 0.1"),
+    Case("newton with an L1 penalty", f"{NAMED} --solver newton --l1 0.1"),
+    Case("newton without a penalty", f"{NAMED} --solver newton --l2 0"),
+    Case("passes of sgd", f"{NAMED} --solver sgd --passes 5"),
     Case("a class weight beyond 1", f"{NAMED} --class-weight 1,5"),
     Case("one class weight", f"{NAMED} --class-weight 0.5"),
     Case("class weights that are none", f"{NAMED} --class-weight 0,0"),
@@ -327,6 +348,9 @@ CASES = (
     party("continuous noise between two machines", "epsilon =", 'noise = "continuous"\nepsilon ='),
     party("hybrid without Alice's columns", "alice-columns", "# alice-columns", mechanism="hybrid"),
     party("patience without an evaluation of the rows", "# patience", "patience"),
+    newton("epochs of newton in a party's file", "epochs = 10"),
+    newton("patience with newton", "patience = 3"),
+    newton("passes of sgd in a party's file", 'solver = "sgd"\npasses = 5', 'solver = "newton"'),
     party("a model in a folder that is not there", 'model = "', 'model = "no/where/'),
     party("a log in a folder that is not there", 'log = "', 'log = "no/where/'),
     party("a party without its certificate", "", ""),

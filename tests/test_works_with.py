@@ -14,6 +14,7 @@ from taciturn.errors import ConfigError
 from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.whole import own_part, whole_model
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.settings.schema import Settings
 from tests.deploy.sides import MECHANISMS as AGREEMENTS
 from tests.deploy.sides import write_config
 from tests.deploy.test_predict import shares, trained
@@ -67,6 +68,21 @@ def simulated(rows: pl.DataFrame, row: str, **more: Any) -> dict[str, Any]:
 
 def test_every_mechanism_has_a_row():
     assert {row.split()[0] for row in TABLE} == set(MECHANISMS)
+
+
+@pytest.mark.parametrize("row", TABLE)
+def test_newton(rows, row):
+    common: dict[str, Any] = {"label": "label", "scheme": "clear", "seed": 1, **options(row)}
+    usual = Settings.of({**common, "data": "rows.csv"}).resolved().solver
+    if TABLE[row]["newton"] == "refused":
+        assert usual == "sgd"
+        with pytest.raises(ConfigError, match="has no newton"):
+            taciturn.train(rows, **common, solver="newton")
+    else:
+        assert (TABLE[row]["newton"], usual) == ("default", "newton")
+        assert taciturn.train(rows, **common).to_dict()["solver"] == "newton"
+        with pytest.raises(ConfigError, match="paillier has no newton"):
+            taciturn.train(rows, **{**common, "scheme": "paillier"}, solver="newton")
 
 
 @pytest.mark.parametrize(

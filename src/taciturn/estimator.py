@@ -82,6 +82,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         over: `label-rr`: the conversation on the flipped labels, `none` or `sealed` (default:
             none).
         reveal: `sealed`: Bob reveals Alice's weights at the end, a release without protection.
+        reveal_epsilon: `sealed` with `newton`: the weights are revealed with noise, at this price
+            in all.
+        reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
         dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
         fresh_keys: `sealed`: a new key for each of Bob's messages.
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
@@ -91,7 +94,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         solver: `newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs
             and a learning rate (default: newton on own data).
-        passes: `newton`: passes over the rows (default: 12).
+        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4).
         batch_size: `sgd`: rows per iteration.
         minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
             merged with the one before it.
@@ -148,6 +151,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         bob_update: str | None = None,
         over: str | None = None,
         reveal: bool | None = None,
+        reveal_epsilon: float | None = None,
+        reveal_delta: float | None = None,
         dither: float | None = None,
         fresh_keys: bool | None = None,
         budget: float | None = None,
@@ -182,6 +187,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.bob_update = bob_update
         self.over = over
         self.reveal = reveal
+        self.reveal_epsilon = reveal_epsilon
+        self.reveal_delta = reveal_delta
         self.dither = dither
         self.fresh_keys = fresh_keys
         self.budget = budget

@@ -22,7 +22,6 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
         "matplotlib": "3.10",
         "scikit-learn": "1.6",
         "scipy": "1.14",
-        "threadpoolctl": "3.5",
     },
     "onnx": {"onnx": "1.17"},
 }

@@ -202,7 +202,7 @@ def test_verdict_does_not_hide_certain_rows_behind_a_mean():
     verdict = weigh(CONTROLS, [score(sure=(0.1, 1.0))])
     assert verdict.status is Status.CERTAIN
     assert "(accuracy 90.00 %, AUC 95.00 %)" in verdict.sentence
-    certain = "calls 10.00 % of 100 labels certain and is right on 100.00 % of those"
+    certain = "calls 10 of 100 labels certain and is right on 100.00 % of those"
     assert certain in verdict.sentence
 
 

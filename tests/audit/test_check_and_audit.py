@@ -50,6 +50,10 @@ def configurations() -> list[dict[str, Any]]:
             {"dataset": dataset, "mechanism": "label-rr", "epsilon": epsilon}
             for epsilon in (0.1, 1.0, 10.0)
         ]
+        for columns in ("all", "half", 2):
+            whole = {"dataset": dataset, "solver": "newton", "alice_columns": columns}
+            listed.append({**whole, "mechanism": "none"})
+            listed.append({**whole, "mechanism": "label-rr", "epsilon": 1.0})
     return listed
 
 
@@ -75,6 +79,7 @@ def best_beyond_chance(options: dict[str, Any]) -> float:
     ("verdict", "options"),
     [
         (LEAKS, {"dataset": "breast-cancer", "mechanism": "none", "epochs": 1}),
+        (AT_RISK, {"dataset": "breast-cancer", "mechanism": "none", "solver": "newton"}),
         (CLEAR, {"dataset": "breast-cancer", "mechanism": "add", "epsilon": 0.01, "epochs": 2}),
         (AT_RISK, {"dataset": "breast-cancer", "mechanism": "add", "epsilon": 1.0, "epochs": 1}),
         (LEAKS, {"dataset": "breast-cancer", "mechanism": "add", "epsilon": 10.0}),

@@ -329,6 +329,23 @@ def test_a_file_that_names_no_solver_has_newton(tmp_path):
     assert (settings.solver, settings.passes, settings.epochs) == ("sgd", None, 3)
 
 
+@pytest.mark.parametrize(
+    ("agreement", "setting"),
+    [
+        ({"mechanism": "add", "epsilon": 1.0}, "solver"),
+        ({"mechanism": "mult", "epsilon": 1.0}, "solver"),
+        ({"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16}, "solver"),
+        ({"mechanism": "sealed", "scheme": "paillier"}, "scheme"),
+    ],
+)
+def test_what_has_no_newton_says_so_in_a_partys_file_too(tmp_path, agreement, setting):
+    write_tables(tmp_path)
+    path = write_config(tmp_path, "bob", agreement={**NEWTON, "solver": "newton", **agreement})
+    with pytest.raises(ConfigError, match="has no newton") as raised:
+        party_alone(tmp_path, "bob")
+    assert f"{path}, [agreement] {setting}" in str(raised.value)
+
+
 def test_settings_that_differ_are_named(tmp_path):
     write_tables(tmp_path)
     set_up(tmp_path)

@@ -40,6 +40,7 @@ KEYS = [
     "label_epsilon_total_delta",
     "delta",
     "assumption",
+    "label_delta_total",
 ]
 
 
@@ -108,6 +109,7 @@ def test_infinity_is_a_text_in_json_and_the_keys_are_the_contract():
         "releases_per_row": 2,
         "delta": 1e-6,
         "assumption": "no protection",
+        "label_delta_total": 0.0,
     }
     text = json.dumps(record, allow_nan=False)
     assert json.loads(text) == record
@@ -115,7 +117,8 @@ def test_infinity_is_a_text_in_json_and_the_keys_are_the_contract():
 
 def test_finite_figures_stay_numbers():
     statement = Statement(1.0, 2.0, 0.5, 3, 6.0, 1.5, 1.5, 0.0, "test")
-    assert list(record_of(statement).values()) == [1.0, 2.0, 0.5, 3, 6.0, 1.5, 1.5, 0.0, "test"]
+    figures = [1.0, 2.0, 0.5, 3, 6.0, 1.5, 1.5, 0.0, "test", 0.0]
+    assert list(record_of(statement).values()) == figures
 
 
 # --- sums --------------------------------------------------------------------------------------

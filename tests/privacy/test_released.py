@@ -16,6 +16,7 @@ from taciturn.privacy.events import (
     HiddenBatchGradient,
     LabelResponse,
     MeanOneFactor,
+    NoisyModel,
     NonPrivate,
     OneSidedFactor,
     PrintedFactor,
@@ -57,6 +58,7 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "hidden-batch-gradient": HiddenBatchGradient,
         "label-response": LabelResponse,
         "flipped-label-gradient": FlippedLabelGradient,
+        "noisy-model": NoisyModel,
         "ciphertexts-only": CiphertextsOnly,
     } == EVENTS
     assert all(kind.name == name for name, kind in EVENTS.items())

@@ -250,6 +250,8 @@ GIVEN: dict[str, Any] = {
     "l_rr": 40,
     "bob_update": "released",
     "reveal": True,
+    "reveal_epsilon": 1.0,
+    "reveal_delta": 1e-6,
     "dither": 0.5,
     "fresh_keys": True,
 }
@@ -258,7 +260,7 @@ USED: dict[str, set[str]] = {
     "add": {"epsilon", "noise", "bob_update"},
     "mult": {"epsilon", "noise", "bob_update", "variant", "b1", "b2"},
     "hybrid": {"epsilon", "subset_size", "l_rr"},
-    "sealed": {"reveal", "dither", "fresh_keys"},
+    "sealed": {"reveal", "reveal_epsilon", "reveal_delta", "dither", "fresh_keys"},
 }
 
 
@@ -285,6 +287,51 @@ def test_the_notes_stand_in_the_record():
     ).to_dict()
     assert "none does not use epsilon" in record["notes"]
     assert record["epsilon"] is None
+
+
+# --- a model that is told ------------------------------------------------------------------------
+
+TOLD: dict[str, Any] = {
+    "mechanism": "sealed",
+    "solver": "newton",
+    "reveal": True,
+    "reveal_epsilon": 1.0,
+}
+
+
+def test_a_told_model_has_a_delta_and_fewer_passes_unless_they_are_given():
+    usual = agreed(**TOLD)
+    assert (usual["reveal_delta"], usual["epochs"]) == (1e-6, 4)
+    given = agreed(**TOLD, reveal_delta=1e-9, passes=7)
+    assert (given["reveal_delta"], given["epochs"]) == (1e-9, 7)
+    assert agreed(mechanism="sealed", solver="newton", reveal=True)["reveal_delta"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "setting", "words"),
+    [
+        ({"reveal": None}, "reveal_epsilon", "the model is not told"),
+        ({"solver": "sgd"}, "reveal_epsilon", "sgd has no reveal-epsilon"),
+        ({"dither": 0.5}, "dither", "do not go together"),
+        ({"reveal_epsilon": None, "reveal_delta": 1e-6}, "reveal_delta", "is not given"),
+        (
+            {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+            "reveal_epsilon",
+            "label-rr has no reveal-epsilon",
+        ),
+    ],
+    ids=str,
+)
+def test_what_a_told_model_cannot_have_is_refused_by_name(changes, setting, words):
+    with pytest.raises(ConfigError, match=words) as raised:
+        agreed(**{**TOLD, **changes})
+    assert raised.value.setting == setting
+
+
+def test_a_budget_pays_for_a_told_model():
+    agreed(**TOLD, budget=1.0)
+    with pytest.raises(BudgetExceeded, match="costs a label epsilon of 1, "):
+        agreed(**TOLD, budget=0.5)
 
 
 # --- the budget ----------------------------------------------------------------------------------

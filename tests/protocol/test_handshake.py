@@ -131,6 +131,8 @@ CHANGES = {
     "bob_update": "released",
     "over": "none",
     "reveal": True,
+    "reveal_epsilon": 1.0,
+    "reveal_delta": 1e-6,
     "dither": 0.5,
     "fresh_keys": True,
     "scheme": "paillier",

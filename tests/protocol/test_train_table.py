@@ -26,12 +26,15 @@ from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.errors import BudgetExceeded, ConfigError, CryptoError, RemoteProtocolError
+from taciturn.numerics.descent import BoundedTable, DescentSolver
 from taciturn.numerics.metrics import evaluate
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
 from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
 from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
+from taciturn.privacy.events import NoisyModel
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.alice import predict_sealed as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -64,6 +67,7 @@ from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.told_model import told_model
 from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, same
 
@@ -316,6 +320,88 @@ def test_revealed_weights_are_those_of_the_two_shares_in_her_own_columns():
     assert hidden.alice.weights.tolist() == []
 
 
+# --- a model that is told with noise --------------------------------------------------------------
+
+TOLD: dict[str, Any] = {"reveal": True, "reveal_epsilon": 1.0, "reveal_delta": 1e-6}
+# So large an epsilon that the noise is small beside what is compared.
+LOUD: dict[str, Any] = {**TOLD, "reveal_epsilon": 1e8}
+
+
+def release_of(run: Session) -> ModelRelease:
+    release = told_model(run.agreed, shared(run.bob).scales, 3, run.tables.bob)
+    assert release is not None
+    return release
+
+
+def test_alice_is_told_the_sum_of_the_shares_and_pays_epsilon():
+    run = session(newton(**TOLD))
+    assert run.alice.weights.tolist() == run.alices.tolist()
+    released = run.said_by("bob")[-1]
+    assert isinstance(released, RevealedShare)
+    assert released.share.event == NoisyModel(1.0, 1e-6)
+    assert released.share.value.tolist() == shared(run.bob).values.tolist()
+    statement = run.ledger.statement()
+    assert (statement.label_epsilon_total, statement.label_delta_total) == (1.0, 1e-6)
+    assert "delta 1e-06" in statement.assumption
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_the_told_model_is_that_of_the_descent_in_clear_and_the_noise(split):
+    run = session(newton(**LOUD), SPLITS[split])
+    hers, l2 = BoundedTable.of(run.tables.alice.values, run.agreed.l2), run.agreed.l2
+    solver = DescentSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free)
+    for _ in range(PASSES):
+        direction = solver.direction()
+        solver.add(direction, hers.values @ (direction @ hers.values))
+    combination, own = solver.conclude()
+    expected = hers.whitening.weights(combination @ hers.values)
+    assert np.allclose(run.alice.weights, expected, atol=5e-3)
+    assert np.allclose(run.bob.weights, own, atol=5e-3)
+
+
+def test_under_real_keys_the_told_model_is_the_same_to_the_last_bit():
+    real, plain = (
+        session(newton(scheme=scheme, epochs=2, **TOLD), scheme=scheme) for scheme in (BFV, CLEAR)
+    )
+    assert real.alice.weights.tolist() == plain.alice.weights.tolist()
+    assert real.bob.weights.tolist() == plain.bob.weights.tolist()
+
+
+def test_the_noise_is_what_was_promised():
+    """The same coins but for the noise: what was added is of the stated size, and not less."""
+    quiet, noisy = session(newton(**LOUD)), session(newton(**TOLD))
+    scales = shared(noisy.bob).scales
+    whitened = shared(noisy.alice).whitening
+    assert whitened is not None
+    added = whitened.whitened(noisy.alice.weights - quiet.alice.weights)
+    sigma = release_of(noisy).sigma * 2.0**-scales.weight_bits
+    # Three draws: below a fiftieth of sigma all of them once in 250,000 times, beyond six never.
+    assert sigma / 50 < np.abs(added).max() < 6 * sigma
+    assert release_of(quiet).sigma * 2.0 ** -shared(quiet.bob).scales.weight_bits < sigma / 1000
+
+
+def test_no_score_comes_near_the_end_of_its_range():
+    """Whatever the labels are: a score that wrapped would move by more than the noise is for."""
+    far = replace(USUAL, labels=LabelTable.of(np.ones(ROWS, dtype=np.int8)))
+    for tables in (USUAL, far, complement(USUAL)):
+        run = session(newton(**TOLD, l2=1e-6, epochs=30), tables)
+        assert run.bob.suspected_wraps == 0
+
+
+def test_until_it_is_told_labels_change_nothing_that_alice_can_read():
+    agreed = newton(**TOLD)
+    one, other = (session(agreed, tables) for tables in (USUAL, complement(USUAL)))
+    first, second = ([readable(m) for m in run.said_by("bob")] for run in (one, other))
+    assert first[:-1] == second[:-1]
+    assert first[-1] != second[-1]
+
+
+def test_a_told_model_needs_a_budget_that_pays_for_it():
+    assert session(newton(**TOLD), budget=1.0).alice.weights.shape == (3,)
+    with pytest.raises(BudgetExceeded):
+        session(newton(**TOLD), budget=0.9)
+
+
 # --- held-out rows --------------------------------------------------------------------------------
 
 
@@ -499,6 +585,7 @@ GOING_ON: dict[str, tuple[str, Scheme, dict[str, Any]]] = {
     "flipped": ("label-rr over sealed", CLEAR, {}),
     "fresh keys": ("sealed", CLEAR, {"fresh_keys": True}),
     "revealed": ("sealed", CLEAR, {"reveal": True}),
+    "told": ("sealed", CLEAR, {"evaluate": "epoch", **TOLD}),
     "held out": ("sealed", CLEAR, {"evaluate": "epoch"}),
     "held out in clear": ("none", CLEAR, {"evaluate": "epoch"}),
     "none-bfv": ("none", BFV, {"epochs": 2}),

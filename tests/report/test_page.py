@@ -140,7 +140,7 @@ def test_a_canary_run_audited_itself():
 def test_labels_that_are_called_certain_are_named_where_nothing_else_shows():
     audit = one(bare_run(score("sign", 0.9, 0.85, 0.93, decided=0.02, decided_correct=1.0)))
     assert concluded(audit)[0] is Status.CERTAIN
-    assert "calls 2.00 % of 455 labels certain and is right on 100.00 % of those" in words(audit)
+    assert "calls 9.1 of 455 labels certain and is right on 100.00 % of those" in words(audit)
 
 
 def test_a_ranking_leads_with_the_auc():

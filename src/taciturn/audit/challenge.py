@@ -1,8 +1,8 @@
 """A training made to be told apart: every batch has the labels of one coin, all 1 or all 0.
 
-It is the canary of the ``distinguisher``. The programs, the encryption and the sizes of a batch are
-those of the training that is audited; Alice's rows are hers, drawn anew as often as is needed for
-one epoch in which every batch has a coin of its own.
+It is the canary of the ``distinguisher``. The programs (with ``newton`` those of ``sgd``), the
+encryption and the sizes of a batch are those of the training that is audited; Alice's rows are
+hers, drawn anew as often as is needed for one epoch in which every batch has a coin of its own.
 
 **Guarantee.** The coins are fair and independent of each other, of the batches, the columns and all
 randomness of the two programs. So if what Alice receives does not depend on labels, guesses made
@@ -109,10 +109,14 @@ def challenge(
         "over": None,
         "epsilon": None,
         "reveal": False,
+        "reveal_epsilon": None,
+        "reveal_delta": None,
         "dither": agreed.dither or 0.0,
         "fresh_keys": bool(agreed.fresh_keys),
         "scheme": scheme.name,
         "key_bits": agreed.key_bits if agreed.key_bits in scheme.key_bits else scheme.key_bits[0],
+        # A coin for each batch needs batches: newton's vectors are under the same key and scheme.
+        "solver": "sgd",
         "epochs": 1,
         "batch_size": batch,
         "minimum_batch": 1,

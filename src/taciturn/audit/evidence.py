@@ -66,7 +66,9 @@ def _bound(
     surest = known[np.argsort(-np.abs(guess.scores[known]), kind="stable")[:count]]
     right = (guess.scores[surest] > 0) == (coins.values[surest] == 1)
     correct = int(np.count_nonzero(right))
-    bound = one_run_epsilon(correct, count, canaries=coins.rows, failure=failure)
+    bound = one_run_epsilon(
+        correct, count, canaries=coins.rows, failure=failure, delta=ledger.label_delta_total
+    )
     return Evidence(
         claim=ledger.label_epsilon_total,
         lower_bound=bound,

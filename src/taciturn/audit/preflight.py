@@ -100,7 +100,9 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
     cost = price(method.event)
     with one_thread():
         full_rank_share, median_condition = _ranks(rehearsal)
-    total = label_epsilon({method.event: method.releases(agreed.epochs)}, 0.0)
+    releases = method.releases(agreed.epochs)
+    # At the delta that the releases have themselves, which most have not.
+    total = label_epsilon({method.event: releases}, releases * cost.delta)
     if agreed.bob_update == "true" and rehearsal.bob_columns:
         # As the ledger has it: labels reach other rows' releases through his weights.
         total = math.inf
@@ -188,7 +190,12 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
             "for Bob: against an Alice who does not keep to the protocol the encryption must be "
             "funcCPA, which does not follow from IND-CPA; --fresh-keys does without"
         )
-    if agreed.reveal:
+    if agreed.reveal_epsilon is not None:
+        warnings.append(
+            "for Bob: what Alice is told has noise for a table within its bounds, which he cannot "
+            "see; an Alice who does not keep to the protocol may have had any label put into it"
+        )
+    elif agreed.reveal:
         warnings.append(
             "for Bob: --reveal hands Alice's weights out at the end, which depend on labels; "
             "an Alice who does not keep to the protocol may have had any label put into them"

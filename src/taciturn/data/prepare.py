@@ -9,16 +9,15 @@ rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.data.frames import matrix_of, require_distinct
+from taciturn.data.frames import require_distinct
 from taciturn.data.ids import RowIds
 from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
 from taciturn.data.rules import (
@@ -33,7 +32,7 @@ from taciturn.data.rules import (
     numbers,
 )
 from taciturn.data.tables import INTERCEPT, FeatureTable
-from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, nearest
+from taciturn.errors import ColumnError, ConfigError, DataError, InfiniteValueError, nearest
 from taciturn.faces import Hint
 
 __all__ = [
@@ -49,6 +48,8 @@ Impute: TypeAlias = Literal["median", "mean", "none"]
 Scale: TypeAlias = Literal["standard", "none"]
 
 _VERSION = 1
+# What is at work beside table and result is some columns of so many rows.
+_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,7 @@ class Preparation:
         rows: IndexArray | None = None,
         intercept: bool = False,
     ) -> FloatArray:
-        """Prepare rows; beside the frame and the result there are a few columns in memory.
+        """Prepare rows; beside the frame and the result there is next to nothing in memory.
 
         Args:
             frame: The raw columns; others than those of the rules are ignored.
@@ -155,33 +156,36 @@ class Preparation:
             raise ColumnError(
                 f"the preparation gives no column {name!r}", hint=nearest(name, outputs)
             )
+        placed, positions = self._placed(frame, places), _positions(rows)
         height = frame.height if rows is None else len(rows)
-        filled = self._placed(frame, places, ids, _positions(rows))
-        if intercept:
-            filled = chain(filled, [(len(wanted), np.ones(height))])
-        return matrix_of(height, len(wanted) + intercept, filled)
+        # The intercept, where there is one, needs no more filling.
+        matrix = np.ones((height, len(wanted) + intercept))
+        try:
+            for start in range(0, height, _ROWS_AT_ONCE):
+                part = slice(start, start + _ROWS_AT_ONCE)
+                for column in placed:
+                    column.fill(matrix[part], positions, start)
+        except DataError:
+            # The message is about a whole column, and about the first that is not fit for use.
+            for column in placed:
+                column.check(positions, ids)
+            raise
+        return matrix
 
-    def _placed(
-        self,
-        frame: pl.DataFrame,
-        places: Mapping[str, int],
-        ids: RowIds | None,
-        rows: pl.Series | None,
-    ) -> Iterator[tuple[int, FloatArray]]:
+    def _placed(self, frame: pl.DataFrame, places: Mapping[str, int]) -> list[_Placed]:
         # Asking a frame for its names makes them anew each time.
-        present = {*frame.columns}
+        present, placed = {*frame.columns}, []
         for rule in self.rules:
-            if not any(name in places for name in rule.outputs):
+            due = [(at, places[name]) for at, name in enumerate(rule.outputs) if name in places]
+            if not due:
                 continue
             if rule.column not in present:
                 raise ColumnError(
                     f"there is no column {rule.column!r}",
                     hint=nearest(rule.column, frame.columns),
                 )
-            arrays = rule.arrays(_taken(frame, rule.column, rows), ids)
-            for name, array in zip(rule.outputs, arrays, strict=True):
-                if name in places:
-                    yield places[name], array
+            placed.append(_Placed(rule, frame[rule.column], dict(due)))
+        return placed
 
     def describe(self) -> list[str]:
         """One line per source column that says exactly what was done to it.
@@ -224,6 +228,30 @@ class Preparation:
             tuple(rule_from_json(rule, f"rule {i}") for i, rule in enumerate(rules, start=1)),
             tuple(text_of(note, "preparation, notes") for note in notes),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A rule, its column, and which of its outputs go to which place of the result."""
+
+    rule: Rule
+    series: pl.Series
+    places: Mapping[int, int]
+
+    def fill(self, block: FloatArray, rows: pl.Series | None, start: int) -> None:
+        """Writes the outputs of some rows, beginning with ``start``, into a block of the result."""
+        if rows is None:
+            part = self.series.slice(start, len(block))
+        else:
+            part = self.series[rows.slice(start, len(block))]
+        for output, array in enumerate(self.rule.arrays(part)):
+            if output in self.places:
+                block[:, self.places[output]] = array
+
+    def check(self, rows: pl.Series | None, ids: RowIds | None) -> None:
+        """Raises the error of the column, if it has one."""
+        for _ in self.rule.arrays(self.series if rows is None else self.series[rows], ids):
+            pass
 
 
 def prepared_table(

@@ -307,6 +307,8 @@ class PartyConfig:
         with shown_by(self.face):
             self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
             self._check_role()
+        # What one solver has and the other has not is said now, before a table is read.
+        self.settings()
 
     @classmethod
     def read(cls, path: Path) -> PartyConfig:
@@ -346,7 +348,8 @@ class PartyConfig:
             # Only sgd stops early; who asks for that without naming a solver has it in mind.
             common.setdefault("solver", "sgd")
         limits = self.privacy.model_dump(include={"budget", "delta"})
-        return Settings.of({**common, **limits}, face=self.face).resolved()
+        with shown_by(self.face):
+            return Settings.of({**common, **limits}).resolved()
 
     @property
     def alice_columns(self) -> int | None:

@@ -163,6 +163,10 @@ class SubspaceSolver:
         combination: FloatArray = self.mixture @ self._directions[: self._passes]
         return combination
 
+    def conclude(self) -> tuple[FloatArray, FloatArray]:
+        """Where the search ends: ``a`` and his own weights."""
+        return self.combination(), self.weights
+
     def scores(self) -> FloatArray:
         """The rows' scores with the weights of both, now."""
         return bounded(self._scores_of(self.coefficients))

@@ -48,12 +48,13 @@ class Whitening:
     factor: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray, l2: float) -> Whitening:
+    def of(cls, values: FloatArray, l2: float, free: int = 0) -> Whitening:
         """That of a table.
 
         Args:
             values: Rows by columns, finite; nothing of that size is made besides.
             l2: The factor of half the sum of squared weights.
+            free: How many of the last columns (the intercept) carry no penalty; not all zeros.
 
         Raises:
             ConfigError: The penalty is zero or too small beside the columns, or these are too many
@@ -79,7 +80,8 @@ class Whitening:
                 "the values of the columns are too large to be multiplied with one another",
                 hint="scale the columns",
             )
-        square[np.diag_indices(columns)] += l2
+        penalised = np.arange(columns - free)
+        square[penalised, penalised] += l2
         return cls(_cholesky(square))
 
     def to_numbers(self) -> tuple[float, ...]:

@@ -9,7 +9,8 @@ one's at the losses which the grid allows and is straight (in exp(epsilon)) betw
 multiples of ``epsilon / 2^residue_bits``; an interval of ``epsilon / 256`` is a multiple of them
 for every grid of 8 bits or more, and connecting *those* dots bounds both curves. For the other
 mechanisms the price alone is used: any epsilon-private release is a randomised response of that
-epsilon at worst [KairouzOV15, Thm. 3.4].
+epsilon at worst [KairouzOV15, Thm. 3.4]. A release that has a delta of its own is infinite at any
+smaller one.
 
 **Guarantee.** Upper bounds, never above basic composition.
 
@@ -18,6 +19,7 @@ epsilon at worst [KairouzOV15, Thm. 3.4].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from taciturn.extras import install_hint, is_installed
@@ -28,6 +30,8 @@ _COMPOSER = "dp-accounting"
 _DOTS = 256
 # Beyond this a label is told, and no delta changes that.
 _HOPELESS = 1e4
+# Of a sum of deltas, in its last bits.
+_ROUNDING = 1e-9
 
 
 def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
@@ -39,6 +43,8 @@ def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
     2.19
     """
     costly, basic = _summed(counts)
+    if sum(count * price(event).delta for event, count in costly.items()) > delta * (1 + _ROUNDING):
+        return math.inf
     # dp-accounting is of the extra audit, which a party may lack; the sum is a bound as well.
     if not _shrinks(basic, delta) or not is_installed(_COMPOSER):
         return basic
@@ -82,7 +88,7 @@ def _composed(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
             )
             if isinstance(event, AdditiveNoise)
             else privacy_loss_distribution.from_privacy_parameters(
-                common.DifferentialPrivacyParameters(label, 0.0),
+                common.DifferentialPrivacyParameters(label, price(event).delta),
                 value_discretization_interval=interval,
             )
         )

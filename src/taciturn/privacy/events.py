@@ -151,6 +151,26 @@ class FlippedLabelGradient(PrivacyEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class NoisyModel(PrivacyEvent):
+    """Alice's weights left Bob once, at the end, with Gaussian noise (``model_release``).
+
+    The release is differentially private with ``epsilon`` and ``delta`` together.
+    """
+
+    name = "noisy-model"
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        PrivacyEvent.__post_init__(self)
+        if self.delta >= 1:
+            raise ConfigError(
+                f"delta is {self.delta:g}", setting="reveal_delta", hint="use less than 1"
+            )
+
+
+@dataclass(frozen=True, slots=True)
 class CiphertextsOnly(PrivacyEvent):
     """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
 

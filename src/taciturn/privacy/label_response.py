@@ -91,6 +91,17 @@ class FlippedLabels(GradientMechanism):
                 setting="over",
                 hint=Hint("use {over}", over="none"),
             )
+        if agreed.reveal_epsilon is not None:
+            raise ConfigError(
+                "label-rr has no reveal-epsilon: the loss of flipped labels is not convex, so that "
+                "no bound on what a label can move in the weights is known",
+                setting="reveal_epsilon",
+                hint=Hint(
+                    "leave {reveal_epsilon} out, or use {mechanism} with {reveal}",
+                    mechanism="sealed",
+                    reveal=True,
+                ),
+            )
         return cls(LabelResponse(epsilon), registry.MECHANISMS[over].of(agreed))
 
     @classmethod

@@ -1,11 +1,11 @@
 """The ledger: every release is charged to the rows it speaks of, before it is sent.
 
-Composition is basic (epsilons add up), and tighter at a chosen delta (``composition``): a row pays
-for each release that depends on its label. An event whose price is unknown is refused, never
-guessed. A budget stops the charge that would exceed it.
+Composition is basic (epsilons add up, and deltas where a release has one), and tighter at a chosen
+delta (``composition``): a row pays for each release that depends on its label. An event whose price
+is unknown is refused, never guessed. A budget stops the charge that would exceed it.
 
-**Guarantee.** ``label_epsilon_total`` bounds the label privacy loss of the row that paid most, and
-with a budget it never exceeds it.
+**Guarantee.** ``label_epsilon_total``, with ``label_delta_total``, bounds the label privacy loss of
+the row that paid most, and with a budget it never exceeds it.
 
 **Assumes.** Every label-dependent value in clear left through ``charge``. The types of the messages
 keep arrays from leaving otherwise; a number, a text or public bytes they cannot judge, and under
@@ -148,6 +148,7 @@ class Ledger:
         everything = np.arange(self.rows)
         residue = self._totals([cost.residue for cost in prices], everything)
         label = self._label_totals(everything)
+        delta = self._totals([cost.delta for cost in prices], everything)
         releases = self._totals([float(cost.label > 0) for cost in prices], everything)
         tainted = self._tainted and bool(prices)
         return Statement(
@@ -160,6 +161,7 @@ class Ledger:
             label_epsilon_total_delta=math.inf if tainted else self._tighter(),
             delta=self._delta,
             assumption=self._assumption,
+            label_delta_total=float(delta.max(initial=0.0)),
         )
 
     def notes(self) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``label-rr``: a label is told as it is with probability ``e^eps/(1+e^eps)`` and flipped otherwise,
   once: ``eps``, for the residue too, which is one of two numbers at any score. Gradients of the
   flipped labels are computed from what was paid for and cost nothing.
+- ``sealed`` with ``reveal_epsilon``: that epsilon, at a delta of its own, for the one release of a
+  model with noise.
 - ``sealed``: nothing, against whoever cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
@@ -45,6 +47,7 @@ from taciturn.privacy.events import (
     LabelResponse,
     MeanOneFactor,
     MultiplicativeNoise,
+    NoisyModel,
     NonPrivate,
     OneSidedFactor,
     PrintedFactor,
@@ -56,11 +59,15 @@ E = TypeVar("E", bound=PrivacyEvent)
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The privacy parameter of one release: as claimed, and what it truly is."""
+    """The privacy parameter of one release: as claimed, and what it truly is.
+
+    ``delta`` is the probability with which the latter two may be exceeded, where there is one.
+    """
 
     claimed: float
     residue: float
     label: float
+    delta: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,7 @@ def price(event: PrivacyEvent) -> Price:
     >>> price(NonPrivate()).label
     inf
     >>> price(AdditiveNoise(epsilon=10.0))
-    Price(claimed=10.0, residue=10.0, label=5.0)
+    Price(claimed=10.0, residue=10.0, label=5.0, delta=0.0)
     >>> round(price(PrintedFactor(epsilon=0.01, b1=0.1, b2=10.0)).label, 3)
     2.303
 
@@ -169,6 +176,10 @@ _OURS: tuple[Priced[Any], ...] = (
     Priced(HiddenBatchGradient, _claimed_in_vain),
     Priced(LabelResponse, _all_alike),
     Priced(FlippedLabelGradient, lambda event: Price(0.0, 0.0, 0.0)),
+    Priced(
+        NoisyModel,
+        lambda event: Price(event.epsilon, event.epsilon, event.epsilon, event.delta),
+    ),
     Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
 )
 _PRICES: dict[type[PrivacyEvent], Callable[[Any], Price]] = {}

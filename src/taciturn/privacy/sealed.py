@@ -9,30 +9,44 @@ argument. The model is that of centralised training up to fixed-point rounding.
 
 **Assumes.** IND-CPA of the scheme, and that she keeps to the protocol. Of an Alice who does not:
 funcCPA, or IND-CPA with ``fresh_keys``. With ``reveal`` Bob's share goes to her after the last
-iteration: a release without protection, priced at infinity.
+iteration: a release without protection, priced at infinity; with ``reveal_epsilon`` besides, one
+with noise, which an Alice who keeps to the protocol pays that much for (``model_release``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.base import EncryptedMechanism
-from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
+from taciturn.privacy.base import EncryptedMechanism, given
+from taciturn.privacy.events import CiphertextsOnly, NoisyModel, NonPrivate, PrivacyEvent
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 
 ASSUMPTION = "IND-CPA, honest-but-curious"
 REVEALED = (
     "no protection: Bob's share of the weights is released at the end, and a malicious Alice may "
     "have had any label put into it; until then IND-CPA, honest-but-curious"
 )
+TOLD = (
+    "with delta {delta:g}; IND-CPA, honest-but-curious: Alice computes with a table within the "
+    "bounds that the noise is made for; the model is told once"
+)
+DEFAULT_REVEAL_DELTA = 1e-6
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
-    {"reveal": False, "dither": 0.0, "fresh_keys": False}
+    {
+        "reveal": False,
+        "reveal_epsilon": None,
+        "reveal_delta": None,
+        "dither": 0.0,
+        "fresh_keys": False,
+    }
 )
 
 
@@ -41,6 +55,7 @@ class Sealed(EncryptedMechanism):
 
     Args:
         reveal: Whether his share of the weights is released at the end.
+        told: What that release is, where it has noise; None for one as it is.
         class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
 
     >>> Sealed().event.name
@@ -58,11 +73,20 @@ class Sealed(EncryptedMechanism):
     shares_weights = True
 
     def __init__(
-        self, *, reveal: bool = False, class_weight: tuple[float, float] | None = None
+        self,
+        *,
+        reveal: bool = False,
+        told: NoisyModel | None = None,
+        class_weight: tuple[float, float] | None = None,
     ) -> None:
         self._class_weight = class_weight
-        self.event: PrivacyEvent = NonPrivate() if reveal else CiphertextsOnly()
-        self.assumption = REVEALED if reveal else ASSUMPTION
+        self.event: PrivacyEvent = CiphertextsOnly()
+        self.assumption = ASSUMPTION
+        if told is not None:
+            self.event, self.lossless = told, False
+            self.assumption = TOLD.format(delta=told.delta)
+        elif reveal:
+            self.event, self.assumption = NonPrivate(), REVEALED
 
     @classmethod
     def of(cls, agreed: Agreement) -> Sealed:
@@ -72,7 +96,31 @@ class Sealed(EncryptedMechanism):
             ConfigError: The agreement asks for what shared weights, or silence, cannot give.
         """
         require_sealable(agreed)
-        return cls(reveal=bool(agreed.reveal), class_weight=agreed.class_weight)
+        return cls(
+            reveal=bool(agreed.reveal), told=told_model(agreed), class_weight=agreed.class_weight
+        )
+
+    @classmethod
+    def derived(
+        cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
+    ) -> Mapping[str, object]:
+        """The delta of a model that is told, where it is not given."""
+        if filled["reveal_epsilon"] is None or filled["reveal_delta"] is not None:
+            return {}
+        return {"reveal_delta": DEFAULT_REVEAL_DELTA}
+
+    def releases(self, epochs: int) -> int:
+        """One where the model is told: once, at the end."""
+        return 1 if isinstance(self.event, NoisyModel) else epochs
+
+    def notes(self) -> tuple[str, ...]:
+        """What became of the model, where it was told with noise."""
+        if not isinstance(self.event, NoisyModel):
+            return ()
+        return (
+            "Alice was told her weights with noise, after a fixed number of steps of plain descent "
+            "on rows of bounded length: they are no optimum, and more passes cost more noise",
+        )
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """``y - sigma(z)`` times the weight of its class, exactly."""
@@ -81,6 +129,43 @@ class Sealed(EncryptedMechanism):
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
         """That of the labels, times the weight of their class."""
         return weighted_likelihood(scores, labels, self._class_weight)
+
+
+def told_model(agreed: Agreement) -> NoisyModel | None:
+    """The release of the model with noise; None where there is none.
+
+    Raises:
+        ConfigError: There cannot be one with what else is agreed on.
+    """
+    if agreed.reveal_epsilon is None:
+        if agreed.reveal_delta is not None:
+            raise ConfigError(
+                "reveal-delta belongs to reveal-epsilon, which is not given",
+                setting="reveal_delta",
+                hint=Hint("use {reveal_epsilon}, or leave {reveal_delta} out", reveal_epsilon=1.0),
+            )
+        return None
+    if not agreed.reveal:
+        raise ConfigError(
+            "reveal-epsilon is the price of telling the model, and the model is not told",
+            setting="reveal_epsilon",
+            hint=Hint("use {reveal} too, or leave {reveal_epsilon} out", reveal=True),
+        )
+    if agreed.solver != "newton":
+        raise ConfigError(
+            "sgd has no reveal-epsilon: what a label can move in the weights is bounded for steps "
+            "over whole tables only",
+            setting="reveal_epsilon",
+            hint=Hint("use {solver}, or leave {reveal_epsilon} out", solver="newton"),
+        )
+    if agreed.dither:
+        raise ConfigError(
+            "reveal-epsilon and dither do not go together: scores that are moved may wrap, and no "
+            "bound on what a label can move would hold",
+            setting="dither",
+            hint=Hint("leave {dither} or {reveal_epsilon} out"),
+        )
+    return NoisyModel(agreed.reveal_epsilon, given(agreed, "reveal_delta"))
 
 
 def require_sealable(agreed: Agreement) -> None:

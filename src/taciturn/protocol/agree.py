@@ -14,7 +14,7 @@ from taciturn.privacy.prices import price
 from taciturn.privacy.registry import Taken, mechanism, mechanism_class, taken
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import DEFAULT_PASSES, Protection, Settings
+from taciturn.settings.schema import Protection, Settings
 
 # The scores of so many rows, 26 bytes each, fit a frame of 64 MiB.
 MOST_ROWS = 2_500_000
@@ -38,14 +38,15 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
             lacks a setting or cannot be had with these.
         BudgetExceeded: The budget does not pay for a single release.
     """
+    if settings.solver == "newton":
+        # Before the sizes of batches, which it does not have.
+        _require_whole_table(settings, mechanism_class(settings.mechanism), rows)
     filled = _protection(settings, taken(settings), columns, rows)
     common = Agreement.model_fields.keys() & Settings.model_fields.keys()
     shared = {name: getattr(settings, name) for name in common} | _steps(settings, rows)
     # Made once without its encryption, to ask the mechanism whether it has any.
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
-    if draft.solver == "newton":
-        _require_whole_table(settings, method, rows)
     _require_budget(settings, price(method.event).label)
     if not method.encrypts:
         return Terms(draft, scheme("clear"))
@@ -84,7 +85,7 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
         return {"solver": "sgd", "l2": settings.l2 or 0.0}
     return {
         "solver": "newton",
-        "epochs": settings.passes or DEFAULT_PASSES,
+        "epochs": settings.passes or settings.default_passes,
         "batch_size": rows,
         "minimum_batch": 1,
         "learning_rate": 1.0,
@@ -93,7 +94,7 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
     }
 
 
-def _require_whole_table(settings: Settings, method: Mechanism, rows: int) -> None:
+def _require_whole_table(settings: Settings, method: type[Mechanism], rows: int) -> None:
     if not method.whole_table:
         raise ConfigError(
             f"{method.name} has no newton: what it releases, and its price, are those of batches",

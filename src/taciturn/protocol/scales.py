@@ -33,8 +33,12 @@ from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.numerics.batches import batch_count
+from taciturn.numerics.descent import row_bound
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.schedule import LearningRate
+from taciturn.privacy.base import given
+from taciturn.privacy.events import NoisyModel
+from taciturn.privacy.model_release import log_inverse_failure, rounding_error
 from taciturn.rng import Entropy
 from taciturn.settings.agreement import Agreement
 
@@ -45,6 +49,8 @@ LEAST_OF_TABLE = 10
 ROW_DIGITS = 11
 RESIDUE_DIGITS = 10
 LEAST = 8
+# How far the roundings of a step may move whitened weights where the model is told.
+_MOST_ROUNDING = 1 / 16
 _ROOM, _ROOM_ABOVE_FEATURES = 8, 2
 
 
@@ -108,9 +114,13 @@ class Scales:
         units in all, which is below 2^-10 with eleven digits more than half of
         ``log2(rows columns)``.
 
+        Where the model is to be told, more of the digits are the rows' (``_of_told_model``).
+
         Raises:
             ConfigError: The modulus has no room for it.
         """
+        if agreed.reveal_epsilon is not None:
+            return cls._of_told_model(agreed, rows, columns, magnitude_bits)
         whole = math.ceil(math.log2(max(2, rows * columns)) / 2) + ROW_DIGITS
         room = max(_ROOM, magnitude_bits + _ROOM_ABOVE_FEATURES)
         for bits in MODULI:
@@ -124,6 +134,39 @@ class Scales:
             setting="solver",
             hint=Hint("clip the features ({clip}), or use {solver}", clip=16, solver="sgd"),
         )
+
+    @classmethod
+    def _of_told_model(
+        cls, agreed: Agreement, rows: int, columns: int, magnitude_bits: int
+    ) -> Scales:
+        """The scales of a descent whose result is told with noise.
+
+        Scores must not wrap, or a label could move them by more than the descent allows: weights
+        grow by 1 in a step at most, and by the roundings, and rows are at most ``row_bound`` long.
+        Roundings are to move weights by less than an eighth of what a label may; where there is no
+        room for that many digits, the noise covers what they move.
+        """
+        event = NoisyModel(given(agreed, "reveal_epsilon"), given(agreed, "reveal_delta"))
+        units = rounding_error(rows, columns, log_inverse_failure(event, agreed.epochs))
+        # Half a row of hers: as little as a step moves, whatever Bob has.
+        needed = _bits(units / _MOST_ROUNDING)
+        wanted = max(needed, _bits(2 * 8 * units * rows / (row_bound(columns) / 2)))
+        weights = (agreed.epochs + 1) * (1.0 + _MOST_ROUNDING)
+        room = max(_bits(1.001 * row_bound(columns) * weights), magnitude_bits)
+        least = min(LEAST_OF_TABLE, agreed.feature_bits)
+        for bits in MODULI:
+            free = bits - 1 - room
+            if free - wanted >= 2 * least:
+                return cls(bits, min((free - wanted) // 2, agreed.feature_bits), wanted, np.ones(1))
+        digits = free - 2 * least
+        if digits < needed:
+            raise ConfigError(
+                f"{rows:,} rows, {columns:,} columns and {agreed.epochs} passes leave too few "
+                f"digits of a modulus of 2^{MODULI[-1]} for a model that is told with noise",
+                setting="reveal_epsilon",
+                hint=Hint("use fewer {passes}, or leave {reveal} and {reveal_epsilon} out"),
+            )
+        return cls(MODULI[-1], least, digits, np.ones(1))
 
     def directions(self, numbers: FloatArray, entropy: Entropy) -> IntArray:
         """The rows' numbers on their grid, each rounded up or down at random to its own mean.

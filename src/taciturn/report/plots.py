@@ -37,7 +37,7 @@ _PAINT = {colour: f"var(--{name}, {colour})" for colour, name in _NAMES.items()}
 _PAINT |= dict.fromkeys((INK, "#000000"), "currentColor")
 _DASHES = ("-", (0, (4, 2)), (0, (1, 2)), (0, (5, 2, 1, 2)), (0, (3, 3)), (0, (1, 3)))
 # As many as there are attacks: colours and dashes come again, shapes do not.
-_SHAPES = ("o", "s", "D", "^", "v", "X", "P", "p", "*", "h")
+_SHAPES = ("o", "s", "D", "^", "v", "X", "P", "p", "*", "h", "<")
 _POINTS = 72.0
 
 

@@ -31,6 +31,23 @@ class HiddenBatches:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldModel:
+    """How Alice was told her weights, in ``sealed`` with ``reveal_epsilon``.
+
+    Lengths are those of whitened weights: ``sensitivity`` is how far one label can move them in
+    ``steps`` over rows of ``row_bound`` at most, and ``noise`` the standard deviation of what was
+    added to each. All of it is public.
+    """
+
+    epsilon: float
+    delta: float
+    steps: int
+    row_bound: float
+    sensitivity: float
+    noise: float
+
+
+@dataclass(frozen=True, slots=True)
 class SharedWeights:
     """How ``sealed``'s numbers lie: digits, the bound on scores that fit, what Bob suspected.
 
@@ -45,6 +62,7 @@ class SharedWeights:
     reveal: bool
     dither: float
     fresh_keys: bool
+    told: ToldModel | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ class SettingsOptions(TypedDict, total=False):
     bob_update: BobUpdate | None
     over: Over | None
     reveal: bool | None
+    reveal_epsilon: float | None
+    reveal_delta: float | None
     dither: float | None
     fresh_keys: bool | None
     dataset: str | None

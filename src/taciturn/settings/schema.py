@@ -64,6 +64,8 @@ DATASET_DEFAULTS: Mapping[str, DatasetDefaults] = {
 OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10, intercept=True)
 # Enough for a gap to the optimum below 1e-4 on the paper's datasets; each hands Bob one more score.
 DEFAULT_PASSES = 12
+# Where the model is told with noise: that grows with each pass, and few steps go most of the way.
+DEFAULT_TOLD_PASSES = 4
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
 # Where newton is the default on own data; the mechanisms say it of themselves (``whole_table``).
@@ -148,6 +150,21 @@ class Protection(Checked):
         _protection(
             "`sealed`: Bob reveals Alice's weights at the end, a release without protection.",
             example=True,
+        ),
+    ] = None
+    reveal_epsilon: Annotated[
+        Positive | None,
+        _protection(
+            "`sealed` with `newton`: the weights are revealed with noise, at this price in all.",
+            detail="[What it is worth](reveal.md)",
+            example=1.0,
+        ),
+    ] = None
+    reveal_delta: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        _protection(
+            "`sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).",
+            example=1e-6,
         ),
     ] = None
     dither: Annotated[
@@ -295,7 +312,8 @@ class Settings(Protection):
     passes: Annotated[
         Annotated[int, Field(ge=1, le=1000)] | None,
         _model(
-            f"`newton`: passes over the rows (default: {DEFAULT_PASSES}).",
+            f"`newton`: passes over the rows (default: {DEFAULT_PASSES}; with `reveal-epsilon` "
+            f"{DEFAULT_TOLD_PASSES}).",
             detail="Each gives Bob one more score of every row",
             example=DEFAULT_PASSES,
         ),
@@ -450,7 +468,7 @@ class Settings(Protection):
         }
         if filled["solver"] == "newton":
             self._refuse_steps()
-            filled["passes"] = self.passes or DEFAULT_PASSES
+            filled["passes"] = self.passes or self.default_passes
             return self.model_copy(update=filled)
         if self.passes is not None:
             raise ConfigError(
@@ -461,6 +479,11 @@ class Settings(Protection):
         for name in SGD_ONLY:
             filled[name] = getattr(self, name) or getattr(fallback, name)
         return self.model_copy(update=filled)
+
+    @property
+    def default_passes(self) -> int:
+        """How many passes newton takes where the number is not given."""
+        return DEFAULT_PASSES if self.reveal_epsilon is None else DEFAULT_TOLD_PASSES
 
     def _usual_solver(self) -> Solver:
         """The paper's on its datasets; on own data newton, unless what is asked for has sgd alone.

@@ -7,11 +7,15 @@ features rounded.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from taciturn.arrays import FloatArray
+from taciturn.data.tables import FeatureTable
+from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
-from taciturn.results.training import SharedWeights
+from taciturn.protocol.told_model import told_model
+from taciturn.results.training import SharedWeights, ToldModel
 from taciturn.settings.agreement import Agreement
 
 
@@ -36,9 +40,10 @@ class Shared:
         weights = self.alice.scales.weights(self.alice.values + self.bob.values)
         return weights if self.alice.whitening is None else self.alice.whitening.weights(weights)
 
-    def describe(self, agreed: Agreement) -> SharedWeights:
-        """The scales of the run, for its result."""
+    def describe(self, agreed: Agreement, bob: FeatureTable) -> SharedWeights:
+        """The scales of the run, for its result; ``bob`` are his training columns."""
         scales = self.alice.scales
+        release = told_model(agreed, scales, len(self.alice.values), bob)
         return SharedWeights(
             modulus_bits=scales.modulus_bits,
             feature_bits=scales.feature_bits,
@@ -48,4 +53,16 @@ class Shared:
             reveal=bool(agreed.reveal),
             dither=agreed.dither or 0.0,
             fresh_keys=bool(agreed.fresh_keys),
+            told=None if release is None else _told(release),
         )
+
+
+def _told(release: ModelRelease) -> ToldModel:
+    return ToldModel(
+        epsilon=release.event.epsilon,
+        delta=release.event.delta,
+        steps=release.steps,
+        row_bound=release.row_bound,
+        sensitivity=release.sensitivity,
+        noise=math.ldexp(release.sigma, -release.weight_bits),
+    )

@@ -14,11 +14,13 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
+from taciturn.numerics.descent import BoundedTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
+from taciturn.settings.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,10 +47,13 @@ class WhitenedTable:
             ConfigError: The table cannot be whitened, or does not fit the modulus.
         """
         features, agreed = inputs.features, inputs.terms.agreement
-        whitening = Whitening.of(features.values, agreed.l2)
-        values = whitening.apply(features.values)
-        bits = magnitude_bits(float(np.abs(values).max(initial=0.0)))
+        values, whitening, bounded = _whitened(features, agreed)
+        bits = _bits(values)
         scales = Scales.of_table(agreed, features.rows, len(features.columns), bits)
+        if bounded is not None:
+            # Rounding must not take the table out of the bounds that the noise is made for.
+            bounded = bounded.shrunk(2.0 ** -(scales.feature_bits + 1))
+            values, whitening = bounded.values, bounded.whitening
         table = cls(scales.feature_grid.rounded(values), whitening, scales, bits)
         size = TableSize(*table.whole.shape)
         inputs.terms.scheme.check_tables(table.ring, size, agreed.epochs + 1)
@@ -75,8 +80,30 @@ def largest_bits(features: FeatureTable, terms: Terms) -> int:
     """The size of Alice's values, in the coordinates of the training: what Bob is told of them."""
     if not terms.whole_table:
         return magnitude_bits(features.largest)
-    whitening = Whitening.of(features.values, terms.agreement.l2)
-    return magnitude_bits(float(np.abs(whitening.apply(features.values)).max(initial=0.0)))
+    values, _, _ = _whitened(features, terms.agreement)
+    return _bits(values)
+
+
+def _bits(values: FloatArray) -> int:
+    """The least b with all values below 2^b, and all rows no longer than 2^(b + 1).
+
+    A direction's weights are at most 2 long, so that its scores lie within ``4 2^b``, for which
+    ``Scales.of_table`` has room.
+    """
+    longest = float(np.sqrt(np.einsum("ij,ij->i", values, values).max(initial=0.0)))
+    largest = magnitude_bits(float(np.abs(values).max(initial=0.0)))
+    return max(largest, magnitude_bits(longest / 2.0))
+
+
+def _whitened(
+    features: FeatureTable, agreed: Agreement
+) -> tuple[FloatArray, Whitening, BoundedTable | None]:
+    """Her columns in their new coordinates; within public bounds where the model is to be told."""
+    if agreed.reveal_epsilon is not None:
+        bounded = BoundedTable.of(features.values, agreed.l2)
+        return bounded.values, bounded.whitening, bounded
+    whitening = Whitening.of(features.values, agreed.l2)
+    return whitening.apply(features.values), whitening, None
 
 
 def whitened_rows(features: FeatureTable, whitening: Whitening) -> FeatureTable:

@@ -1,6 +1,8 @@
 """Bob's search in newton: one direction a pass, and the best point of all that they span.
 
-He knows what each direction does to the scores. So he minimises the penalised loss over the span of
+Where the model is to be told (``reveal_epsilon``) he descends on a public schedule instead
+(``numerics.descent``): the same messages, with less in them that a label can move. Otherwise he
+knows what each direction does to the scores. So he minimises the penalised loss over the span of
 all directions so far and over his own columns, exactly and alone (``numerics.subspace``), and asks
 for the next direction: the steepest descent from there. The last product, of the combination that
 he ended with, is Alice's part of the model.
@@ -13,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
+from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.privacy.base import EncryptedMechanism
@@ -48,6 +51,37 @@ class Measured:
 
 Measure: TypeAlias = Callable[[int, IntArray], Program[Measured]]
 """Asks Alice what a direction, on its grid, does; the first argument is the pass."""
+
+
+class Solver(Protocol):
+    """What chooses the next direction: ``SubspaceSolver``, or one on a public schedule."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """Bob's own, now."""
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """The state, beside directions and scores."""
+
+    @property
+    def mixture(self) -> FloatArray:
+        """How much of each direction the weights of now have."""
+
+    def resume(self, directions: FloatArray, scores: FloatArray, coefficients: FloatArray) -> None:
+        """Takes over the state of another solver of the same rows."""
+
+    def direction(self) -> FloatArray:
+        """The next direction: one number for each row."""
+
+    def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
+        """Takes a direction, as it was sent, with Alice's scores for it."""
+
+    def scores(self) -> FloatArray:
+        """The rows' scores with the weights of both, now."""
+
+    def conclude(self) -> tuple[FloatArray, FloatArray]:
+        """The numbers of the rows whose product is Alice's part, and Bob's own weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +125,15 @@ def search(
             metrics = _look(inputs.scored_each_epoch, done, solver)
             losses = np.append(losses, metrics.loss)
             yield from emit(HeldOutSeen(number, metrics))
-    return Searched(solver.weights, scales.directions(solver.combination(), coins), suspected_wraps)
+    combination, weights = solver.conclude()
+    return Searched(weights, scales.directions(combination, coins), suspected_wraps)
 
 
-def _solver(
-    inputs: BobInputs[EncryptedMechanism], state: TrainingState, scales: Scales
-) -> SubspaceSolver:
+def _solver(inputs: BobInputs[EncryptedMechanism], state: TrainingState, scales: Scales) -> Solver:
     """His solver, as the state left it."""
     labels, method, features = inputs.labels.values, inputs.mechanism, inputs.features
-    solver = SubspaceSolver(
+    descends = inputs.terms.agreement.reveal_epsilon is not None
+    solver: Solver = (DescentSolver if descends else SubspaceSolver)(
         lambda scores: method.likelihood(scores, labels),
         features.values,
         inputs.terms.agreement.l2,
@@ -122,7 +156,7 @@ def _with(done: SearchState, direction: IntArray, measured: Measured) -> SearchS
     )
 
 
-def _look(held_out: HeldOut, done: SearchState, solver: SubspaceSolver) -> Metrics:
+def _look(held_out: HeldOut, done: SearchState, solver: Solver) -> Metrics:
     """How good the model of now is on the held-out rows: for Bob's eyes."""
     theirs = solver.mixture @ np.stack(done.held_out)
     scores = theirs + held_out.features.values @ solver.weights

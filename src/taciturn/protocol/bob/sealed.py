@@ -8,6 +8,7 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism, Released
+from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import (
     KeyOffer,
@@ -106,6 +107,27 @@ def release_share(inputs: BobInputs[EncryptedMechanism], share: IntArray) -> Pro
     revealed = Released.unprotected(share)
     inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
     yield from send(RevealedShare(revealed))
+
+
+def release_noisy_share(
+    inputs: BobInputs[EncryptedMechanism],
+    share: IntArray,
+    release: ModelRelease,
+    modulus_bits: int,
+) -> Program[IntArray]:
+    """Reveals his share of Alice's weights with noise; charged before it leaves.
+
+    Returns:
+        What he revealed, which is his share from here on: the model is the one that was told.
+
+    Raises:
+        BudgetExceeded: There is no budget for it.
+    """
+    # The same coins give the same noise: a resumed training tells the same model again.
+    revealed = release.release(share, modulus_bits, inputs.entropy.fork("model noise"))
+    inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
+    yield from send(RevealedShare(revealed))
+    return revealed.value
 
 
 def sized(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:

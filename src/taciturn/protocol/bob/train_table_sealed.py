@@ -17,11 +17,18 @@ from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet
 from taciturn.protocol.bob.passes import Measured, search
-from taciturn.protocol.bob.sealed import Keys, ask_table_scores, release_share, sized
+from taciturn.protocol.bob.sealed import (
+    Keys,
+    ask_table_scores,
+    release_noisy_share,
+    release_share,
+    sized,
+)
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.told_model import told_model
 from taciturn.rng import Entropy
 
 
@@ -50,7 +57,10 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     searched = yield from search(inputs, state, scales, ask.effect)
     passes = terms.agreement.epochs
     share = yield from ask.masked_sum(passes, searched.combination)
-    if terms.agreement.reveal:
+    release = told_model(terms.agreement, scales, state.columns, inputs.features)
+    if release is not None:
+        share = yield from release_noisy_share(inputs, share, release, scales.modulus_bits)
+    elif terms.agreement.reveal:
         yield from release_share(inputs, share)
     kept = WeightShare(share, scales)
     return BobTrained(

@@ -1,0 +1,209 @@
+"""Plain descent on a public schedule, over tables of which every bound is public.
+
+What one label can change in the result is then known before anything is computed: the ground on
+which a model may be told (``taciturn.privacy.model_release``, ``docs/reveal.md``).
+
+Each party's columns are whitened (``taciturn.numerics.whitening``), so that ``X~^T X~ <= 4n I``.
+Rows longer than a public bound are scaled down to it, which keeps that. With P parties that have
+columns, the step ``s = 1/P`` and ``w_A = X~^T a``, a step is ::
+
+    a   <- (1 - s) a + (s/n) (slope + z_A / 4)              slope = y - sigma(z)
+    w_B <- (1 - s) w_B + (s/n) X~_B^T (slope + z_B / 4)
+
+**Guarantee.** It is gradient descent on a convex function whose curvature is at most P, whatever
+the labels and the tables are: a step does not take two points apart.
+
+**Assumes.** ``X~^T X~ <= 4n I`` of both tables as they are used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.numerics.likelihood import Likelihood, bounded
+from taciturn.numerics.whitening import Whitening
+
+# Far above the error of an eigenvalue in floating point, far below anything that is measured.
+_MARGIN = 1e-9
+
+
+def row_bound(columns: int, free: int = 0) -> float:
+    """The length to which whitened rows are cut: half of the rows or more are within it.
+
+    The mean of their squared lengths is at most four times the number of columns; an intercept
+    alone is 2 in every row.
+
+    >>> row_bound(8), row_bound(1, free=1), row_bound(0)
+    (8.0, 2.0, 0.0)
+    """
+    return 2.0 * math.sqrt(columns if columns == free else 2 * columns)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BoundedTable:
+    """A whitened table with ``X~^T X~ <= 4n I``, none of whose rows is longer than ``row_bound``.
+
+    Args:
+        values: X~, rows by columns.
+        whitening: The coordinates, for other rows and for weights: of rows that were not cut,
+            ``values`` is what it makes of them.
+        cut_rows: How many rows were too long.
+    """
+
+    values: FloatArray = field(repr=False)
+    whitening: Whitening = field(repr=False)
+    cut_rows: int
+
+    @classmethod
+    def of(cls, table: FloatArray, l2: float, free: int = 0) -> BoundedTable:
+        """Whitens a table and cuts its rows.
+
+        Args:
+            table: Rows by columns.
+            l2: The factor of half the sum of squared weights.
+            free: How many of the last columns (the intercept) carry no penalty.
+
+        Raises:
+            ConfigError: The columns cannot be whitened with this penalty.
+
+        >>> table = BoundedTable.of(np.array([[9.0], [0.1], [-0.2], [0.1]]), l2=0.01)
+        >>> table.values.round(3).ravel().tolist(), table.cut_rows
+        ([2.828, 0.044, -0.089, 0.044], 1)
+        """
+        rows, columns = table.shape
+        whitening = Whitening.of(table, l2, free)
+        whitened = whitening.apply(table)
+        # At most 1 in exact arithmetic; columns that are nearly alike can bring it above.
+        largest = float(np.linalg.eigvalsh(whitened.T @ whitened)[-1]) / (4.0 * rows)
+        factor = (1.0 - _MARGIN) / math.sqrt(max(1.0, largest))
+        whitened *= factor
+        lengths = np.sqrt(np.square(whitened).sum(axis=1))
+        bound = row_bound(columns, free) * (1.0 - _MARGIN)
+        too_long = lengths > bound
+        whitened[too_long] *= (bound / lengths[too_long])[:, None]
+        return cls(whitened, Whitening(whitening.factor / factor), int(np.count_nonzero(too_long)))
+
+    def shrunk(self, error: float) -> BoundedTable:
+        """The same table, small enough to stay in its bounds when each value moves by ``error``.
+
+        Values that move by an error at most change ``|X~|`` by ``sqrt(n d)`` times it and a row's
+        length by ``sqrt(d)`` times it; the bounds are ``2 sqrt(n)`` and 2 or more.
+        """
+        factor = 1.0 - math.sqrt(self.values.shape[1]) * error / 2.0
+        whitening = Whitening(self.whitening.factor / factor)
+        return BoundedTable(self.values * factor, whitening, self.cut_rows)
+
+
+class DescentSolver:
+    """Bob's side of the descent; in place of ``SubspaceSolver``, pass by pass.
+
+    A "direction" is here all of ``a``, so that the newest one alone counts.
+
+    **What is done never depends on values**, and nothing raises whatever the scores are.
+
+    Args:
+        likelihood: That of the rows, given their scores; its curvature is between 0 and 1/4.
+        own: His columns, rows by columns; there may be none.
+        l2: Factor of half the sum of squared weights, both parties'.
+        free: How many of his last columns (the intercept) carry no penalty.
+
+    Raises:
+        ConfigError: His columns cannot be whitened with this penalty.
+
+    >>> from functools import partial
+    >>> from taciturn.numerics.likelihood import weighted_likelihood
+    >>> likelihood = partial(weighted_likelihood, labels=np.array([1, 1, 0]), class_weight=None)
+    >>> solver = DescentSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1)
+    >>> (6 * solver.direction()).round(3).tolist()
+    [0.5, 0.5, -0.5]
+    """
+
+    def __init__(self, likelihood: Likelihood, own: FloatArray, l2: float, free: int) -> None:
+        self._likelihood = likelihood
+        self._rows, columns = own.shape
+        # Without columns of his there is nothing to whiten, and one party has columns.
+        self._table = BoundedTable.of(own, l2, free) if columns else None
+        self._own = own if self._table is None else self._table.values
+        self._step = 1.0 / parties_with_columns(columns)
+        self._numbers = np.zeros(self._rows)
+        self._theirs = np.zeros(self._rows)
+        self._whitened = np.zeros(columns)
+        self._passes = 0
+
+    @property
+    def weights(self) -> FloatArray:
+        """Those of his own columns, now."""
+        return self._in_his_columns(self._whitened)
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """His weights as he keeps them: the state, beside directions and scores."""
+        return self._whitened
+
+    @property
+    def mixture(self) -> FloatArray:
+        """How much of each direction the weights of now have: the newest, and nothing else."""
+        mixture = np.zeros(self._passes)
+        mixture[-1:] = 1.0
+        return mixture
+
+    def resume(self, directions: FloatArray, scores: FloatArray, coefficients: FloatArray) -> None:
+        """Takes over the state of another solver of the same rows.
+
+        Args:
+            directions: One row for each ``add``, as it was given.
+            scores: Likewise.
+            coefficients: What that solver's ``coefficients`` were.
+        """
+        self._passes = len(directions)
+        self._whitened = coefficients.copy()
+        if self._passes:
+            self._numbers, self._theirs = directions[-1], np.nan_to_num(scores[-1])
+
+    def direction(self) -> FloatArray:
+        """``a`` after the next step: one number for each row."""
+        return self._next()[0]
+
+    def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
+        """Takes the step.
+
+        Args:
+            direction: As it was sent: rounded.
+            scores: Alice's, for it.
+            last: Whether none follows; all steps are alike.
+        """
+        self._whitened = self._next()[1]
+        self._numbers, self._theirs = direction, np.nan_to_num(scores)
+        self._passes += 1
+
+    def scores(self) -> FloatArray:
+        """The rows' scores with the weights of both, now; of cut rows, those of the cut rows."""
+        return bounded(self._theirs + self._own @ self._whitened)
+
+    def conclude(self) -> tuple[FloatArray, FloatArray]:
+        """The last step, after which nothing is asked: ``a``, and his own weights."""
+        numbers, whitened = self._next()
+        return numbers, self._in_his_columns(whitened)
+
+    def _next(self) -> tuple[FloatArray, FloatArray]:
+        step, theirs, own = self._step, self._theirs, self._own @ self._whitened
+        slope = self._likelihood(bounded(theirs + own)).slope
+        numbers = (1.0 - step) * self._numbers + step / self._rows * (slope + theirs / 4.0)
+        descent = (slope + own / 4.0) @ self._own
+        return numbers, (1.0 - step) * self._whitened + step / self._rows * descent
+
+    def _in_his_columns(self, whitened: FloatArray) -> FloatArray:
+        return whitened if self._table is None else self._table.whitening.weights(whitened)
+
+
+def parties_with_columns(bob_columns: int) -> int:
+    """P: Alice, and Bob where he has columns; an intercept alone is one.
+
+    >>> parties_with_columns(0), parties_with_columns(1)
+    (1, 2)
+    """
+    return 1 + int(bob_columns > 0)

@@ -1,0 +1,35 @@
+"""The release of a model with noise, from what both parties know of a training."""
+
+from __future__ import annotations
+
+from taciturn.data.tables import FeatureTable
+from taciturn.privacy.model_release import ModelRelease
+from taciturn.privacy.sealed import told_model as agreed_release
+from taciturn.protocol.scales import Scales
+from taciturn.settings.agreement import Agreement
+
+
+def told_model(
+    agreed: Agreement, scales: Scales, alice_columns: int, bob: FeatureTable
+) -> ModelRelease | None:
+    """What is to be told at the end; None where nothing is told with noise.
+
+    Args:
+        agreed: The settings both sides share.
+        scales: Their digits.
+        alice_columns: How many columns she has.
+        bob: His training columns, of which only the sizes matter.
+    """
+    event = agreed_release(agreed)
+    if event is None:
+        return None
+    return ModelRelease(
+        event,
+        rows=bob.rows,
+        alice_columns=alice_columns,
+        bob_columns=len(bob.columns),
+        bob_free=bob.free,
+        passes=agreed.epochs,
+        row_bits=scales.residue_bits,
+        weight_bits=scales.weight_bits,
+    )
