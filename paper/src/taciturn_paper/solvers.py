@@ -187,7 +187,7 @@ class SolverRun:
             "link": self.link.name,
             "solver": self.solver,
             "steps": self.steps,
-            "steps_measured": min(self.steps, self.steps_measured),
+            "steps_measured": self.steps_measured,
             "reaches_target": self.reaches_target,
             "seconds": effort.seconds,
             "processor_seconds": effort.processor_seconds,
@@ -217,18 +217,19 @@ def compare(
                 problem, link, "sgd", steps, len(course.steps), True, course.after(steps), goal
             )
         )
-        announce(f"{problem.name}, {link.name}: newton")
-        course = _newton(problem, link)
         for count in sorted({enough or passes, passes}):
+            announce(f"{problem.name}, {link.name}: newton, {count} passes")
+            course = _newton(problem, link, count)
+            measured, effort = len(course.steps), course.after(count)
             runs.append(
                 SolverRun(
                     problem,
                     link,
                     "newton",
                     count,
-                    len(course.steps),
+                    measured,
                     count == enough,
-                    course.after(count),
+                    effort,
                     reached(count),
                 )
             )
@@ -248,13 +249,13 @@ def _sgd(problem: Problem, link: Link) -> tuple[int, Course]:
     return steps, measure(shorter, problem.tables(rows), link)
 
 
-def _newton(problem: Problem, link: Link) -> Course:
+def _newton(problem: Problem, link: Link, passes: int) -> Course:
     agreed, tables = problem.terms("newton").agreement, problem.tables()
-    if tables.alice.size > LARGE_ENTRIES:
+    if tables.alice.size > LARGE_ENTRIES and passes > FEW_PASSES:
         few = measure(_of_passes(agreed, FEW_PASSES), tables, link)
-        if few.after(agreed.epochs).seconds > LONGEST_SECONDS:
+        if few.after(passes).seconds > LONGEST_SECONDS:
             return few
-    return measure(agreed, tables, link)
+    return measure(_of_passes(agreed, passes), tables, link)
 
 
 def _of_passes(agreed: Agreement, passes: int) -> Agreement:
