@@ -255,6 +255,16 @@ CASES = (
     Case("a subset larger than the rows", f"{PROTECTED} hybrid --l-rr 300"),
     Case("a response that is no coin", f"{PROTECTED} hybrid --epsilon 40"),
     Case("an L1 penalty on shared weights", f"{PROTECTED} sealed --l1 0.1"),
+    Case(
+        "a price for a model that is not told",
+        f"{PROTECTED} sealed --solver newton --reveal-epsilon 1",
+    ),
+    Case("a model of sgd told with noise", f"{PROTECTED} sealed --reveal --reveal-epsilon 1"),
+    Case(
+        "a model of flipped labels told with noise",
+        f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver newton --reveal "
+        "--reveal-epsilon 1",
+    ),
     Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),
     Case("newton under noise", f"{PROTECTED} add --epsilon 1 --solver newton"),
     Case("newton under noise that multiplies", f"{PROTECTED} mult --epsilon 1 --solver newton"),

@@ -236,6 +236,7 @@ LEDGER = {
     "label_epsilon_total_delta",
     "delta",
     "assumption",
+    "label_delta_total",
 }
 PROTECTED = "train --dataset breast-cancer --scheme clear --seed 1 --epochs 2 --json --mechanism"
 

@@ -208,6 +208,19 @@ def test_a_side_that_is_stopped_goes_on_to_the_same_weights(tmp_path, name, role
     assert [point["iteration"] for point in curve] == list(range(1, PASSES + 1))
 
 
+def test_a_told_model_is_the_same_after_a_stop(tmp_path):
+    """Its noise too: a second draw would be a second release."""
+    write_tables(tmp_path)
+    set_up(tmp_path, "sealed", reveal=True, **{"reveal-epsilon": 4.0})
+    first = run_both(tmp_path, act=record(tmp_path), watch=pulled_at("bob", 4))
+    assert isinstance(first.bob, Pulled)
+    _, bob = run_both(tmp_path, act=record(tmp_path)).records
+    assert (bob["ledger"]["label_epsilon_total"], bob["ledger"]["label_delta_total"]) == (4.0, 1e-6)
+    assert ends(tmp_path) == in_one_process(tmp_path)
+    (hers, _), _ = ends(tmp_path)
+    assert len(hers) == len(shares(tmp_path)[0].columns)
+
+
 def test_checkpoints_bound_what_is_played_back(tmp_path):
     """With one every two passes no more than two are run again after a stop."""
     write_tables(tmp_path)

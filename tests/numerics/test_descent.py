@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taciturn.errors import ConfigError
 from taciturn.numerics.descent import (
     BoundedTable,
     DescentSolver,
@@ -90,6 +91,12 @@ def test_at_most_half_of_the_rows_are_cut():
     for seed in range(20):
         values = np.random.default_rng(seed).standard_cauchy(size=(51, 3))
         assert BoundedTable.of(values, 1e-3).cut_rows <= 25
+
+
+def test_a_table_that_rounding_would_drown_is_refused():
+    bounded = BoundedTable.of(table(200, 100, 3), L2)
+    with pytest.raises(ConfigError, match="leave nothing of 100 columns"):
+        bounded.shrunk(2.0**-3)
 
 
 # --- steps ----------------------------------------------------------------------------------------

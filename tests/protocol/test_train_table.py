@@ -62,12 +62,12 @@ from taciturn.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
+from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.observations import MomentsSeen, Observation, ShareRevealed
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.told_model import told_model
 from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, same
 
@@ -328,7 +328,7 @@ LOUD: dict[str, Any] = {**TOLD, "reveal_epsilon": 1e8}
 
 
 def release_of(run: Session) -> ModelRelease:
-    release = told_model(run.agreed, shared(run.bob).scales, 3, run.tables.bob)
+    release = model_release_of(run.agreed, shared(run.bob).scales, 3, run.tables.bob)
     assert release is not None
     return release
 

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.whitening import Whitening
 
@@ -92,8 +94,18 @@ class BoundedTable:
 
         Values that move by an error at most change ``|X~|`` by ``sqrt(n d)`` times it and a row's
         length by ``sqrt(d)`` times it; the bounds are ``2 sqrt(n)`` and 2 or more.
+
+        Raises:
+            ConfigError: The error is so large that less than half of the table would be left.
         """
-        factor = 1.0 - math.sqrt(self.values.shape[1]) * error / 2.0
+        columns = self.values.shape[1]
+        factor = 1.0 - math.sqrt(columns) * error / 2.0
+        if factor < 0.5:
+            raise ConfigError(
+                f"values that are rounded by {error:g} leave nothing of {columns:,} columns",
+                setting="feature_bits",
+                hint=Hint("raise {feature_bits}", feature_bits=16),
+            )
         whitening = Whitening(self.whitening.factor / factor)
         return BoundedTable(self.values * factor, whitening, self.cut_rows)
 

@@ -55,7 +55,7 @@ class Sealed(EncryptedMechanism):
 
     Args:
         reveal: Whether his share of the weights is released at the end.
-        told: What that release is, where it has noise; None for one as it is.
+        noisy: What that release is, where it has noise; None for one as it is.
         class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
 
     >>> Sealed().event.name
@@ -76,15 +76,15 @@ class Sealed(EncryptedMechanism):
         self,
         *,
         reveal: bool = False,
-        told: NoisyModel | None = None,
+        noisy: NoisyModel | None = None,
         class_weight: tuple[float, float] | None = None,
     ) -> None:
         self._class_weight = class_weight
         self.event: PrivacyEvent = CiphertextsOnly()
         self.assumption = ASSUMPTION
-        if told is not None:
-            self.event, self.lossless = told, False
-            self.assumption = TOLD.format(delta=told.delta)
+        if noisy is not None:
+            self.event, self.lossless = noisy, False
+            self.assumption = TOLD.format(delta=noisy.delta)
         elif reveal:
             self.event, self.assumption = NonPrivate(), REVEALED
 
@@ -97,7 +97,9 @@ class Sealed(EncryptedMechanism):
         """
         require_sealable(agreed)
         return cls(
-            reveal=bool(agreed.reveal), told=told_model(agreed), class_weight=agreed.class_weight
+            reveal=bool(agreed.reveal),
+            noisy=noisy_release(agreed),
+            class_weight=agreed.class_weight,
         )
 
     @classmethod
@@ -131,7 +133,7 @@ class Sealed(EncryptedMechanism):
         return weighted_likelihood(scores, labels, self._class_weight)
 
 
-def told_model(agreed: Agreement) -> NoisyModel | None:
+def noisy_release(agreed: Agreement) -> NoisyModel | None:
     """The release of the model with noise; None where there is none.
 
     Raises:

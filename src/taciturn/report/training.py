@@ -89,7 +89,7 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
         **_optimum(runs),
         "randomness": randomness(runs),
         "protection": _protection(runs),
-        **_told(runs),
+        **_released_model(runs),
         **_hidden_batches(runs),
         "encryption": _encryption(runs),
         "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),
@@ -169,15 +169,15 @@ def _protection(runs: Runs[R]) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _told(runs: Runs[R]) -> dict[str, str]:
+def _released_model(runs: Runs[R]) -> dict[str, str]:
     """The noise of a model that was told; the same in all runs."""
-    told = None if runs.first.sealed is None else runs.first.sealed.told
-    if told is None:
+    release = None if runs.first.sealed is None else runs.first.sealed.model_release
+    if release is None:
         return {}
     return {
-        "model told": f"epsilon {told.epsilon:g}, delta {told.delta:g}: noise of {told.noise:.3g} "
-        f"on each whitened weight; a label moves all of them by {told.sensitivity:.3g} at most, in "
-        f"{counted(told.steps, 'step')}"
+        "model told": f"epsilon {release.epsilon:g}, delta {release.delta:g}: noise of "
+        f"{release.noise:.3g} on each whitened weight; a label moves all of them by "
+        f"{release.sensitivity:.3g} at most, in {counted(release.steps, 'step')}"
     }
 
 

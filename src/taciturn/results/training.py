@@ -31,7 +31,7 @@ class HiddenBatches:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldModel:
+class ReleasedModel:
     """How Alice was told her weights, in ``sealed`` with ``reveal_epsilon``.
 
     Lengths are those of whitened weights: ``sensitivity`` is how far one label can move them in
@@ -62,7 +62,7 @@ class SharedWeights:
     reveal: bool
     dither: float
     fresh_keys: bool
-    told: ToldModel | None
+    model_release: ReleasedModel | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.privacy.model_release import ModelRelease
+from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
-from taciturn.protocol.told_model import told_model
-from taciturn.results.training import SharedWeights, ToldModel
+from taciturn.results.training import ReleasedModel, SharedWeights
 from taciturn.settings.agreement import Agreement
 
 
@@ -43,7 +43,7 @@ class Shared:
     def describe(self, agreed: Agreement, bob: FeatureTable) -> SharedWeights:
         """The scales of the run, for its result; ``bob`` are his training columns."""
         scales = self.alice.scales
-        release = told_model(agreed, scales, len(self.alice.values), bob)
+        release = model_release_of(agreed, scales, len(self.alice.values), bob)
         return SharedWeights(
             modulus_bits=scales.modulus_bits,
             feature_bits=scales.feature_bits,
@@ -53,12 +53,12 @@ class Shared:
             reveal=bool(agreed.reveal),
             dither=agreed.dither or 0.0,
             fresh_keys=bool(agreed.fresh_keys),
-            told=None if release is None else _told(release),
+            model_release=None if release is None else _figures(release),
         )
 
 
-def _told(release: ModelRelease) -> ToldModel:
-    return ToldModel(
+def _figures(release: ModelRelease) -> ReleasedModel:
+    return ReleasedModel(
         epsilon=release.event.epsilon,
         delta=release.event.delta,
         steps=release.steps,

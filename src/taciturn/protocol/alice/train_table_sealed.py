@@ -16,8 +16,9 @@
 
 All weights on the way are ``w~ = X~^T a``, and Bob computes a from the scores that he sees: Alice's
 part of a pass does not depend on the pass before. With ``fresh_keys`` a KeyOffer stands before each
-of Bob's vectors, with ``reveal`` he sends v at the end. Where held-out rows are looked at after
-each pass, SealedWeights and SealedScores are exchanged for them too.
+of Bob's vectors, with ``reveal`` he sends v at the end, with ``reveal_epsilon`` v and noise. Where
+held-out rows are looked at after each pass, SealedWeights and SealedScores are exchanged for them
+too.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from taciturn.protocol.bob.sealed import (
     sized,
 )
 from taciturn.protocol.messages import SealedGradient, SealedResidues
+from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
-from taciturn.protocol.told_model import told_model
 from taciturn.rng import Entropy
 
 
@@ -57,7 +57,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     searched = yield from search(inputs, state, scales, ask.effect)
     passes = terms.agreement.epochs
     share = yield from ask.masked_sum(passes, searched.combination)
-    release = told_model(terms.agreement, scales, state.columns, inputs.features)
+    release = model_release_of(terms.agreement, scales, state.columns, inputs.features)
     if release is not None:
         share = yield from release_noisy_share(inputs, share, release, scales.modulus_bits)
     elif terms.agreement.reveal:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from taciturn.data.tables import FeatureTable
 from taciturn.privacy.model_release import ModelRelease
-from taciturn.privacy.sealed import told_model as agreed_release
+from taciturn.privacy.sealed import noisy_release
 from taciturn.protocol.scales import Scales
 from taciturn.settings.agreement import Agreement
 
 
-def told_model(
+def model_release_of(
     agreed: Agreement, scales: Scales, alice_columns: int, bob: FeatureTable
 ) -> ModelRelease | None:
     """What is to be told at the end; None where nothing is told with noise.
@@ -20,7 +20,7 @@ def told_model(
         alice_columns: How many columns she has.
         bob: His training columns, of which only the sizes matter.
     """
-    event = agreed_release(agreed)
+    event = noisy_release(agreed)
     if event is None:
         return None
     return ModelRelease(
