@@ -275,7 +275,7 @@ class Size:
         course, passes = self.course, len(self.course.steps)
         first, last = course.steps[0], course.steps[-1]
         rest = last.plus(first, -1.0)
-        each = Effort(0, 0, 0, 0, 0).plus(rest, 1.0 / max(1, passes - 1))
+        usual = Effort(0, 0, 0, 0, 0).plus(rest, 1.0 / max(1, passes - 1))
         return {
             "rows": self.rows,
             "columns": self.columns,
@@ -283,12 +283,12 @@ class Size:
             "seconds": course.whole.seconds,
             "processor_seconds": course.whole.processor_seconds,
             "seconds_of_first_pass": first.seconds,
-            "seconds_of_a_pass": each.seconds,
-            "processor_seconds_of_a_pass": each.processor_seconds,
-            "rows_per_second": self.rows / each.seconds,
-            "rows_per_processor_second": self.rows / each.processor_seconds,
-            "bytes_to_alice_per_row": each.bytes_to_alice / self.rows,
-            "bytes_to_bob_per_row": each.bytes_to_bob / self.rows,
+            "seconds_of_a_pass": usual.seconds,
+            "processor_seconds_of_a_pass": usual.processor_seconds,
+            "rows_per_second": self.rows / usual.seconds,
+            "rows_per_processor_second": self.rows / usual.processor_seconds,
+            "bytes_to_alice_per_row": usual.bytes_to_alice / self.rows,
+            "bytes_to_bob_per_row": usual.bytes_to_bob / self.rows,
             "stages": course.stages,
             "peak_bytes_alice": course.peak_bytes["alice"],
             "peak_bytes_bob": course.peak_bytes["bob"],
