@@ -21,7 +21,7 @@ def effort(number: float) -> Effort:
 
 
 COURSE = Course(
-    steps=tuple(map(effort, (5.0, 7.0, 9.0))), whole=effort(10.0), stages={}, peak_bytes={}
+    steps=tuple(map(effort, (5.0, 7.0, 9.5))), whole=effort(10.0), stages={}, peak_bytes={}
 )
 
 
@@ -31,13 +31,12 @@ def small() -> solvers.Problem:
     return solvers.made(400, 3, held_out=200)
 
 
-def test_a_shorter_training_has_the_steps_that_were_measured_and_the_end():
+def test_a_training_that_was_run_whole_is_what_it_took():
     assert COURSE.after(3) == effort(10.0)
-    assert COURSE.after(1) == effort(6.0)
 
 
-def test_a_longer_training_goes_on_as_it_went_after_the_first_step():
-    assert COURSE.after(13) == effort(5.0 + 12 * 2.0 + 1.0)
+def test_a_longer_training_continues_as_between_its_first_and_its_last_step():
+    assert COURSE.after(13) == effort(10.0 + 10 * 2.0)
 
 
 def test_newton_has_passed_where_loss_and_auc_are_both_as_good(small):
@@ -61,9 +60,9 @@ def test_newton_is_as_good_as_sgd_after_a_few_passes():
 
 
 def test_two_processes_train_and_report_every_pass(small):
-    agreed = small.terms("newton").agreement.model_copy(update={"epochs": 2})
+    agreed = small.terms("newton").agreement.model_copy(update={"epochs": 3})
     course = measure(agreed, small.tables(), Link("near", 0.02, 100.0))
-    first, last = course.steps
+    first, between, last = course.steps
     assert course.whole.round_trips > last.round_trips > first.round_trips > 0
     assert course.whole.bytes_to_alice > last.bytes_to_alice > first.bytes_to_alice > 0
     assert 0 < first.processor_seconds < last.processor_seconds <= course.whole.processor_seconds
@@ -73,7 +72,7 @@ def test_two_processes_train_and_report_every_pass(small):
     assert all(seconds > 0 for seconds in course.stages.values())
     assert min(course.peak_bytes.values()) > 10 << 20
     size = solvers.Size(400, 3, course).to_dict()
-    assert size["rows_per_second"] == pytest.approx(400 / (last.seconds - first.seconds))
+    assert size["rows_per_second"] == pytest.approx(400 / (between.seconds - first.seconds))
 
 
 def test_a_side_that_fails_says_why(small):

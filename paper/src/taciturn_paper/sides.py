@@ -115,16 +115,15 @@ class Course:
     peak_bytes: dict[str, int]
 
     def after(self, count: int) -> Effort:
-        """What a training of so many steps takes: measured, or extrapolated from all but the first.
+        """What a training of so many steps takes: measured, or extrapolated from those between.
 
-        The first step has what is done once; the end is that of the training measured.
+        The first step has what is done once before all of them, the last one what is done after.
         """
-        first, last = self.steps[0], self.steps[-1]
-        end = self.whole.plus(last, -1.0)
-        if count <= len(self.steps):
-            return self.steps[count - 1].plus(end)
-        one = 1.0 / max(1, len(self.steps) - 1)
-        return first.plus(last.plus(first, -1.0), one * (count - 1)).plus(end)
+        if count == len(self.steps):
+            return self.whole
+        first, late = self.steps[0], self.steps[-2]
+        share = (count - len(self.steps)) / (len(self.steps) - 2)
+        return self.whole.plus(late.plus(first, -1.0), share)
 
 
 @dataclass(frozen=True, slots=True)

@@ -379,7 +379,7 @@ class _Training:
             meeting,
             coins,
             party.bob_side(coins, None if body is None else body["ledger"]),
-            None if body is None else TrainingState.of_bytes(bytes.fromhex(body["state"])),
+            None if body is None else TrainingState.of_bytes(body["state"].encode("ascii")),
             figures,
             None if record is None else _recording(party, record, body, coins),
             book,
@@ -437,7 +437,7 @@ class _Training:
     def _freeze(self, at: TrainingState) -> bytes:
         """What a checkpoint holds."""
         values = {
-            "state": at.to_bytes().hex(),
+            "state": at.to_bytes().decode("ascii"),
             "ledger": None if self.bob is None else self.bob.ledger.to_json(),
             "recorded": None if self.recording is None else self.recording.position(),
             "figures": self.figures.to_json(),

@@ -44,9 +44,9 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.rng import Entropy, KeyedEntropy
 
-TRIALS = 3
+TRIALS = 2
 # A few tiles are soon done, and what they take is taken off what many do.
-TRIALS_OF_FEW = 4 * TRIALS
+TRIALS_OF_FEW = 10
 # Rows on which the work in clear is timed, and tiles on which products are: more than fit a cache.
 SAMPLE_ROWS = 1 << 18
 SAMPLE_TILES, FEW_TILES = 192, 4

@@ -7,6 +7,7 @@ draws wherever a run resumes.
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,9 +38,9 @@ class SearchState:
     def to_json(self) -> dict[str, Any]:
         """The state for a file."""
         return {
-            "directions": [part.astype("<i8").tobytes().hex() for part in self.directions],
-            "scores": [_hex(part) for part in self.scores],
-            "held_out": [_hex(part) for part in self.held_out],
+            "directions": [_text(part.astype("<i8")) for part in self.directions],
+            "scores": [_text(part.astype("<f8")) for part in self.scores],
+            "held_out": [_text(part.astype("<f8")) for part in self.held_out],
             "coefficients": _hex(self.coefficients),
         }
 
@@ -47,9 +48,9 @@ class SearchState:
     def of_json(cls, values: dict[str, Any]) -> SearchState:
         """Reads it back."""
         return cls(
-            tuple(_integers(part) for part in values["directions"]),
-            tuple(_floats(part) for part in values["scores"]),
-            tuple(_floats(part) for part in values["held_out"]),
+            tuple(_array(part, "<i8").astype(np.int64) for part in values["directions"]),
+            tuple(_array(part, "<f8").astype(np.float64) for part in values["scores"]),
+            tuple(_array(part, "<f8").astype(np.float64) for part in values["held_out"]),
             _floats(values["coefficients"]),
         )
 
@@ -157,6 +158,15 @@ class TrainingState:
                     fresh=True,
                 ),
             ) from None
+
+
+def _text(values: FloatArray | IntArray) -> str:
+    """Long arrays in two thirds of the room that hexadecimal digits take."""
+    return base64.b64encode(values.tobytes()).decode("ascii")
+
+
+def _array(text: str, kind: str) -> np.ndarray[Any, Any]:
+    return np.frombuffer(base64.b64decode(text, validate=True), kind)
 
 
 def _hex(values: FloatArray) -> str:
