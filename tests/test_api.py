@@ -59,6 +59,7 @@ LEDGER_KEYS = {
     "label_epsilon_total_delta",
     "delta",
     "assumption",
+    "label_delta_total",
 }
 ATTACK_KEYS = {
     "name",

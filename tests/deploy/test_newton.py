@@ -370,7 +370,11 @@ def test_settings_that_differ_are_named(tmp_path):
 # --- a recording ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", ["none", "sealed"])
+@pytest.mark.parametrize(
+    "mechanism",
+    # The attack on sums has tests of its own, and takes seconds.
+    [pytest.param("none", marks=pytest.mark.slow), "sealed"],
+)
 def test_a_recorded_training_is_audited(tmp_path, mechanism):
     values = np.round(np.sin(np.arange(300).reshape(60, 5) ** 1.5), 3)
     frame = pl.DataFrame({f"c{j}": values[:, j] for j in range(5)}).with_columns(

@@ -24,7 +24,7 @@ from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.test_predict import in_threads, question, write_new
 from tests.test_two_machines import free_port
 
-IDS = RowIds.of(np.array(["ann", "bea", "cleo", "dora"]))
+IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))
 SOME = IDS.take(np.array([1, 2]))
 
 

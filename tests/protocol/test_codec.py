@@ -127,7 +127,10 @@ positive = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 
 
 def events_of(kind: type[PrivacyEvent]) -> st.SearchStrategy[PrivacyEvent]:
-    bounds = {"b1": st.floats(min_value=0, max_value=1, exclude_min=True)}
+    bounds = {
+        "b1": st.floats(min_value=0, max_value=1, exclude_min=True),
+        "delta": st.floats(min_value=0, max_value=1, exclude_min=True, exclude_max=True),
+    }
     return st.builds(kind, *(bounds.get(field.name, positive) for field in fields(kind)))
 
 

@@ -24,6 +24,7 @@ NEEDED: Mapping[str, str] = {
     "rbcl": "1.1",
     "rich": "13.9",
     "tenseal": "0.3.16",
+    "threadpoolctl": "3.5",
     "typer": "0.29",
     "zstandard": "0.23",
 }
