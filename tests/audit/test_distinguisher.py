@@ -122,6 +122,7 @@ def test_a_seed_that_is_used_twice_is_noticed():
     assert "blocks of 16 bytes occur again" in apart_sentence(result)
 
 
+@pytest.mark.slow
 def test_a_wait_that_depends_on_labels_is_noticed():
     result = distinguish(view(), COINS, WaitingBfv(), 82)
     assert result.noticed

@@ -32,6 +32,7 @@ def seconds(columns: int) -> float:
     return min(spent)
 
 
+@pytest.mark.slow
 def test_the_time_grows_with_the_columns_and_not_with_their_square():
     """Eight times the columns: eight times the time, 64 times where it is quadratic."""
     seconds(50)

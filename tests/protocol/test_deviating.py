@@ -237,6 +237,7 @@ def test_the_bits_that_dither_leaves_are_those_that_bob_can_tell_apart():
     assert (told_apart + 1) * (2 * steps + 1) > 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dither", "most"), [(0.0, 0.02), (0.01, 0.12), (0.1, 0.65)])
 def test_an_honest_bob_gets_further_than_differences_do(dither, most):
     """The stronger estimator, from whole sums of residues; the table of docs/sealed.md is its."""
