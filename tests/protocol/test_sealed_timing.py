@@ -181,6 +181,7 @@ def answered(labels: list[int], spoil: Callable[[EncryptedAnswer], EncryptedAnsw
     return paths
 
 
+@pytest.mark.slow
 def test_bobs_path_from_frame_to_frame_depends_on_no_label_and_no_answer():
     """Decrypting, scoring, the sigmoid, the step, its encryption, his own weights, the events."""
 
