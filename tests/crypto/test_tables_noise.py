@@ -95,8 +95,8 @@ def test_the_noise_of_both_products_is_within_its_bounds(size):
         print(f"{size}: mean 2^{log2(np.abs(measured).mean()):.1f} <= 2^{log2(mean):.1f}")
         assert largest <= tail
         assert np.abs(measured).mean() <= 2 * mean
-        # And the bound is no more than some bits beyond what there is; two entries may be small.
-        assert len(measured) == 2 or largest > tail / 2**9
+        # And the bound is no more than some bits beyond what there is; a few entries may be small.
+        assert len(measured) < 40 or largest > tail / 2**9
 
 
 @pytest.mark.parametrize("bits", [50, 59])
