@@ -71,3 +71,4 @@ class SettingsOptions(TypedDict, total=False):
     seed: int | None
     seeds: int
     permute_labels: bool
+    permute_rows: bool

@@ -105,11 +105,21 @@ def _preparation(settings: Settings) -> dict[str, Any]:
 
 
 def arrange(settings: Settings, raw: RawData, coins: DataCoins) -> VerticalData:
-    """Splits rows and columns; shuffles the labels first where a canary run is asked for."""
+    """Splits rows and columns; shuffles labels, or Alice's rows, for a canary run."""
     if settings.permute_labels:
         raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
     intercept = bool(settings.intercept)
     if raw.whole:
-        return whole_vertical(raw, settings.alice_columns, intercept=intercept)
-    partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
-    return prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)
+        data = whole_vertical(raw, settings.alice_columns, intercept=intercept)
+    else:
+        partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
+        data = prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)
+    return _permuted(data, coins) if settings.permute_rows else data
+
+
+def _permuted(data: VerticalData, coins: DataCoins) -> VerticalData:
+    """Alice's training rows under the ids of others: her columns say nothing of Bob's rows."""
+    hers = data.alice_train
+    order = coins.permute.fork("rows").permutation(hers.rows)
+    permuted = FeatureTable(hers.ids, hers.columns, hers.values[order])
+    return replace(data, alice_train=permuted)
