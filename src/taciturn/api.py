@@ -236,7 +236,8 @@ def audit(
         callbacks,
         canary,
         shuffle_truth,
-        seat=seat or "both",
+        # Shuffled truth is a check of the audit of labels.
+        seat=seat or ("alice" if shuffle_truth else "both"),
         known_rows=known_rows,
     )
     return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))

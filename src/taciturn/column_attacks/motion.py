@@ -30,7 +30,7 @@ from taciturn.column_attacks.scores import Batches, Visits
 ROUNDS_OF_KNOWN, ROUNDS = 4, 8
 """How often known rows alone, and then all rows, observe the weights."""
 
-MOST_WORK = 6.0e7
+MOST_WORK = 3.0e7
 MOST_VALUES = 1.6e7
 # What a stretch costs besides, whatever the number of columns.
 _EACH_STRETCH = 150_000
@@ -114,7 +114,7 @@ class _Search:
         return bool(joined or not self.learning.all())
 
     def _spaced(self, rows: int, columns: int) -> BoolArray:
-        """The rows that the rounds look at: all, or evenly spaced ones, and those that are known."""
+        """The rows that the rounds look at: all, or evenly spaced ones and those known."""
         visits = self._visits.times.shape[1]
         most = max(1, int(MOST_VALUES / (visits * max(visits, columns))))
         looked = np.ones(rows, dtype=bool)
