@@ -351,6 +351,13 @@ CASES = (
     party("no label column at Bob", 'label = "', '# label = "'),
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
+    party("a leak accepted in other words", "[privacy]", '[privacy]\naccept-leak = "yes"'),
+    party(
+        "a leak of labels accepted by Alice",
+        "[privacy]",
+        '[privacy]\naccept-leak = "my labels will be readable"',
+        role="alice",
+    ),
     party("a limit of scores at Bob", "[privacy]", "[privacy]\nscores-per-row = 20"),
     party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),
     party("a seed between two machines", "epochs = 10", "epochs = 10\nseed = 1"),

@@ -35,9 +35,9 @@ from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import counted
 from taciturn.parallel import one_thread
-from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
+from taciturn.protocol.bob.forecast import forecast
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -100,12 +100,8 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
     cost = price(method.event)
     with one_thread():
         full_rank_share, median_condition = _ranks(rehearsal)
-    releases = method.releases(agreed.epochs)
-    # At the delta that the releases have themselves, which most have not.
-    total = label_epsilon({method.event: releases}, releases * cost.delta)
-    if agreed.bob_update == "true" and rehearsal.bob_columns:
-        # As the ledger has it: labels reach other rows' releases through his weights.
-        total = math.inf
+    ledger = forecast(rehearsal.terms, rehearsal.rows, rehearsal.bob_columns).statement()
+    total = ledger.label_epsilon_total
     facts = CheckFacts(
         rows=rehearsal.rows,
         rehearsed_rows=rehearsal.labels.rows,

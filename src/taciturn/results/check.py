@@ -88,6 +88,14 @@ class ColumnExposure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Disclosure:
+    """What each side receives in a training, in sentences; the same on both sides."""
+
+    alice: str
+    bob: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult(Result):
     """What Alice will be able to do, attack by attack, and what to change.
 
