@@ -351,6 +351,12 @@ CASES = (
     party("no label column at Bob", 'label = "', '# label = "'),
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
+    Case(
+        "a setting beside a party's file that is checked",
+        "check bob.toml --epochs 3",
+        "bob.toml",
+        lambda: template("bob", Trial("add")).encode(),
+    ),
     party("a leak accepted in other words", "[privacy]", '[privacy]\naccept-leak = "yes"'),
     party(
         "a leak of labels accepted by Alice",

@@ -13,7 +13,7 @@ from taciturn.deploy.outlook import outlook
 from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.errors import ConfigError, PeerStopped
-from taciturn.results.parties import Outlook
+from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import record_of
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 

@@ -36,17 +36,16 @@ from taciturn.report.page import audit_page
 from taciturn.report.parties import alignment_blocks, party_blocks, prediction_blocks
 from taciturn.report.terminal import WIDTH, render
 from taciturn.report.training import training_blocks
-from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult, Disclosure
+from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.doctor import DoctorResult, Finding
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Disclosure, Outlook, Refusal
 from taciturn.results.parties import (
     AlignmentResult,
     DryRun,
-    Outlook,
     PartyMetrics,
     PartyRun,
     PredictionResult,
-    Refusal,
     ScoredRow,
     Sizes,
 )

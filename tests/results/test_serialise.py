@@ -15,16 +15,14 @@ from hypothesis import strategies as st
 from taciturn.errors import DataError
 from taciturn.files import to_json
 from taciturn.results.audit import AttackScore, Control, Evidence
-from taciturn.results.check import Disclosure
 from taciturn.results.doctor import DoctorResult, Finding
+from taciturn.results.outlook import Disclosure, Outlook, Refusal
 from taciturn.results.parties import (
     DryRun,
     Identity,
-    Outlook,
     PartyFigures,
     PartyMetrics,
     PartyRun,
-    Refusal,
     ScoredRow,
     Sizes,
 )

@@ -50,13 +50,15 @@ def preflight(
     settings: Settings,
     raw: RawData,
     *,
+    own_labels: bool = False,
     announce: Announce = silent,
 ) -> CheckResult:
     """Rehearses a configuration.
 
     Args:
         settings: Resolved settings of the training.
-        raw: The rows; their labels are not looked at.
+        raw: The rows; their labels are not looked at, unless:
+        own_labels: Rehearse with them, as many of either class.
         announce: Called with what runs now.
 
     Raises:
@@ -64,7 +66,7 @@ def preflight(
         ShapeError: The table has too few rows.
     """
     announce("rehearsal")
-    rehearsal = Rehearsal.of(settings, raw)
+    rehearsal = Rehearsal.of(settings, raw, own_labels=own_labels)
     verdicts = []
     for attack in rehearsal_attacks():
         announce(attack.name)
@@ -90,7 +92,8 @@ def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:
     if reason:
         return AttackVerdict(attack.name, CLEAR, reason, "")
     guess = about_labels(attack.infer(view), view)
-    level, why = foresee(guess, rehearsal.labels)
+    kind = "labels" if rehearsal.own_labels else "coin labels"
+    level, why = foresee(guess, rehearsal.labels, kind)
     change = "" if level == CLEAR else advice.change(attack.name, rehearsal)
     return AttackVerdict(attack.name, level, why, change)
 

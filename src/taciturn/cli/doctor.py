@@ -35,7 +35,7 @@ def doctor(
     from taciturn.doctor.visit import visit
     from taciturn.report.doctor import doctor_blocks
     from taciturn.results.doctor import DoctorResult
-    from taciturn.results.parties import Outlook
+    from taciturn.results.outlook import Outlook
 
     with progress_bar() as meter:
         prices: list[Outlook] = []

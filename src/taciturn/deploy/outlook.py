@@ -21,7 +21,7 @@ from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.terms import Terms
-from taciturn.results.parties import Outlook, Refusal
+from taciturn.results.outlook import Outlook, Refusal
 
 if TYPE_CHECKING:
     from taciturn.privacy.ledger import Ledger

@@ -25,7 +25,7 @@ from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.doctor.link import look_at_link
 from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError, counted
 from taciturn.results.doctor import Finding
-from taciturn.results.parties import Outlook
+from taciturn.results.outlook import Outlook
 
 Report: TypeAlias = Callable[[Outlook], None]
 """Told what a training will cost."""

@@ -11,7 +11,7 @@ from taciturn.doctor.machine import look_at_machine
 from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
 from taciturn.doctor.schemes import look_at_schemes
 from taciturn.results.doctor import Finding
-from taciturn.results.parties import Outlook
+from taciturn.results.outlook import Outlook
 
 
 def visit(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import counted
 from taciturn.protocol.terms import Terms
-from taciturn.results.check import Disclosure
+from taciturn.results.outlook import Disclosure
 
 
 def disclosure(terms: Terms, rows: int, held_out: int = 0) -> Disclosure:

@@ -11,10 +11,10 @@ from taciturn.report.training import label_epsilon, own_metrics
 from taciturn.report.words import data_size
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
 from taciturn.results.parties import (
     AlignmentResult,
     DryRun,
-    Outlook,
     PartyRun,
     PredictionResult,
     ScoredRow,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import OMITTED, Result
 
 LEAKS: Final = "leaks"
@@ -88,20 +89,13 @@ class ColumnExposure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Disclosure:
-    """What each side receives in a training, in sentences; the same on both sides."""
-
-    alice: str
-    bob: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult(Result):
     """What Alice will be able to do, attack by attack, and what to change.
 
     ``verdict`` is the worst of the verdicts. ``warnings`` say what else there is to know; ``notes``
     which settings the mechanism ignores; ``prediction`` what scoring new rows with the model will
-    tell each side; ``columns`` what the training tells Bob of Alice's columns.
+    tell each side; ``columns`` what the training tells Bob of Alice's columns; ``price`` what a
+    party's training will cost, where its file was checked.
     """
 
     verdict: Level
@@ -112,6 +106,7 @@ class CheckResult(Result):
     recommendations: tuple[Recommendation, ...]
     prediction: PredictionNotes | None
     columns: ColumnExposure | None = field(default=None, metadata=OMITTED)
+    price: Outlook | None = field(default=None, metadata=OMITTED)
 
     @property
     def worst(self) -> Level:

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from taciturn.errors import TaciturnError
 from taciturn.faces import COMMAND_LINE
-from taciturn.results.parties import Outlook
+from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import OMITTED, Result, key
 
 

@@ -7,8 +7,9 @@ from typing import Literal
 
 from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.statement import Statement
-from taciturn.results.check import ColumnExposure, Disclosure
+from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
 
 
@@ -87,29 +88,6 @@ class Sizes:
 
     alice_columns: int = field(metadata=key("alice-columns"))
     rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a side would not begin, and the line that changes it."""
-
-    why: str
-    way_out: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
-    """What a training will cost, and tell: before it begins.
-
-    Args:
-        ledger: Bob's ledger as it will stand at the end; None at Alice.
-        learns: What each side will receive.
-        refused: Why this side would not begin; None where it would.
-    """
-
-    ledger: Statement | None = field(metadata=EMPTY)
-    learns: Disclosure
-    refused: Refusal | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
