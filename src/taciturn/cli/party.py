@@ -72,8 +72,8 @@ def init(
     naming = "" if len(tables) == 2 else "name each side's table in its file, "
     screen.print(
         f"Next: {naming}make certificates (taciturn certs), send each side its own file and "
-        "certificates, and run taciturn party FILE --dry-run on both; before that, where the tables differ in rows, "
-        "taciturn align FILE.",
+        "certificates, and run taciturn party FILE --dry-run on both; before that, "
+        "where the tables differ in rows, taciturn align FILE.",
         markup=False,
     )
     if not chosen.claims_protection:
