@@ -36,10 +36,9 @@ def _to_alice(terms: Terms) -> str:
         )
     if agreed.patience is not None:
         sentences.append("She sees when Bob ends the training, which depends on labels.")
-    told = bool(agreed.reveal)
     sentences.append(
         "At the end she has a random share of her weights, which alone tells nothing."
-        if method.shares_weights and not told
+        if method.shares_weights and not agreed.reveal
         else "At the end she has the weights of her columns."
     )
     return " ".join(sentences)
