@@ -288,6 +288,7 @@ def audit(
 def check(
     data: object = None,
     *,
+    party: str | Path | None = None,
     columns: int | None = None,
     rows: int | None = None,
     announce: Announce = silent,
@@ -297,6 +298,8 @@ def check(
 
     Args:
         data: A path or a frame with her columns; a label column is not needed and not looked at.
+        party: A party's own file, in place of all settings: its table and agreement are rehearsed,
+            and something stands in for the other side's, as the notes say.
         columns: Only their number, where there is no table: random ones stand in.
         rows: How many rows there will be, with ``columns`` (2,000).
         announce: Called with what runs now.
@@ -313,6 +316,8 @@ def check(
         from taciturn.audit.rehearsal import random_table
 
     given = _given(options, check)
+    if party is not None:
+        return _check_party(Path(party), data, {**given, "rows": rows}, columns, announce)
     if columns is not None:
         if data is not None or given.get("dataset"):
             raise ConfigError("columns replaces a table: give one of the two", setting="columns")
@@ -333,6 +338,27 @@ def check(
 
 
 _NO_LABEL = "(no label)"
+
+
+def _check_party(
+    path: Path,
+    data: object,
+    options: Mapping[str, object],
+    columns: int | None,
+    announce: Announce,
+) -> CheckResult:
+    """Checks a party's file, which says everything but how many columns the other side has."""
+    from taciturn.audit.own_side import check_party
+    from taciturn.deploy.config import PartyConfig
+
+    besides = {"data": data, **options}
+    if given := [name for name, value in besides.items() if value is not None]:
+        raise ConfigError(
+            f"{hyphenated(given[0])} is said by the party's file",
+            setting=given[0],
+            hint="with a party's file only the number of Alice's columns may be given",
+        )
+    return check_party(PartyConfig.read(path), columns, announce)
 
 
 def _audit_recorded(
