@@ -91,11 +91,11 @@ RESULTS = (
 
 def test_a_result_shows_itself_in_a_cell(tmp_path):
     """As HTML, as a picture, as a frame; beside each its one line of text."""
-    import nbformat
-
     asked, made = tmp_path / "asked.ipynb", tmp_path / "made.ipynb"
-    cells = [nbformat.v4.new_code_cell(source) for source in RESULTS]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), asked)
+    empty = {"metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{"cell_type": "code", "source": source, **empty} for source in RESULTS]
+    notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
+    asked.write_text(json.dumps(notebook), encoding="utf-8")
     command = [sys.executable, "-c", EXECUTE, str(asked), str(made)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -358,7 +358,7 @@ def _check_party(
             setting=given[0],
             hint="with a party's file only the number of Alice's columns may be given",
         )
-    return check_party(PartyConfig.read(path), columns, announce)
+    return CheckResult.of(check_party(PartyConfig.read(path), columns, announce))
 
 
 def _audit_recorded(
