@@ -92,7 +92,7 @@ RESULTS = (
 def test_a_result_shows_itself_in_a_cell(tmp_path):
     """As HTML, as a picture, as a frame; beside each its one line of text."""
     asked, made = tmp_path / "asked.ipynb", tmp_path / "made.ipynb"
-    empty = {"metadata": {}, "outputs": [], "execution_count": None}
+    empty: dict[str, Any] = {"metadata": {}, "outputs": [], "execution_count": None}
     cells = [{"cell_type": "code", "source": source, **empty} for source in RESULTS]
     notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
     asked.write_text(json.dumps(notebook), encoding="utf-8")
