@@ -49,6 +49,7 @@ from taciturn.protocol.messages import (
     BlindedIds,
     GroupElements,
     PublicBytes,
+    Role,
     TwiceBlinded,
 )
 from taciturn.protocol.steps import Program, receive, send
@@ -60,7 +61,7 @@ from tests.system import needs_namespaces
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
 
-ROLES = ("alice", "bob")
+ROLES: tuple[Role, Role] = ("alice", "bob")
 
 
 def people(folder: Path, alice: list[str], bob: list[str], **changes: Any) -> Path:
