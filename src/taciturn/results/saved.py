@@ -17,7 +17,7 @@ from taciturn.results.check import CheckResult
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.ledger import LedgerBookResult
-from taciturn.results.model import ModelCard
+from taciturn.results.model import ModelCard, ModelList
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal
@@ -28,6 +28,7 @@ from taciturn.results.training import TrainingRun
 _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "doctor": ("checks", DoctorResult),
     "model-show": ("coefficients", ModelCard),
+    "model-list": ("models", ModelList),
     "check": ("verdicts", CheckResult),
     "ledger": ("accounts", LedgerBookResult),
     "party-dry-run": ("dry_run", DryRun),
