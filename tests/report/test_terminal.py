@@ -39,6 +39,7 @@ from taciturn.report.training import training_blocks
 from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.doctor import DoctorResult, Finding
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Disclosure, Outlook, Refusal
 from taciturn.results.parties import (
     AlignmentResult,
     DryRun,
@@ -204,12 +205,20 @@ def test_a_party_says_what_it_has():
     assert "not confirmed" not in text
     dry = DryRun(
         identity=IDENTITY,
+        outlook=Outlook(
+            ledger=PARTY.ledger,
+            learns=Disclosure(alice="Alice receives gradients.", bob="Bob receives scores."),
+            refused=Refusal("labels would be readable", "write so"),
+        ),
         peer_columns=4,
         agreement=Sizes(4, 455),
         estimate=Estimate(10, 0.05, 1 << 20, 1 << 20),
     )
     text = shown(party_blocks(dry))
     assert "the two sides fit; nothing was trained" in text
+    for words in ("Alice receives gradients.", "Bob receives scores.", "epsilon is infinite"):
+        assert words in text
+    assert "will not begin: labels would be readable" in text
     assert "10 iterations, under 0.1 s of computing, 2.0 MiB of traffic" in text
 
 

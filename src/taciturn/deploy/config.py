@@ -35,6 +35,8 @@ from taciturn.settings.setting import Scope, Setting, declared
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
 DERIVED = ("l_rr", "passes", "alice_columns", "rows")
+# What Bob writes as accept-leak, word for word.
+ACCEPTED_LEAK = "my labels will be readable"
 # The most columns that Bob accepts where their number is not agreed on.
 MOST_COLUMNS = 1000
 
@@ -198,6 +200,17 @@ class PrivacySection(Checked):
             detail="For a peer that may time them ([sealed.md](sealed.md)); take more than an "
             "answer needs. An iteration takes up to twice as long",
             example=50.0,
+        ),
+    ] = None
+    accept_leak: Annotated[
+        str | None,
+        Setting(
+            "Bob: only with these words, where Alice can compute labels from what she receives.",
+            Scope.PRIVACY,
+            detail="Without them Bob's side does not begin such a training: `none`, `hybrid`, "
+            "`mult` with `one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
+            "and whatever else has an infinite price ([threat_model.md](threat_model.md))",
+            example=ACCEPTED_LEAK,
         ),
     ] = None
     scores_per_row: Annotated[
@@ -384,6 +397,18 @@ class PartyConfig:
                 "the times of answers are Bob's to hide",
                 setting="answer_milliseconds",
                 hint="leave it out here; Bob writes it in his file",
+            )
+        if self.role == "alice" and self.privacy.accept_leak is not None:
+            raise ConfigError(
+                "whether labels may be readable is Bob's to say: they are his",
+                setting="accept_leak",
+                hint="leave it out here; Bob writes it in his file",
+            )
+        if self.privacy.accept_leak not in (None, ACCEPTED_LEAK):
+            raise ConfigError(
+                "accept-leak is accepted in these words only",
+                setting="accept_leak",
+                hint=Hint("write {accept_leak}, or leave it out", accept_leak=ACCEPTED_LEAK),
             )
         if self.role == "bob" and self.privacy.scores_per_row is not None:
             raise ConfigError(

@@ -6,14 +6,18 @@ Nothing is made, written or locked for longer than a look takes.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
+from taciturn.deploy.outlook import outlook
 from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
@@ -21,13 +25,22 @@ from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.doctor.link import look_at_link
 from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError, counted
 from taciturn.results.doctor import Finding
+from taciturn.results.outlook import Outlook
+
+Report: TypeAlias = Callable[[Outlook], None]
+"""Told what a training will cost."""
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
 _OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
 
 
-def look_at_party(path: Path) -> list[Finding]:
-    """Everything about one party's file; where it cannot be read, that alone."""
+def look_at_party(path: Path, report: Report = lambda price: None) -> list[Finding]:
+    """Everything about one party's file; where it cannot be read, that alone.
+
+    Args:
+        path: The file.
+        report: Called with what the training will cost, where that can be known.
+    """
     try:
         config = PartyConfig.read(path)
     except ConfigError as problem:
@@ -35,7 +48,7 @@ def look_at_party(path: Path) -> list[Finding]:
     return [
         Finding.ok("config", f"{path}: {config.role} with {config.link.peer}"),
         *look_at_certificates(config),
-        *look_at_table(config),
+        *look_at_table(config, report),
         *look_at_state(config),
         *look_at_output(config),
         look_at_link(config),
@@ -75,8 +88,8 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     return [*findings, *soon, *exposure]
 
 
-def look_at_table(config: PartyConfig) -> list[Finding]:
-    """The table: readable, with its ids, fit for training; and the settings with it."""
+def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> list[Finding]:
+    """The table: readable, with its ids, fit for training; the settings with it, and the price."""
     try:
         tables = load_tables(config)
     except TaciturnError as problem:
@@ -93,13 +106,30 @@ def look_at_table(config: PartyConfig) -> list[Finding]:
     for note in tables.notes:
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
-        terms_of(config, tables)
+        terms = terms_of(config, tables)
+        price = outlook(config, tables, terms)
     except TaciturnError as problem:
-        findings.append(Finding.of_error("agreement", problem))
-    else:
-        agreed = config.agreed["mechanism"]
-        findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
-    return findings
+        return [*findings, Finding.of_error("agreement", problem)]
+    report(price)
+    agreed = config.agreed["mechanism"]
+    findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
+    return [*findings, *_price(price)]
+
+
+def _price(price: Outlook) -> list[Finding]:
+    """What a training will cost in one line; Alice's costs no label."""
+    if price.ledger is None:
+        return []
+    total = price.ledger.label_epsilon_total
+    if price.refused is not None:
+        return [Finding.problem("price", price.refused.why, price.refused.way_out)]
+    if math.isinf(total):
+        return [
+            Finding.warning(
+                "price", "labels will be readable, as accept-leak accepts", "is that meant?"
+            )
+        ]
+    return [Finding.ok("price", f"a label's epsilon in all will be {total:g}")]
 
 
 def look_at_state(config: PartyConfig) -> list[Finding]:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 
 from taciturn.errors import counted
-from taciturn.report.blocks import Block, Facts, Paragraph, Words, table
-from taciturn.report.training import own_metrics
+from taciturn.privacy.statement import Statement
+from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Words, table
+from taciturn.report.training import label_epsilon, own_metrics
 from taciturn.report.words import data_size
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
-from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult, ScoredRow
+from taciturn.results.outlook import Outlook
+from taciturn.results.parties import (
+    AlignmentResult,
+    DryRun,
+    PartyRun,
+    PredictionResult,
+    ScoredRow,
+)
 
 MOST_SHOWN = 10
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
@@ -40,7 +48,36 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
     if result.estimate is not None:
         facts["estimate"] = _forecast(result.estimate)
     exposed = result.columns_exposed
-    return [title, Facts(facts), *([] if exposed is None else [exposure_facts(exposed)])]
+    return [
+        title,
+        Facts(facts),
+        *outlook_blocks(result.outlook),
+        *([] if exposed is None else [exposure_facts(exposed)]),
+    ]
+
+
+def outlook_blocks(price: Outlook) -> list[Block]:
+    """What a training will cost Bob's labels, and what each side will receive."""
+    blocks: list[Block] = []
+    if price.ledger is not None:
+        blocks += [Heading("What it will cost Bob's labels:"), Facts(_statement(price.ledger))]
+    learns = {"Alice": price.learns.alice, "Bob": price.learns.bob}
+    blocks += [Heading("What each side will receive:"), Facts(learns)]
+    if price.refused is not None:
+        refused = f"As it stands this side will not begin: {price.refused.why}."
+        blocks += [Paragraph(refused, "bad"), Paragraph(f"Way out: {price.refused.way_out}.")]
+    return blocks
+
+
+def _statement(ledger: Statement) -> dict[str, Words]:
+    releases = counted(ledger.releases_per_row, "release")
+    return {
+        "a release": f"of a label, {label_epsilon(ledger.label_epsilon_per_release)}",
+        "a row": f"at most {releases}" if ledger.releases_per_row else "no release in clear",
+        "in all": f"of a label, {label_epsilon(ledger.label_epsilon_total)}"
+        + (f", with delta {ledger.label_delta_total:g}" if ledger.label_delta_total else ""),
+        "this rests on": ledger.assumption,
+    }
 
 
 def exposure_facts(exposed: ColumnExposure) -> Facts:

@@ -9,6 +9,7 @@ from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
 
 
@@ -95,6 +96,7 @@ class DryRun(Result):
 
     identity: Identity = field(metadata=INLINE)
     dry_run: Literal[True] = True
+    outlook: Outlook = field(metadata=INLINE)
     peer_columns: int
     agreement: Sizes
     estimate: Estimate | None
