@@ -409,6 +409,7 @@ CASES = (
         scoring("id,age,balance\np1,31,2\n", agreement={"mechanism": "magic"}),
     ),
     Case("a model that is not there", "model show nowhere.json"),
+    Case("a list of models where there is none", "model list nowhere.json"),
     Case("a model cut short", "model show m.json", "m.json", lambda: share()[:300]),
     Case("a file that is no model", "model show m.json", "m.json", lambda: b"{}"),
     Case(
