@@ -386,6 +386,12 @@ CASES = (
     Case("an alignment by a file that is not there", "align bob.toml"),
     align("a way to normalise that there is not", "--normalise lower"),
     align("none beside a way to normalise", "--normalise none,trim"),
+    party(
+        "a way to normalise that there is not, in a file",
+        '# normalise = "trim',
+        'normalise = "trin',
+    ),
+    party("a smallest match that is none", "# minimum-match = 0.5", "minimum-match = 50"),
     align("a list of rows in a folder that is not there", "--out no/where.csv"),
     align("a list of rows of no known kind", "--out rows.txt"),
     align("an alignment without a certificate", ""),

@@ -150,7 +150,7 @@ def align(
         bob: The same.
         id: The column that names the rows.
         bob_id: Bob's, where it has another name.
-        normalise: none, or any of trim, case and nfkc, separated by commas.
+        normalise: none, or any of trim, case, nfkc and zeros, separated by commas.
 
     Returns:
         Both tables' common rows, in the same order.
