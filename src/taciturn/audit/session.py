@@ -47,7 +47,7 @@ from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
 
@@ -80,11 +80,16 @@ class Session:
     known_rows: int | None = None
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
-        """Trains, attacks, and gathers what belongs beside it."""
+        """Trains, attacks, and gathers what belongs beside it.
+
+        Raises:
+            DivergenceError: The model is worse than none: nobody would use such a training.
+        """
         coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
         outcome = simulate(
             settings, self.raw, keep=True, record=record, observe=observe, coins=coins
         )
+        require_arrived(outcome.result)
         view, labels = _view(outcome), outcome.data.labels_train
         if self.seat == "bob":
             run = self._unlooked(view, labels, outcome.result)
@@ -227,7 +232,15 @@ def _shuffled(settings: Settings) -> Settings:
 
 def _accuracies(findings: Findings, names: set[str]) -> tuple[Accuracy, ...]:
     return tuple(
-        Accuracy(score.name, score.accuracy, score.accuracy_low, score.accuracy_high)
+        Accuracy(
+            score.name,
+            score.accuracy,
+            score.accuracy_low,
+            score.accuracy_high,
+            score.auc,
+            score.auc_low,
+            score.auc_high,
+        )
         for score in findings.attacks
         if score.name in names
     )
