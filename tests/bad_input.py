@@ -289,6 +289,11 @@ CASES = (
     Case("an unknown option", f"{NAMED} --epoch 3"),
     Case("an unknown command", "trane"),
     Case("a training that diverges", f"{NAMED} --scheme clear --learning-rate 1e308 --json"),
+    own(
+        "columns that are not scaled, and batches",
+        lambda: every(2, lambda n: f"{n * n}")(),
+        extra="--alice-columns age --solver sgd --scale none",
+    ),
     Case(
         "features too wide for the products",
         f"{NAMED} --scheme clear --feature-bits 30 --residue-bits 40",
@@ -386,6 +391,12 @@ CASES = (
     Case("an alignment by a file that is not there", "align bob.toml"),
     align("a way to normalise that there is not", "--normalise lower"),
     align("none beside a way to normalise", "--normalise none,trim"),
+    party(
+        "a way to normalise that there is not, in a file",
+        '# normalise = "trim',
+        'normalise = "trin',
+    ),
+    party("a smallest match that is none", "# minimum-match = 0.5", "minimum-match = 50"),
     align("a list of rows in a folder that is not there", "--out no/where.csv"),
     align("a list of rows of no known kind", "--out rows.txt"),
     align("an alignment without a certificate", ""),

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.privacy.registry import mechanism_class
@@ -69,6 +70,25 @@ class DataSection(Checked):
             example="{role}.aligned.csv",
         ),
     ] = None
+    normalise: Annotated[
+        str,
+        _data(
+            "Which differences in the spelling of ids to ignore; the same on both sides.",
+            detail="`none`, or any of `trim` (blanks at the ends), `case`, `nfkc` (Unicode) and "
+            "`zeros` (in front of numbers), separated by commas ([align.md](align.md)). For "
+            "`taciturn align` and `taciturn predict`, whose option comes first",
+            example="trim,case",
+        ),
+    ] = NONE
+    minimum_match: Annotated[
+        float,
+        Field(ge=0, le=1),
+        _data(
+            "An alignment stops where a smaller fraction of the shorter list of ids is common.",
+            detail="Between 0 and 1; the shorter of the two sides' lists "
+            "([align.md](align.md)). Not for predictions",
+        ),
+    ] = 0.5
     label: str | None = None
     intercept: bool = True
     impute: Impute | None = None
@@ -320,6 +340,7 @@ class PartyConfig:
         with shown_by(self.face):
             self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
             self._check_role()
+            self.normalisation = Normalisation.of(self.data.normalise)
         # What one solver has and the other has not is said now, before a table is read.
         self.settings()
 

@@ -39,7 +39,7 @@ _AGREED = (
     "split_salt",
     "evaluate",
 )
-_TABLE = ("file", "id", "#aligned")
+_TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
 _LABELS = ("label", "intercept")
 _PREPARATION = ("#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+from taciturn.data.normalisation import in_words, spellings
+from taciturn.data.own import ids_alone
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
 from taciturn.deploy.outlook import outlook
@@ -101,8 +103,9 @@ def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> l
             "data",
             f"{config.data.file}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
             f"{counted(len(tables.train.columns), 'column')}; digest of the ids "
-            f"{tables.train.ids.digest()[:16]}, the same on both sides",
-        )
+            f"{tables.train.ids.digest()[:16]}, to compare with the peer's",
+        ),
+        *_alignment(config),
     ]
     for note in tables.notes:
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
@@ -131,6 +134,34 @@ def _price(price: Outlook) -> list[Finding]:
             )
         ]
     return [Finding.ok("price", f"a label's epsilon in all will be {total:g}")]
+
+
+def _alignment(config: PartyConfig) -> list[Finding]:
+    """Which rows are taken, and what this side's ids alone tell about a match with the peer's."""
+    if config.data.aligned is not None:
+        return [Finding.ok("data", f"only the rows of {config.data.aligned}, which align wrote")]
+    findings = [
+        Finding.ok(
+            "data",
+            "every row is taken, for no list is named ([data] aligned): the peer's rows must have "
+            "the same ids, which a dry run compares",
+        )
+    ]
+    path, column = config.path(config.data.file), config.data.id
+    try:
+        ids = config.normalisation.apply(ids_alone(path, id_column=column))
+    except TaciturnError as problem:
+        return [*findings, Finding.of_error("data", problem)]
+    mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]
+    if mixed:
+        findings.append(
+            Finding.warning(
+                "data",
+                f"ids are spelled in more than one way: {in_words(mixed, len(ids))}",
+                "write normalise under [data] on both sides, and run taciturn align",
+            )
+        )
+    return findings
 
 
 def look_at_state(config: PartyConfig) -> list[Finding]:
