@@ -27,6 +27,7 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.column_attacks.base import ColumnEstimate, KnownRows
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import counted
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.results.columns import ColumnControl, ColumnScore
 
@@ -208,10 +209,11 @@ def conclude_columns(
     above = [one for one in attacks if is_above(one, known)]
     without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
     if above:
-        best = max(above, key=lambda one: (one.recovered, one.r2 or 0.0))
+        # One that needs no help of the judge's is named first.
+        best = max(above, key=lambda one: (one.known_rows > 0, one.recovered, one.r2 or 0.0))
         fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
         return True, (
-            f"{best.name} with {best.known_rows:.0f} known rows tells Bob "
+            f"{best.name} with {counted(round(best.known_rows), 'known row')} tells Bob "
             f"{100 * best.recovered:.1f} % of {best.values:,.0f} values of Alice's columns (95 % "
             f"interval {100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}); "
             f"the better control: {without}."

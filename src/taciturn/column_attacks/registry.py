@@ -4,5 +4,13 @@ from __future__ import annotations
 
 from taciturn.column_attacks.anchored import AnchoredAttack
 from taciturn.column_attacks.base import ColumnAttack
+from taciturn.column_attacks.discrete import DiscreteAttack
+from taciturn.column_attacks.gram import GramAttack
+from taciturn.column_attacks.prediction import PredictionAttack
 
-COLUMN_ATTACKS: tuple[ColumnAttack, ...] = (AnchoredAttack(),)
+COLUMN_ATTACKS: tuple[ColumnAttack, ...] = (
+    AnchoredAttack(),
+    GramAttack(),
+    DiscreteAttack(),
+    PredictionAttack(),
+)

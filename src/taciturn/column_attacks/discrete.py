@@ -1,0 +1,206 @@
+"""``discrete``: columns of few values, with no row known.
+
+Two looks:
+
+- **Equal scores are equal rows.** Where the rows of a pass have few different scores, each score is
+  a kind of row. In training by batches the weights move between batches; where her columns are the
+  levels of one category, Bob knows how: the score of a level moves by the sum of his own steps over
+  its rows, and a level without a column scores 0. So he carries the score of each level along.
+- **A column of few values among the scores.** In whole-table training her columns are linear
+  combinations of the scores once there are as many passes as columns. Independent component
+  analysis proposes combinations; one is taken where its values fall into few levels, and the
+  levels, put in its place, still are a combination of the scores: of hundreds of rows that is no
+  coincidence.
+
+What the levels are called remains open: the judge names them by a linear map.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.column_attacks.base import ColumnAttack, ColumnEstimate, KnownRows
+from taciturn.column_attacks.linear import whitened
+from taciturn.column_attacks.scores import table_scores
+from taciturn.errors import counted
+from taciturn.protocol.bob.observations import BatchScored, BobSignal
+from taciturn.view.bob_view import BobView
+
+MOST_KINDS = 64
+"""How many kinds of rows there may be: more are no kinds."""
+
+_SAME = 1e-7
+"""Scores this near each other, in units of the largest, are the same."""
+
+_NEAR = 2e-4
+"""The scores of a level, carried along for an epoch, are this near to those that are seen."""
+
+_ROUNDS, _STARTS, _MOST_ROWS = 30, 4, 5000
+# How much of a vector of levels may lie outside the span of the scores.
+_LEAST_FIT = 1e-3
+
+
+class DiscreteAttack(ColumnAttack):
+    """Few values show, whatever the weights are."""
+
+    name = "discrete"
+    reference = "equal scores, and columns of few values in their span"
+    needs = frozenset({BobSignal.BATCH_SCORES, BobSignal.TABLE_SCORES})
+    uses_known_rows = False
+    works_without = True
+
+    def obstacle(self, view: BobView) -> str:
+        """Whether scores repeat, where only that can help."""
+        if view.directions or _repeated(view.batches):
+            return ""
+        return "the scores of a batch do not repeat: her rows are not of few kinds"
+
+    def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
+        if not view.directions:
+            kinds = _carried(view.batches, view.features.rows)
+            return _named(kinds, "equal scores, carried from batch to batch")
+        scores = table_scores(view)
+        kinds = _kinds(scores)
+        if kinds is not None:
+            return _named(kinds, "equal scores in every pass")
+        columns = _columns(whitened(scores, view.columns))
+        remark = f"{counted(columns.shape[1], 'column')} of few values in the span of the scores"
+        # Where there is none, what is left to the judge's map is a constant: the mean.
+        return ColumnEstimate(columns, named=False, remark=remark)
+
+
+def _named(kinds: IndexArray, remark: str) -> ColumnEstimate:
+    """Rows by kinds, the commonest first; those beyond ``MOST_KINDS`` are one."""
+    labels, counts = np.unique(kinds, return_counts=True)
+    common = labels[np.argsort(-counts, kind="stable")][:MOST_KINDS]
+    indicators = (kinds[:, None] == common).astype(np.float64)
+    words = f"{counted(len(labels), 'kind')} of rows by {remark}"
+    return ColumnEstimate(indicators, named=False, remark=words)
+
+
+# --- equal scores -----------------------------------------------------------------------------
+
+
+def _repeated(batches: tuple[BatchScored, ...]) -> bool:
+    """Whether at least half of the scores of a batch occur twice in it, on average."""
+    different = total = 0
+    for batch in batches[1:]:
+        scale = max(float(np.abs(batch.scores).max(initial=0.0)), _SAME)
+        different += len(np.unique(np.round(batch.scores / (scale * _SAME))))
+        total += len(batch.rows)
+    return 2 * different <= total
+
+
+def _kinds(scores: FloatArray) -> IndexArray | None:
+    """Rows that score alike in every pass, numbered; None where there are too many kinds."""
+    scale = np.maximum(np.abs(scores).max(axis=0), 1e-300)
+    # Whitened columns are rounded once per training: equal rows stay equal.
+    _, kinds = np.unique(np.round(scores / scale * 1e6), axis=0, return_inverse=True)
+    return kinds if kinds.max(initial=0) < MOST_KINDS else None
+
+
+def _carried(batches: tuple[BatchScored, ...], rows: int) -> IndexArray:
+    """The kind of each row, by its last score; scores of kinds are carried along."""
+    kinds = np.zeros(rows, dtype=np.int64)
+    # The first kind has no column: it scores 0 whatever happens.
+    values = [0.0]
+    for batch in batches[1:]:
+        scale = max(float(np.abs(batch.scores).max(initial=0.0)), 1e-6)
+        # The weights that nobody was seen to score with since they moved are still to be placed.
+        for score in np.unique(np.round(batch.scores / (scale * _SAME)) * (scale * _SAME)):
+            nearest = min(values, key=lambda value, score=score: abs(value - score))
+            if abs(nearest - score) > _NEAR * scale and len(values) < 4 * MOST_KINDS:
+                values.append(float(score))
+        nearest_kind = np.abs(batch.scores[:, None] - np.array(values)).argmin(axis=1)
+        kinds[batch.rows] = nearest_kind
+        moved = np.bincount(nearest_kind, weights=batch.step, minlength=len(values))
+        # What was seen is exact: carry on from there.
+        seen = np.bincount(nearest_kind, minlength=len(values))
+        sums = np.bincount(nearest_kind, weights=batch.scores, minlength=len(values))
+        now = np.where(seen > 0, sums / np.maximum(seen, 1), np.array(values))
+        carried = batch.shrink * now + moved
+        carried[0] = 0.0
+        values = carried.tolist()
+    return kinds
+
+
+# --- columns of few values --------------------------------------------------------------------
+
+
+def _columns(components: FloatArray) -> FloatArray:
+    """The vectors of few values in the span of the components and the constant."""
+    rows = len(components)
+    basis, _ = np.linalg.qr(np.column_stack([np.ones(rows), components]))
+    taken: list[FloatArray] = []
+    for proposal in _proposals(components) if components.shape[1] else ():
+        column = _few_valued(proposal, basis)
+        if column is not None and not _known(column, taken):
+            taken.append(column)
+    return np.column_stack(taken) if taken else np.empty((rows, 0))
+
+
+def _proposals(components: FloatArray) -> list[FloatArray]:
+    """Independent components of the scores, from several starts and two contrasts."""
+    from sklearn.decomposition import FastICA
+
+    stride = max(1, len(components) // _MOST_ROWS)
+    proposals: list[FloatArray] = []
+    for start in range(_STARTS):
+        contrast = "cube" if start % 2 else "logcosh"
+        model = FastICA(fun=contrast, whiten="unit-variance", random_state=start, max_iter=200)
+        with warnings.catch_warnings():
+            # One that does not converge proposes all the same; what is taken is checked.
+            warnings.simplefilter("ignore")
+            model.fit(components[::stride])
+        proposals += list(model.transform(components).T)
+    return proposals
+
+
+def _few_valued(proposal: FloatArray, basis: FloatArray) -> FloatArray | None:
+    """Values snapped to levels and projected back until they are both; None where never."""
+    values = proposal
+    for _ in range(_ROUNDS):
+        levels = _snapped(values)
+        if levels is None:
+            return None
+        projected = basis @ (basis.T @ levels)
+        spread = float(levels.std())
+        if spread == 0.0:
+            return None
+        if float(np.abs(projected - levels).max()) < _LEAST_FIT * spread:
+            return levels
+        if np.allclose(projected, values, atol=1e-9 * spread):
+            return None
+        values = projected
+    return None
+
+
+def _snapped(values: FloatArray) -> FloatArray | None:
+    """Values replaced by the mean of their level; None where there are no levels.
+
+    Levels are what lies between the widest gaps: two of them, or more where the gaps beyond are as
+    clear.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    gaps = np.diff(ordered)
+    most = int(np.sqrt(len(values)))
+    widest = np.sort(gaps)[::-1][: most + 1]
+    if not len(widest) or widest[0] <= 0:
+        return None
+    # The clearest drop in the widths of gaps tells gaps between levels from those within.
+    drops = widest[:-1] / np.maximum(widest[1:], 1e-12 * widest[0])
+    count = int(drops.argmax()) + 1
+    cuts = np.flatnonzero(gaps >= widest[count - 1])
+    labels = np.zeros(len(values), dtype=np.int64)
+    labels[order[1:]] = np.cumsum(np.isin(np.arange(len(gaps)), cuts))
+    sums = np.bincount(labels, weights=values)
+    snapped: FloatArray = (sums / np.bincount(labels))[labels]
+    return snapped
+
+
+def _known(column: FloatArray, taken: list[FloatArray]) -> bool:
+    return any(abs(np.corrcoef(column, other)[0, 1]) > 1 - 1e-9 for other in taken)

@@ -1,0 +1,43 @@
+"""``prediction``: the equation solving attack, from joint predictions with a finished model.
+
+A joint prediction gives Bob one equation for each row, ``x w = z``. With the model's weights, or a
+guess at them from rows that he knows, he takes the likeliest row that fulfils it: the solution of
+least norm, in units of the columns' covariance. One equation gives one column; of more columns it
+gives the part that the score has of them.
+
+[Luo21] has it for a model that both sides know: there ``d`` columns of the passive party follow
+from the scores of ``d + 1`` classes, and fewer classes leave the solution of least norm. Here the
+model has two classes, and its weights are not told: they are estimated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.column_attacks.base import ColumnAttack, ColumnEstimate, KnownRows
+from taciturn.column_attacks.linear import Prior
+from taciturn.column_attacks.scores import noise_of
+from taciturn.protocol.bob.observations import BobSignal
+from taciturn.view.bob_view import BobView
+
+
+class PredictionAttack(ColumnAttack):
+    """The likeliest row that scores as it did."""
+
+    name = "prediction"
+    reference = "equation solving [Luo21]"
+    needs = frozenset({BobSignal.PREDICTIONS})
+
+    def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
+        scores, prior = view.predictions, Prior.of(known, view.columns)
+        if scores is None:
+            raise ValueError("there is no joint prediction")
+        # Weights of least norm that score the known rows as they scored.
+        products = known.values @ known.values.T
+        ridge = noise_of(view) + 1e-9 * float(np.trace(products)) / known.count
+        solved = np.linalg.solve(products + ridge * np.eye(known.count), scores[known.rows])
+        weights = known.values.T @ solved
+        spread = prior.covariance @ weights
+        size = float(weights @ spread) + noise_of(view)
+        values = prior.mean + np.outer((scores - prior.mean @ weights) / size, spread)
+        return ColumnEstimate(values, remark="one equation for each row")
