@@ -149,7 +149,7 @@ def main() -> None:
     if given.out is not None:
         run(given.out)
     if given.show is not None:
-        print(tables(given.show))  # noqa: T201 - a program's output
+        print(tables(given.show))
 
 
 if __name__ == "__main__":
