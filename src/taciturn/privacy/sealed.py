@@ -178,14 +178,15 @@ def require_sealable(agreed: Agreement) -> None:
     """
     if agreed.l1 > 0:
         raise ConfigError(
-            "sealed has no L1 penalty: on Alice's columns it needs the sign of a weight, "
+            f"{agreed.mechanism} has no L1 penalty: on Alice's columns it needs the sign of a weight, "
             "which neither party knows",
             setting="l1",
             hint=Hint("use {l2}, or another mechanism"),
         )
     if agreed.patience is not None:
         raise ConfigError(
-            "sealed does not stop early: when Bob stops depends on labels, and Alice sees it",
+            f"{agreed.mechanism} does not stop early: when Bob stops depends on labels, and Alice "
+            "sees it",
             setting="patience",
             hint=Hint("leave {patience} out; the number of epochs is fixed"),
         )

@@ -177,6 +177,30 @@ class Protection(Checked):
     fresh_keys: Annotated[
         bool | None, _protection("`sealed`: a new key for each of Bob's messages.", example=True)
     ] = None
+    reveal_bob: Annotated[
+        bool | None,
+        _protection(
+            "`mutual`: Alice reveals Bob's weights to him at the end.",
+            detail="Without it they stay shared, and he scores rows with her",
+            example=True,
+        ),
+    ] = None
+    score_range: Annotated[
+        Annotated[float, Field(ge=4, le=256)] | None,
+        _protection(
+            "`mutual`: the largest score that does not wrap (default: 32).",
+            detail="A larger one takes more numbers a row and leaves fewer digits",
+            example=32.0,
+        ),
+    ] = None
+    sigmoid_error: Annotated[
+        Annotated[float, Field(ge=1e-6, le=1e-2)] | None,
+        _protection(
+            "`mutual`: the most by which the sigmoid of a shared score may be off (default: "
+            "0.001).",
+            example=0.001,
+        ),
+    ] = None
 
 
 class Settings(Protection):

@@ -97,7 +97,8 @@ class _Run:
         (alice, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
         shared = Shared.of(alice, bob)
-        hers, his = alice.weights if shared is None else shared.weights, bob.weights
+        hers = alice.weights if shared is None else shared.weights
+        his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
         score = partial(_joint_metrics, alice_weights=hers, bob_weights=his, grid=terms.score_grid)
         measured = Measured(
             train=score(data.alice_train, data.bob_train, data.labels_train),

@@ -21,24 +21,36 @@ from taciturn.settings.agreement import Agreement
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Both shares of Alice's weights."""
+    """Both shares of Alice's weights, and of Bob's where those are shared too."""
 
     alice: WeightShare
     bob: WeightShare
     suspected_wraps: int
+    of_bob: tuple[WeightShare, WeightShare] | None = None
 
     @classmethod
     def of(cls, alice: Trained, bob: BobTrained) -> Shared | None:
         """Both shares, where the training left any."""
         if alice.share is None or bob.share is None:
             return None
-        return cls(alice.share, bob.share, bob.suspected_wraps)
+        his = None
+        if alice.bob_share is not None and bob.bob_share is not None:
+            his = alice.bob_share, bob.bob_share
+        return cls(alice.share, bob.share, bob.suspected_wraps, his)
 
     @property
     def weights(self) -> FloatArray:
         """Alice's weights, which neither party has."""
         weights = self.alice.scales.weights(self.alice.values + self.bob.values)
         return weights if self.alice.whitening is None else self.alice.whitening.weights(weights)
+
+    @property
+    def bob_weights(self) -> FloatArray | None:
+        """Bob's weights, where neither party has them."""
+        if self.of_bob is None:
+            return None
+        hers, his = self.of_bob
+        return self.alice.scales.weights(hers.values + his.values)
 
     def describe(self, agreed: Agreement, bob: FeatureTable) -> SharedWeights:
         """The scales of the run, for its result; ``bob`` are his training columns."""

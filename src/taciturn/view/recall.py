@@ -104,6 +104,10 @@ class RecallScheme:
         """The real scheme's: it decides how the parties talked."""
         return self._scheme.effort(rows, length)
 
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        """The real scheme's: it decides whether the parties talked."""
+        return self._scheme.leak_bits(capacity, rows, length)
+
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         """What the real scheme refuses."""
         self._scheme.check_tables(capacity, size, products)
