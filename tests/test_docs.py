@@ -95,13 +95,24 @@ EXAMPLES = [
 ]
 
 
+# A processor's own order of additions moves a weight in its last bits, and now and then a row that
+# lies on the border: of 569 rows three may change sides.
+PERCENTAGE = re.compile(r"([0-9.]+) ?%")
+
+
+def percentages(text: str) -> list[float]:
+    return [float(figure) for figure in PERCENTAGE.findall(text)]
+
+
 @pytest.mark.parametrize(("page", "code"), EXAMPLES)
 def test_an_example_prints_what_its_page_says(page, code, checkout):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, page, "exec"), {})  # noqa: S102 - the page's own example
     after = (ROOT / page).read_text(encoding="utf-8").split(code, 1)[1]
-    assert printed.getvalue() == blocks(after, "text")[0]
+    said = blocks(after, "text")[0]
+    assert PERCENTAGE.sub("%", printed.getvalue()) == PERCENTAGE.sub("%", said)
+    assert percentages(printed.getvalue()) == pytest.approx(percentages(said), abs=0.5)
     if page == "README.md":
         assert len([line for line in code.splitlines() if line.strip()]) <= 10
 

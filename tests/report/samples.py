@@ -59,7 +59,8 @@ def metrics(accuracy: float, auc: float) -> Metrics:
 
 def over_epochs(rows: dict[str, list[float]]) -> tuple[AfterEpochs, ...]:
     def point(name: str, value: float) -> Accuracy:
-        return Accuracy(name, value, value - 0.04 if value < 1 else 0.9919, min(1.0, value + 0.04))
+        ends = (value - 0.04 if value < 1 else 0.9919, min(1.0, value + 0.04))
+        return Accuracy(name, value, *ends, value, *ends)
 
     return tuple(
         AfterEpochs(epochs, tuple(point(name, values[place]) for name, values in rows.items()))
@@ -271,6 +272,21 @@ def hybrid_run() -> AuditRun:
     )
 
 
+def rare_run() -> AuditRun:
+    """One label in fourteen is a 1: an attack that ranks all rows rightly, below the prior."""
+    ranking = {"auc": 1.0, "auc_low": 0.997, "auc_high": 1.0}
+    chance = {"auc": 0.51, "auc_low": 0.42, "auc_high": 0.6}
+    attacks = (
+        score("gradient-norm", 0.9121, 0.8822, 0.9364, **ranking),
+        score("sign", 0.8901, 0.8577, 0.9173, **chance),
+    )
+    return replace(
+        leaking_run(),
+        findings=findings(controls(0.9297, 0.9341, 0.84), *attacks),
+        canary=findings(controls(0.9297, 0.9297, 0.53), *attacks),
+    )
+
+
 def bare_run(*attacks: AttackScore) -> AuditRun:
     """Without canary, evidence, epochs or messages; by default with a figure that is no number."""
     nan = {"auc": math.nan, "auc_low": math.nan, "auc_high": math.nan}
@@ -306,6 +322,10 @@ def refuted() -> AuditResult:
 
 def hybrid() -> AuditResult:
     return one(hybrid_run())
+
+
+def rare() -> AuditResult:
+    return one(rare_run())
 
 
 def bare() -> AuditResult:
@@ -357,6 +377,7 @@ AUDITS = {
     "quiet": quiet,
     "refuted": refuted,
     "hybrid": hybrid,
+    "rare": rare,
     "bare": bare,
     "several": several,
     "hostile": hostile,

@@ -20,6 +20,7 @@ from tests.report.samples import (
     hybrid_run,
     leaking_run,
     quiet_run,
+    rare_run,
     score,
 )
 
@@ -91,6 +92,25 @@ def test_an_attack_above_the_controls_is_filled_and_the_others_are_hollow():
     assert [fill[:13] for fill in dots(drawn(run.findings))] == ["var(--surface"] * 2
 
 
+def test_a_ranking_that_tells_all_is_filled_and_stands_at_the_end_of_its_axis():
+    """Where a label is rare: by accuracy it would be a hollow dot below the prior."""
+    run = rare_run()
+    text = drawn(run.findings)
+    assert [fill[:10] for fill in dots(text)] == ["var(--leak", "var(--surf"]
+    assert "AUC" in texts(text)
+    assert "accuracy" not in texts(text)
+    marks = [float(x) for x in re.findall(r'<use [^>]*\bx="([\d.]+)"[^>]*stroke-width: 2', text)]
+    assert marks[0] > marks[1]
+    assert run.canary is not None
+    by = weigh(run.canary.controls, run.canary.attacks).ranked_by
+    words = texts(epochs_svg(run.over_epochs, 0.5, "y", by))
+    assert {"AUC", "prior 50.00\u00a0%"} <= {*words}
+
+
+def test_balanced_labels_are_ranked_by_accuracy():
+    assert "accuracy" in texts(drawn(leaking_run().findings))
+
+
 def places(text: str) -> list[float]:
     """Where marks stand, from left to right."""
     return [float(x) for x in re.findall(r'<use [^>]*\bx="([\d.]+)"', text)]
@@ -110,8 +130,16 @@ def test_no_attack_is_said_in_the_picture():
 
 
 def test_a_ranking_shows_its_auc():
+    """Two thirds of the labels are not alike, and the AUC alone shows the leak."""
     attack = score("norm", 0.9, 0.88, 0.92, auc=0.999, auc_low=0.998, auc_high=1.0)
-    assert "AUC 99.90\u00a0%" in texts(drawn(findings(quiet_run().findings.controls, attack)))
+    words = texts(drawn(findings(quiet_run().findings.controls, attack)))
+    assert {"AUC", "99.90\u00a0%"} <= {*words}
+
+
+def test_what_accuracy_shows_stands_beside_a_ranking():
+    attack = score("solve", 0.98, 0.97, 0.99, auc=0.7, auc_low=0.6, auc_high=0.8)
+    words = texts(drawn(findings(controls(0.93, 0.94, 0.8), attack)))
+    assert {"AUC", "accuracy 98.00\u00a0%"} <= {*words}
 
 
 def test_one_epoch_can_be_drawn():

@@ -198,7 +198,15 @@ def _shuffled(settings: Settings) -> Settings:
 
 def _accuracies(findings: Findings, names: set[str]) -> tuple[Accuracy, ...]:
     return tuple(
-        Accuracy(score.name, score.accuracy, score.accuracy_low, score.accuracy_high)
+        Accuracy(
+            score.name,
+            score.accuracy,
+            score.accuracy_low,
+            score.accuracy_high,
+            score.auc,
+            score.auc_low,
+            score.auc_high,
+        )
         for score in findings.attacks
         if score.name in names
     )

@@ -43,12 +43,14 @@ FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
 _LEAK_SHARE = 0.75
 # A smaller share right is not called a risk, unless it is as far beyond chance as a leak must be.
 _RISK_SHARE = 0.55
+# Where the commoner label is a larger share of the rows than this, attacks are ranked by AUC.
+_UNBALANCED = 2 / 3
 # Rows called certain count where they are this share of all, and nine of ten of them right.
 _CERTAIN_SHARE = 0.02
 
 _LIMITED = "a limit on its work ended it, so that more may be possible"
 
-Figure: TypeAlias = Literal["accuracy", "AUC"]
+Measure: TypeAlias = Literal["accuracy", "AUC"]
 
 
 class Status(Enum):
@@ -76,37 +78,61 @@ class Verdict:
     """What the attacks on one run come to.
 
     ``attack`` is the strongest of those that told more than the controls, by the figure that shows
-    it, or else the one with the best accuracy; None where none applies. ``control`` is the best
-    control by the same figure. ``above`` says which attacks told more, and by which figure first.
+    it, or else the best by ``ranked_by``; None where none applies. ``control`` is the best control
+    by the same figure. ``above`` says which attacks told more, and by which figure first.
+    ``ranked_by`` is the figure by which attacks are set side by side in a picture or a table: the
+    AUC where one label is rare, or where the AUC alone shows a leak.
     """
 
     status: Status
-    figure: Figure
+    figure: Measure
     attack: AttackScore | None
     control: Control
-    above: Mapping[str, Figure]
+    above: Mapping[str, Measure]
     sentence: str
+    ranked_by: Measure = "accuracy"
 
     @property
     def value(self) -> float:
         """The figure of the attack; NaN where there is none."""
-        return math.nan if self.attack is None else self._figure(self.attack)
+        return math.nan if self.attack is None else value_of(self.attack, self.figure)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % interval of the attack's figure; NaN where there is none."""
-        if self.attack is None:
-            return math.nan, math.nan
-        name = self.figure.lower()
-        return getattr(self.attack, f"{name}_low"), getattr(self.attack, f"{name}_high")
+        return (
+            (math.nan, math.nan) if self.attack is None else interval_of(self.attack, self.figure)
+        )
 
     @property
     def known(self) -> float:
         """The figure of the control."""
-        return self._figure(self.control)
+        return value_of(self.control, self.figure)
 
-    def _figure(self, entry: AttackScore | Control) -> float:
-        return entry.auc if self.figure == "AUC" else entry.accuracy
+
+def value_of(entry: AttackScore | Control, figure: Measure) -> float:
+    """An attack's or a control's figure."""
+    return entry.auc if figure == "AUC" else entry.accuracy
+
+
+def interval_of(attack: AttackScore, figure: Measure) -> tuple[float, float]:
+    """The ends of the 95 % interval of an attack's figure."""
+    if figure == "AUC":
+        return attack.auc_low, attack.auc_high
+    return attack.accuracy_low, attack.accuracy_high
+
+
+def ranking_figure(controls: Sequence[Control]) -> Measure:
+    """The figure by which attacks compare: the AUC where one label is rare.
+
+    Always guessing the commoner label is then hard to beat, and an attack that ranks every row
+    rightly can lie below it by its accuracy.
+
+    >>> ranking_figure([Control("prior", 0.93, 0.5)]), ranking_figure([Control("prior", 0.6, 0.5)])
+    ('AUC', 'accuracy')
+    """
+    commoner = next((one.accuracy for one in controls if one.name == "prior"), 0.0)
+    return "AUC" if commoner > _UNBALANCED else "accuracy"
 
 
 def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdict:
@@ -130,8 +156,9 @@ def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdic
     ranked = max(controls, key=lambda control: _or_none(control.auc))
     right = [attack for attack in attacks if attack.accuracy_low > known.accuracy]
     ranking = [attack for attack in attacks if attack.auc_low > ranked.auc]
-    above: dict[str, Figure] = {attack.name: "AUC" for attack in ranking}
+    above: dict[str, Measure] = {attack.name: "AUC" for attack in ranking}
     above |= {attack.name: "accuracy" for attack in right}
+    by = ranking_figure(controls)
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
         sentence = (
@@ -139,7 +166,7 @@ def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdic
             f"({_interval(best.accuracy_low, best.accuracy_high)}); "
             f"the better control tells {_percent(known.accuracy)}."
         )
-        return Verdict(Status.LEAK, "accuracy", best, known, above, sentence)
+        return Verdict(Status.LEAK, "accuracy", best, known, above, sentence, by)
     if ranking:
         best = max(ranking, key=lambda attack: attack.auc)
         sentence = (
@@ -147,10 +174,10 @@ def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdic
             f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
             f"the better control's AUC is {_percent(ranked.auc)}."
         )
-        return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence)
+        return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence, "AUC")
     status, sentence = _nothing_shown(attacks, known.accuracy, ranked.auc)
-    strongest = max(attacks, key=lambda attack: attack.accuracy, default=None)
-    return Verdict(status, "accuracy", strongest, known, above, sentence)
+    strongest = max(attacks, key=lambda attack: _or_none(value_of(attack, by)), default=None)
+    return Verdict(status, by, strongest, ranked if by == "AUC" else known, above, sentence, by)
 
 
 def _nothing_shown(

@@ -32,13 +32,21 @@ def init(
     address: Annotated[
         str, typer.Option(help="Where the other side reaches it, as host:port.")
     ] = "localhost:9443",
+    alice_table: Annotated[str | None, typer.Option(help="Alice's table, for her file.")] = None,
+    bob_table: Annotated[str | None, typer.Option(help="Bob's table, for his file.")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="The column that names the rows, in both tables.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Bob's column of labels.")] = None,
     json: Json = False,
 ) -> None:
     """Write commented settings for both sides of a training between two machines.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     taciturn init --folder trial --mechanism add --address bob.example:9443
+
+    taciturn init --alice-table telco.csv --bob-table bank.csv --id customer --label defaulted
     """
     # Imported here: no other command needs it.
     from taciturn.deploy.templates import Trial, write_templates
@@ -50,7 +58,10 @@ def init(
         raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
     check_address(address, where="--address")
     side: Any = serves
-    written = write_templates(folder, Trial(mechanism, side, address))
+    given: dict[Any, str | None] = {"alice": alice_table, "bob": bob_table}
+    tables = {role: table for role, table in given.items() if table is not None}
+    trial = Trial(mechanism, side, address, tables=tables, id=id, label=label)
+    written = write_templates(folder, trial)
     record = {"files": [str(path) for path in written]}
     if json:
         typer.echo(to_json(record))
@@ -58,10 +69,11 @@ def init(
     screen = console()
     for path in written:
         screen.print(f"wrote {path}", markup=False)
+    naming = "" if len(tables) == 2 else "name each side's table in its file, "
     screen.print(
-        "Next: name each side's table in its file, make certificates (taciturn certs), send "
-        "each side its own file and certificates, and run taciturn party FILE --dry-run on both; "
-        "before that, where the tables differ in rows, taciturn align FILE.",
+        f"Next: {naming}make certificates (taciturn certs), send each side its own file and "
+        "certificates, and run taciturn party FILE --dry-run on both; before that, "
+        "where the tables differ in rows, taciturn align FILE.",
         markup=False,
     )
     if not chosen.claims_protection:

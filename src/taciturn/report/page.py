@@ -8,7 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from taciturn.audit.verdict import Conclusion, Weighed, conclude, weigh
+from taciturn.audit.verdict import (
+    Conclusion,
+    Weighed,
+    conclude,
+    interval_of,
+    value_of,
+    weigh,
+)
 from taciturn.errors import counted
 from taciturn.privacy.statement import Statement
 from taciturn.report import audit as shared
@@ -151,8 +158,9 @@ def _attacks(audit: AuditResult, conclusion: Conclusion) -> b.Section:
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     figures = b.Figures(
         tuple(_drawn(*part) for part in parts),
-        caption=f"Dots are accuracies, bars {over}, vertical lines the controls. A filled dot: the "
-        "whole interval lies above every control. A hollow one: it does not.",
+        caption=f"Dots are the figure that the axis names, bars {over}, vertical lines the "
+        "controls. A filled dot: the whole interval, of the accuracy or of the AUC, lies above "
+        f"every control. A hollow one: it does not. {_RANKED}",
         instead=(*tables, b.Paragraph(shared.ABOVE_WORDS, "muted")),
         summary="All figures as tables",
     )
@@ -160,8 +168,8 @@ def _attacks(audit: AuditResult, conclusion: Conclusion) -> b.Section:
     reasons = b.Facts({one.name: f"{one.reason}{whose(scope)}" for one in skipped})
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
-        "The share of labels guessed right. The controls know no message: prior always guesses the "
-        "commoner label, model-only asks the model that Alice ends up with."
+        "How well each attack tells the labels. The controls know no message: prior always guesses "
+        "the commoner label, model-only asks the model that Alice ends up with."
     )
     title = f"Attacks that were skipped: {len(skipped)}"
     folded = b.Details(title, (reasons if skipped else none,))
@@ -169,15 +177,20 @@ def _attacks(audit: AuditResult, conclusion: Conclusion) -> b.Section:
     return b.Section("Attacks beside the controls", "attacks", blocks, "Attacks")
 
 
+_RANKED = (
+    "The AUC is drawn where more than two thirds of the labels are alike, or where it alone shows "
+    "a leak: always guessing the commoner label is then hard to beat by accuracy."
+)
+
+
 def _drawn(name: str, title: str, weighed: Weighed) -> b.Figure:
-    findings = weighed.findings
-    controls = "; ".join(f"{one.name} {share(one.accuracy)}" for one in findings.controls)
+    findings, by = weighed.findings, weighed.verdict.ranked_by
+    controls = "; ".join(f"{one.name} {share(value_of(one, by))}" for one in findings.controls)
     attacks = "; ".join(
-        f"{one.name} {share(one.accuracy)}, 95 % interval "
-        f"{interval(one.accuracy_low, one.accuracy_high)}"
+        f"{one.name} {share(value_of(one, by))}, 95 % interval {interval(*interval_of(one, by))}"
         for one in findings.attacks
     )
-    alt = f"Accuracy of each attack. Controls: {controls}. Attacks: {attacks or 'none applies'}."
+    alt = f"The {by} of each attack. Controls: {controls}. Attacks: {attacks or 'none applies'}."
     return b.Figure(name, title, alt, attacks_svg(findings, weighed.verdict, name))
 
 
@@ -204,25 +217,28 @@ def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
 def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
     """The attacks after fewer epochs, of the first canary run where there are several."""
     rows = audit.runs[0].over_epochs
-    curves = curves_of(rows)
-    if not curves or conclusion.canary is None:
+    if not curves_of(rows) or conclusion.canary is None:
         return []
+    by = conclusion.canary.verdict.ranked_by
+    if any(one.auc is None for row in rows for one in row.attacks):
+        by = "accuracy"  # a record of an earlier version
+    curves = curves_of(rows, by)
     canary = audit.runs[0].canary or conclusion.canary.findings
-    prior = next((one.accuracy for one in canary.controls if one.name == "prior"), None)
+    prior = next((value_of(one, by) for one in canary.controls if one.name == "prior"), None)
     lines = [
-        (name, str(epochs), share(one.accuracy), interval(one.accuracy_low, one.accuracy_high))
+        (name, str(epochs), share(one.value), interval(one.low, one.high))
         for name, points in curves.items()
         for epochs, one in points.items()
     ]
     alt = "; ".join(
-        f"{name}: " + ", ".join(f"{share(one.accuracy)} after {n}" for n, one in points.items())
+        f"{name}: " + ", ".join(f"{share(one.value)} after {n}" for n, one in points.items())
         for name, points in curves.items()
     )
-    title = "Accuracy of each attack on shuffled labels, by number of epochs"
+    title = f"{_capital(by)} of each attack on shuffled labels, by number of epochs"
     figures = b.Figures(
-        (b.Figure("epochs", title, alt, epochs_svg(rows, prior, "epochs")),),
-        caption="Accuracy by number of epochs; the pale bars are 95 % intervals.",
-        instead=(b.table(("attack", "epochs", "accuracy", "95 % interval"), lines, label=title),),
+        (b.Figure("epochs", title, alt, epochs_svg(rows, prior, "epochs", by)),),
+        caption=f"{_capital(by)} by number of epochs; the pale bars are 95 % intervals.",
+        instead=(b.table(("attack", "epochs", by, "95 % interval"), lines, label=title),),
         wide=True,
     )
     words = (
@@ -231,6 +247,10 @@ def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
     )
     blocks = (b.Paragraph(words), figures)
     return [b.Section("Leakage over epochs", "over-epochs", blocks, "Over epochs")]
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _ledger(audit: AuditResult, conclusion: Conclusion, ledger: Statement, scope: str) -> b.Section:

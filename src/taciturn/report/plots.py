@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -24,10 +25,10 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
-from taciturn.audit.verdict import Verdict
+from taciturn.audit.verdict import Measure, Verdict, interval_of, value_of
 from taciturn.report.blocks import printable
 from taciturn.report.words import share
-from taciturn.results.audit import Accuracy, AfterEpochs, Findings
+from taciturn.results.audit import AfterEpochs, AttackScore, Findings
 
 INK, MUTED, LINE, SURFACE, LEAK = "#1a1f28", "#59626f", "#d9dde4", "#ffffff", "#b3261e"
 COLOURS = ("#1f6fb2", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#be185d")
@@ -81,38 +82,32 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def attacks_svg(findings: Findings, verdict: Verdict, name: str) -> str:
-    """Each attack's accuracy with its interval below the controls, which are vertical lines.
+    """Each attack's figure with its interval below the controls, which are vertical lines.
 
-    A filled dot is an attack whose interval lies above every control.
+    The figure is that by which the verdict ranks; the axis names it. A filled dot is an attack that
+    told more than every control; where the other figure shows it, that one stands beside the dot.
 
     Args:
         findings: What a run showed.
         verdict: What it comes to.
         name: The figure's.
     """
-    controls, attacks = findings.controls, findings.attacks
+    controls, attacks, by = findings.controls, findings.attacks, verdict.ranked_by
     names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
     names += [] if attacks else ["no attack applies"]
-    lowest = _floor([one.accuracy for one in controls] + [one.accuracy_low for one in attacks])
+    lows = [interval_of(one, by)[0] for one in attacks]
+    lowest = _floor([value_of(one, by) for one in controls] + lows)
     with style():
-        figure = Figure((430 / _POINTS, (30 * len(names) + 40) / _POINTS), layout="constrained")
-        axes = figure.add_subplot(xlim=(lowest, 1.0), ylim=(len(names) - 0.4, -0.7))
+        figure = Figure((430 / _POINTS, (30 * len(names) + 60) / _POINTS), layout="constrained")
+        axes = figure.add_subplot(xlim=(lowest, 1.0), ylim=(len(names) - 0.4, -0.7), xlabel=by)
         _count_shares(axes, "x", ticks=4)
         for place, control in enumerate(controls):
             ends = [place, len(names) - 0.5]
             looks = {"color": INK, "linestyle": _DASHES[1 + place % 2]}
-            _plot(axes, [control.accuracy] * 2, ends, **looks)
-            _beside(axes, place, share(control.accuracy))
+            _plot(axes, [value_of(control, by)] * 2, ends, **looks)
+            _beside(axes, place, share(value_of(control, by)))
         for place, attack in enumerate(attacks, start=len(controls)):
-            above = verdict.above.get(attack.name)
-            colour = LEAK if above == "accuracy" else INK
-            ends = _inside(lowest, attack.accuracy_low, attack.accuracy_high)
-            _plot(axes, ends, [place] * 2, color=colour, linewidth=2, marker="|", markersize=9)
-            fill = {"markerfacecolor": colour if above == "accuracy" else SURFACE}
-            dot = {"color": colour, "marker": "o", "markersize": 8, "markeredgewidth": 2, **fill}
-            _plot(axes, _inside(lowest, attack.accuracy), [place], **dot)
-            auc = f"\nAUC {share(attack.auc)}" if above == "AUC" else ""
-            _beside(axes, place, f"{share(attack.accuracy)}{auc}")
+            _attack(axes, place, attack, verdict, lowest)
         axes.set_yticks(range(len(names)), names)
         for place, label in enumerate(axes.get_yticklabels()):
             label.set_color(MUTED if place < len(controls) else INK)
@@ -120,22 +115,46 @@ def attacks_svg(findings: Findings, verdict: Verdict, name: str) -> str:
         return to_svg(figure, name)
 
 
-def epochs_svg(rows: Sequence[AfterEpochs], prior: float | None, name: str) -> str:
-    """Each attack's accuracy after so many epochs; the prior is a horizontal line.
+def _attack(axes: Axes, place: int, attack: AttackScore, verdict: Verdict, lowest: float) -> None:
+    by, above = verdict.ranked_by, verdict.above.get(attack.name)
+    colour = LEAK if above is not None else INK
+    ends = _inside(lowest, *interval_of(attack, by))
+    _plot(axes, ends, [place] * 2, color=colour, linewidth=2, marker="|", markersize=9)
+    fill = {"markerfacecolor": colour if above is not None else SURFACE}
+    dot = {"color": colour, "marker": "o", "markersize": 8, "markeredgewidth": 2, **fill}
+    _plot(axes, _inside(lowest, value_of(attack, by)), [place], **dot)
+    other = f"\n{above} {share(value_of(attack, above))}" if above and above != by else ""
+    _beside(axes, place, f"{share(value_of(attack, by))}{other}")
+
+
+class Point(NamedTuple):
+    """An attack's figure after so many epochs, and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def epochs_svg(
+    rows: Sequence[AfterEpochs], prior: float | None, name: str, by: Measure = "accuracy"
+) -> str:
+    """Each attack's figure after so many epochs; the prior is a horizontal line.
 
     Args:
         rows: What the attacks told after each number of epochs.
         prior: What always guessing the commoner label tells; None where it is not known.
         name: The figure's.
+        by: Which figure.
     """
-    curves, epochs = curves_of(rows), [row.epochs for row in rows]
-    lows = [point.accuracy_low for points in curves.values() for point in points.values()]
+    curves, epochs = curves_of(rows, by), [row.epochs for row in rows]
+    lows = [point.low for points in curves.values() for point in points.values()]
     lowest = _floor([*lows, *([] if prior is None else [prior])])
     with style():
         height = 300 + 22 * math.ceil(len(curves) / 5)
         figure = Figure((860 / _POINTS, height / _POINTS), layout="constrained")
         axes = figure.add_subplot(xscale="log", xlabel="epochs (logarithmic)", ylim=(lowest, 1.0))
         axes.set_xlim(epochs[0] / 1.15, epochs[-1] * 1.15)
+        axes.set_ylabel(by)
         axes.xaxis.set_major_locator(FixedLocator(epochs))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
@@ -149,23 +168,27 @@ def epochs_svg(rows: Sequence[AfterEpochs], prior: float | None, name: str) -> s
         return to_svg(figure, name)
 
 
-def curves_of(rows: Sequence[AfterEpochs]) -> dict[str, dict[int, Accuracy]]:
-    """Each attack's accuracy by number of epochs."""
-    curves: dict[str, dict[int, Accuracy]] = {}
+def curves_of(rows: Sequence[AfterEpochs], by: Measure = "accuracy") -> dict[str, dict[int, Point]]:
+    """Each attack's figure by number of epochs."""
+    curves: dict[str, dict[int, Point]] = {}
     for row in rows:
-        for point in row.attacks:
-            curves.setdefault(point.name, {})[row.epochs] = point
+        for one in row.attacks:
+            point = Point(one.accuracy, one.accuracy_low, one.accuracy_high)
+            if by == "AUC" and one.auc is not None:
+                # Whoever asks for the AUC has seen that every record has it.
+                point = Point(one.auc, one.auc_low or 0.0, one.auc_high or 0.0)
+            curves.setdefault(one.name, {})[row.epochs] = point
     return curves
 
 
-def _curve(axes: Axes, place: int, name: str, points: dict[int, Accuracy], lowest: float) -> None:
+def _curve(axes: Axes, place: int, name: str, points: dict[int, Point], lowest: float) -> None:
     colour = COLOURS[place % len(COLOURS)]
     for epochs, point in points.items():
-        ends = _inside(lowest, point.accuracy_low, point.accuracy_high)
+        ends = _inside(lowest, point.low, point.high)
         _plot(axes, [epochs, epochs], ends, color=colour, alpha=0.3, linewidth=4)
     looks = {"color": colour, "linewidth": 2, "markersize": 8, "markerfacecolor": SURFACE}
     dash, shape = _DASHES[place % len(_DASHES)], _SHAPES[place % len(_SHAPES)]
-    heights = _inside(lowest, *(point.accuracy for point in points.values()))
+    heights = _inside(lowest, *(point.value for point in points.values()))
     named = {"linestyle": dash, "marker": shape, "label": _short(name)}
     _plot(axes, list(points), heights, **looks, **named)
 
@@ -200,12 +223,13 @@ def _inside(lowest: float, *values: float) -> list[float]:
 
 
 def _floor(values: Sequence[float]) -> float:
-    """Where an axis starts: at a half, or at the next tenth below the least value.
+    """Where an axis starts: at a half, or at the next tenth below the least value that is one.
 
-    >>> _floor([0.62]), _floor([0.47, 0.9])
-    (0.5, 0.4)
+    >>> _floor([0.62]), _floor([0.47, 0.9]), _floor([math.nan])
+    (0.5, 0.4, 0.5)
     """
-    return max(0.0, min(5, math.floor(10 * min(values))) / 10)
+    known = [value for value in values if not math.isnan(value)]
+    return max(0.0, min(5, math.floor(10 * min(known, default=1.0))) / 10)
 
 
 def _short(name: str) -> str:

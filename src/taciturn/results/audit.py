@@ -67,12 +67,15 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """An attack's accuracy and its 95 % interval."""
+    """An attack's accuracy and its AUC, with their 95 % intervals; older records have no AUC."""
 
     name: str
     accuracy: float
     accuracy_low: float
     accuracy_high: float
+    auc: float | None = field(default=None, metadata=OMITTED)
+    auc_low: float | None = field(default=None, metadata=OMITTED)
+    auc_high: float | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True)
