@@ -217,6 +217,9 @@ class WitnessScheme:
     def effort(self, rows: int, length: int) -> int:
         return ClearScheme().effort(rows, length)
 
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        return ClearScheme().leak_bits(capacity, rows, length)
+
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         ClearScheme().check_tables(capacity, size, products)
 

@@ -66,7 +66,9 @@ class PeriodicSigmoid:
         """The fewest waves whose tail leaves room for the ring's edge in an error."""
         left = error * (1 - 1 / _EDGE_PART)
         return next(
-            chosen for chosen in (cls(half_range, waves) for waves in count(1)) if chosen.tail <= left
+            chosen
+            for chosen in (cls(half_range, waves) for waves in count(1))
+            if chosen.tail <= left
         )
 
     @property
@@ -174,7 +176,8 @@ class SharedSigmoid:
 
     def _waves(self, share: IntArray) -> npt.NDArray[np.complex128]:
         """``exp(i k angle)`` of each share, for each odd k."""
-        first = _on_circle(share * (2 * math.pi * 2.0**-self.modulus_bits))
+        turn = 2 * math.pi * 2.0**-self.modulus_bits
+        first = _on_circle(np.multiply(share, turn, dtype=np.float64))
         waves = np.empty((len(share), self.sigmoid.waves), dtype=np.complex128)
         waves[:, 0], twice = first, first * first
         for at in range(1, self.sigmoid.waves):

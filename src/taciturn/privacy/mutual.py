@@ -72,7 +72,7 @@ class Mutual(EncryptedMechanism):
         Raises:
             ConfigError: The agreement asks for what shares cannot give.
         """
-        require_sealable(agreed)
+        require_sealable(agreed, cls.name)
         if agreed.scheme == "paillier":
             raise ConfigError(
                 "mutual has no paillier: its numbers of a row take a ciphertext each there",

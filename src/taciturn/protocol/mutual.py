@@ -40,7 +40,7 @@ decrypts changes what it does.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -60,9 +60,9 @@ from taciturn.faces import Hint
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
 from taciturn.privacy.base import given
 from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.messages import SharedProduct, SharedVector
+from taciturn.protocol.messages import KeyOffer, PublicBytes, SharedProduct, SharedVector
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import Program, keep, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -86,30 +86,96 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
+class Sigmoids:
+    """The sigmoids of a training's batches: an L2 penalty narrows the ring from step to step.
+
+    Args:
+        terms: The agreement in use.
+        scales: The scales of shares.
+        waves: How many waves each has.
+    """
+
+    terms: Terms
+    scales: Scales
+    waves: int
+
+    @classmethod
+    def of(cls, terms: Terms, rows: int) -> Sigmoids:
+        """Those of a training on so many rows; as many waves as its widest ring needs.
+
+        Raises:
+            ConfigError: There is no room for them.
+        """
+        scales = Scales.of_shared_scores(terms.agreement, rows)
+        widest = _half_range(scales, 0)
+        error = given(terms.agreement, "sigmoid_error")
+        waves = PeriodicSigmoid.of(min(widest, 1e5), error).waves
+        if waves > MOST_WAVES:
+            raise ConfigError(
+                f"the sigmoid would need {waves:,} waves, and {MOST_WAVES} are the most: the range "
+                f"of scores is {widest:,.0f} at first, for an L2 penalty that narrows it",
+                setting="l2",
+                hint=Hint("lower {l2} or {score_range}, or allow a larger {sigmoid_error}"),
+            )
+        return cls(terms, scales, waves)
+
+    @property
+    def entries(self) -> int:
+        """How many numbers a row has."""
+        return 2 * self.waves
+
+    @property
+    def error_bound(self) -> float:
+        """The most by which they are off within the agreed range, roundings aside."""
+        widest = PeriodicSigmoid(_half_range(self.scales, 0), self.waves)
+        narrow = PeriodicSigmoid(self.scales.score_bound, self.waves)
+        reach = given(self.terms.agreement, "score_range")
+        return widest.tail + narrow.bound(reach) - narrow.tail
+
+    def step(self, iteration: int, rows: int) -> float:
+        """What a residue of 1 is in a batch of so many rows, on the grid of steps."""
+        scales = self.scales
+        rate = self.terms.rate.at(iteration) / rows
+        return rate / float(scales.decay[iteration + 1]) * 2.0**scales.residue_bits
+
+    def at(self, iteration: int, rows: int) -> SharedSigmoid:
+        """That of a batch of so many rows."""
+        function = PeriodicSigmoid(_half_range(self.scales, iteration), self.waves)
+        return SharedSigmoid(function, self.scales.modulus_bits, self.step(iteration, rows))
+
+    @property
+    def table_bits(self) -> int:
+        """No number of Alice's exceeds two to this: a batch of one row has the largest."""
+        # Between the first iteration and the last steps change one way only.
+        ends = 0, len(self.scales.decay) - 2
+        return max(self.at(iteration, 1).table_bits for iteration in ends)
+
+
+def _half_range(scales: Scales, iteration: int) -> float:
+    """H of an iteration."""
+    power = 2.0 ** (scales.modulus_bits - 1 - scales.score_bits)
+    return float(scales.decay[iteration]) * power
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """How a training's numbers lie, alike on both sides.
 
     Args:
-        terms: The agreement in use.
+        sigmoids: The sigmoids of its batches.
         rows: Those of either table.
-        scales: The scales of shares.
-        waves: How many waves the sigmoid has.
         alice: Products with Alice's columns.
         bob: Products with Bob's.
         alice_columns: How many there are.
         bob_columns: How many there are; without any there are no products with them.
-        bob_ring: The sizes that Bob's key serves: products with her columns, and the sigmoid.
     """
 
-    terms: Terms
+    sigmoids: Sigmoids
     rows: int
-    scales: Scales
-    waves: int
     alice: Turns
     bob: Turns
     alice_columns: int
     bob_columns: int
-    bob_ring: Wrapping
 
     @classmethod
     def of(cls, terms: Terms, rows: int, alice: Columns, bob: Columns) -> Plan:
@@ -118,63 +184,42 @@ class Plan:
         Raises:
             ConfigError: There is no room for it, or it would tell too much of a table.
         """
-        agreed = terms.agreement
-        scales = Scales.of_shared_scores(agreed, rows)
-        waves = _waves(scales, given(agreed, "sigmoid_error"))
+        sigmoids = Sigmoids.of(terms, rows)
+        scales = sigmoids.scales
         hers = Turns.of(terms, scales, rows, alice.count, alice.bits)
         his = Turns.of(terms, scales, rows, max(bob.count, 1), bob.bits)
-        # The shortest batch has the largest steps, and the largest numbers in a table.
-        widest = cls(terms, rows, scales, waves, hers, his, alice.count, bob.count, hers.ring)
-        bits = max(widest.sigmoid(number, 1).table_bits for number in widest.iterations_looked_at)
-        longest = widest.longest_part * 2 * waves
-        ring = Wrapping.of(
-            scales.modulus_bits,
-            max(hers.ring.matrix_bits, bits),
-            max(hers.ring.terms, longest),
-        )
-        plan = cls(terms, rows, scales, waves, hers, his, alice.count, bob.count, ring)
+        plan = cls(sigmoids, rows, hers, his, alice.count, bob.count)
         plan.require_hidden()
         return plan
 
     @property
-    def iterations_looked_at(self) -> tuple[int, int]:
-        """The first iteration and the last: between them steps change one way only."""
-        return 0, len(self.scales.decay) - 2
+    def scales(self) -> Scales:
+        """The scales of shares."""
+        return self.sigmoids.scales
 
     @property
-    def longest_part(self) -> int:
-        """The most rows of which a ciphertext holds the numbers."""
-        batch = min(self.terms.longest_batch, self.rows)
-        return -(-batch // part_count(self.terms.scheme, batch, 2 * self.waves))
+    def scheme(self) -> Scheme:
+        """The encryption."""
+        return self.sigmoids.terms.scheme
 
     @property
-    def error_bound(self) -> float:
-        """The most by which the sigmoid is off within the agreed range, roundings aside."""
-        widest = PeriodicSigmoid(self._half_range(0), self.waves)
-        narrow = PeriodicSigmoid(self.scales.score_bound, self.waves)
-        reach = given(self.terms.agreement, "score_range")
-        return widest.tail + narrow.bound(reach) - narrow.tail
+    def batch(self) -> int:
+        """The rows of the longest batch."""
+        return min(self.sigmoids.terms.longest_batch, self.rows)
 
-    def _half_range(self, iteration: int) -> float:
-        scales = self.scales
-        power = 2.0 ** (scales.modulus_bits - 1 - scales.score_bits)
-        return float(scales.decay[iteration]) * power
-
-    def step(self, iteration: int, rows: int) -> float:
-        """What a residue of 1 is in a batch of so many rows, on the grid of steps."""
-        scales = self.scales
-        rate = self.terms.rate.at(iteration) / rows
-        return rate / float(scales.decay[iteration + 1]) * 2.0**scales.residue_bits
-
-    def sigmoid(self, iteration: int, rows: int) -> SharedSigmoid:
-        """The sigmoid of a batch of so many rows."""
-        function = PeriodicSigmoid(self._half_range(iteration), self.waves)
-        return SharedSigmoid(function, self.scales.modulus_bits, self.step(iteration, rows))
+    @property
+    def bob_ring(self) -> Wrapping:
+        """The sizes that Bob's key serves: products with her columns, and the sigmoid."""
+        longest = next(self.parts(self.batch)).stop
+        return Wrapping.of(
+            self.scales.modulus_bits,
+            max(self.alice.ring.matrix_bits, self.sigmoids.table_bits),
+            max(self.alice.ring.terms, longest * self.sigmoids.entries),
+        )
 
     def parts(self, rows: int) -> Iterator[slice]:
         """The rows of a batch of which a ciphertext each holds the numbers."""
-        count = part_count(self.terms.scheme, rows, 2 * self.waves)
-        size = -(-rows // count)
+        size = -(-rows // part_count(self.scheme, rows, self.sigmoids.entries))
         for start in range(0, rows, size):
             yield slice(start, min(start + size, rows))
 
@@ -184,13 +229,9 @@ class Plan:
         Raises:
             ConfigError: Their distances add up to more than 2^-LEAST_LEAK_BITS.
         """
-        batch = min(self.terms.longest_batch, self.rows)
         iterations = len(self.scales.decay) - 1
-        parts = part_count(self.terms.scheme, batch, 2 * self.waves)
-        waves = self._leak(self.bob_ring, self.longest_part, self.longest_part * 2 * self.waves)
-        hers = parts * waves + self._step_leak(self.bob_ring, self.alice, self.alice_columns, batch)
-        his = self._step_leak(self.bob.ring, self.bob, self.bob_columns, batch)
-        bits = -math.log2(max(hers, his, 1e-300) * iterations)
+        leak = max(self._alice_leak, self._step_leak(self.bob.ring, self.bob, self.bob_columns))
+        bits = -math.log2(max(leak, 1e-300) * iterations)
         if bits < LEAST_LEAK_BITS:
             raise ConfigError(
                 f"{iterations:,} iterations would hide the tables to within 2^{-bits:.0f} only, "
@@ -200,7 +241,18 @@ class Plan:
                 hint=Hint("lower {feature_bits}, clip the features ({clip}), or use fewer epochs"),
             )
 
-    def _step_leak(self, ring: Wrapping, turns: Turns, columns: int, batch: int) -> float:
+    @property
+    def _alice_leak(self) -> float:
+        """What an iteration's answers tell of her columns, and of her shares of scores."""
+        ring, entries = self.bob_ring, self.sigmoids.entries
+        waves = sum(
+            self._leak(ring, size, size * entries)
+            for size in (rows.stop - rows.start for rows in self.parts(self.batch))
+        )
+        return waves + self._step_leak(ring, self.alice, self.alice_columns)
+
+    def _step_leak(self, ring: Wrapping, turns: Turns, columns: int) -> float:
+        batch = self.batch
         if not columns:
             return 0.0
         if turns.ahead:
@@ -208,42 +260,25 @@ class Plan:
         return self._leak(ring, columns, batch) + self._leak(ring, batch, columns)
 
     def _leak(self, ring: Wrapping, rows: int, length: int) -> float:
-        return 2.0 ** -self.terms.scheme.leak_bits(ring, rows, length)
+        return float(2.0 ** -self.scheme.leak_bits(ring, rows, length))
 
 
-def _waves(scales: Scales, error: float) -> int:
-    """As many as the widest ring of the training needs.
-
-    Raises:
-        ConfigError: They are too many.
-    """
-    power = 2.0 ** (scales.modulus_bits - 1 - scales.score_bits)
-    widest = float(scales.decay[0]) * power
-    waves = PeriodicSigmoid.of(min(widest, 1e5), error).waves
-    if waves > MOST_WAVES:
-        raise ConfigError(
-            f"the sigmoid would need {waves:,} waves, and {MOST_WAVES} are the most: the range of "
-            f"scores is {widest:,.0f} at first, for an L2 penalty that narrows it",
-            setting="l2",
-            hint=Hint("lower {l2} or {score_range}, or allow a larger {sigmoid_error}"),
-        )
-    return waves
-
-
-@lru_cache(maxsize=64)
 def part_count(scheme: Scheme, rows: int, entries: int) -> int:
     """Into how many ciphertexts the numbers of a batch go: the least work.
 
     A block of a row meets its own numbers only: in a product of all rows with all numbers most of
     the work is with zeros.
     """
-    counts = range(1, rows + 1)
-    sizes = [-(-rows // count) for count in counts]
-    work = [
-        count * scheme.effort(size, size * entries)
-        for count, size in zip(counts, sizes, strict=True)
-    ]
-    return counts[int(np.argmin(work))]
+    return _part_count(scheme.effort, rows, entries)
+
+
+@lru_cache(maxsize=64)
+def _part_count(effort: Callable[[int, int], int], rows: int, entries: int) -> int:
+    def work(count: int) -> int:
+        size = -(-rows // count)
+        return count * effort(size, size * entries)
+
+    return min(range(1, rows + 1), key=work)
 
 
 def blocks(table: IntArray) -> IntArray:
@@ -257,6 +292,28 @@ def blocks(table: IntArray) -> IntArray:
     whole = np.zeros((rows, rows, entries), dtype=np.int64)
     whole[np.arange(rows), np.arange(rows)] = table
     return whole.reshape(rows, rows * entries)
+
+
+def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy) -> Program[SecretKey]:
+    """A new key, with its public half on its way to the peer."""
+    scheme, bits = terms.scheme, terms.agreement.key_bits
+    key = scheme.generate(bits, ring, entropy.fork("key"))
+    # The lattice library draws keys from the operating system, not from these coins.
+    kept = yield from keep(key.to_bytes())
+    if kept != key.to_bytes():
+        key = scheme.read_secret(kept, bits, ring)
+    yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
+    return key
+
+
+def receive_key(terms: Terms, ring: Wrapping) -> Program[PublicKey]:
+    """The peer's public key.
+
+    Raises:
+        CryptoError: It is no such key.
+    """
+    offer = yield from receive(KeyOffer)
+    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, ring)
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,10 +484,12 @@ class Step:
         """The step with this side's share of the residues, and the scores of the next batch."""
         ring, after = self.ring, 0 if self.following is None else len(self.following)
         own, other, scores = shares.own, shares.other, np.zeros(after, dtype=np.int64)
-        question = self.asking and self.asking.step(residues, other, after)
+        question = None if self.asking is None else self.asking.step(residues, other, after)
         coins = self.entropy.fork(f"step {self.number}")
         masks = self.entropy.fork(f"masks {self.number}")
-        matrix = self.holding and self.holding.step(self.rows, self.following, masks)
+        matrix = None
+        if self.holding is not None:
+            matrix = self.holding.step(self.rows, self.following, masks)
         answer = yield from exchange(2 * self.number, question, matrix, coins)
         if question is not None:
             scores = scores + _rest(answer, len(other), after)

@@ -107,7 +107,7 @@ class _Run:
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
-            sealed=None if shared is None else shared.describe(terms.agreement, data.bob_train),
+            sealed=None if shared is None else shared.describe(terms, data.bob_train),
             seconds=seconds,
             bytes_to_alice=meter.sent["bob"],
             bytes_to_bob=meter.sent["alice"],

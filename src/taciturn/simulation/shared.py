@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.model_release import model_release_of
+from taciturn.protocol.mutual import Sigmoids
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
-from taciturn.results.training import ReleasedModel, SharedWeights
-from taciturn.settings.agreement import Agreement
+from taciturn.protocol.terms import Terms
+from taciturn.results.training import ReleasedModel, SharedScores, SharedWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,9 @@ class Shared:
         hers, his = self.of_bob
         return self.alice.scales.weights(hers.values + his.values)
 
-    def describe(self, agreed: Agreement, bob: FeatureTable) -> SharedWeights:
+    def describe(self, terms: Terms, bob: FeatureTable) -> SharedWeights:
         """The scales of the run, for its result; ``bob`` are his training columns."""
-        scales = self.alice.scales
+        scales, agreed = self.alice.scales, terms.agreement
         release = model_release_of(agreed, scales, len(self.alice.values), bob)
         return SharedWeights(
             modulus_bits=scales.modulus_bits,
@@ -66,7 +68,20 @@ class Shared:
             dither=agreed.dither or 0.0,
             fresh_keys=bool(agreed.fresh_keys),
             model_release=None if release is None else _figures(release),
+            shared_scores=None if self.of_bob is None else _sigmoid(terms, bob.rows),
         )
+
+
+def _sigmoid(terms: Terms, rows: int) -> SharedScores:
+    agreed, sigmoids = terms.agreement, Sigmoids.of(terms, rows)
+    return SharedScores(
+        score_range=given(agreed, "score_range"),
+        sigmoid_error=given(agreed, "sigmoid_error"),
+        waves=sigmoids.waves,
+        error_bound=sigmoids.error_bound,
+        rounding=sigmoids.at(0, min(agreed.batch_size, rows)).rounding,
+        reveal_bob=bool(agreed.reveal_bob),
+    )
 
 
 def _figures(release: ModelRelease) -> ReleasedModel:

@@ -23,7 +23,7 @@ from taciturn.protocol.alice.sealed import revealed_share
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare, KeyOffer, Phases, PublicBytes, ResidueShares
+from taciturn.protocol.messages import GivenShare, Phases, ResidueShares
 from taciturn.protocol.mutual import (
     Asking,
     Columns,
@@ -32,12 +32,14 @@ from taciturn.protocol.mutual import (
     Shares,
     Step,
     blocks,
+    offer_key,
+    receive_key,
     sized_vector,
 )
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, keep, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
 
 _NO_WEIGHTS = np.empty(0)
@@ -103,16 +105,10 @@ def _opened(
     size = magnitude_bits(features.largest)
     hello = yield from open_training("alice", terms, features, size)
     plan = _plan(inputs, size, Columns(hello.columns, hello.magnitude_bits))
-    offer = yield from receive(KeyOffer)
-    bobs = scheme.read_public(offer.public_key, bits, plan.bob_ring)
+    bobs = yield from receive_key(terms, plan.bob_ring)
     hers = None
     if hello.columns:
-        hers = scheme.generate(bits, plan.bob.ring, inputs.entropy.fork("key"))
-        # The lattice library draws keys from the operating system, not from her coins.
-        kept = yield from keep(hers.to_bytes())
-        if kept != hers.to_bytes():
-            hers = scheme.read_secret(kept, bits, plan.bob.ring)
-        yield from send(KeyOffer(PublicBytes(hers.public.to_bytes())))
+        hers = yield from offer_key(terms, plan.bob.ring, inputs.entropy)
     state = TrainingState(0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=size)
     state = yield from with_seed(inputs, state)
     first = next(iter(terms.plan(state.seed, features.rows)))
@@ -149,7 +145,7 @@ def _answer_waves(
     Returns:
         Her share of the batch's residues: minus the masks.
     """
-    sigmoid = plan.sigmoid(number, len(scores))
+    sigmoid = plan.sigmoids.at(number, len(scores))
     table = sigmoid.table(scores, entropy.fork(f"table {number}"))
     masks = plan.alice.ring.draw(len(scores), entropy.fork(f"residues {number}"))
     for rows in plan.parts(len(scores)):

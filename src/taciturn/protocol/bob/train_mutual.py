@@ -16,7 +16,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import PublicKey, SecretKey
-from taciturn.errors import RemoteProtocolError
+from taciturn.errors import ConfigError, RemoteProtocolError
+from taciturn.faces import Hint
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batches import Batch
@@ -25,7 +26,7 @@ from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare, KeyOffer, Phases, PublicBytes, ResidueShares
+from taciturn.protocol.messages import GivenShare, Phases, ResidueShares
 from taciturn.protocol.mutual import (
     Asking,
     Columns,
@@ -33,12 +34,13 @@ from taciturn.protocol.mutual import (
     Plan,
     Shares,
     Step,
+    offer_key,
+    receive_key,
     sized_answer,
 )
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, keep, receive, require_turn, send
-from taciturn.rng import Entropy
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -99,19 +101,14 @@ def _opened(
         if features.columns:
             hers = scheme.read_public(mutual.alice_key, bits, plan.bob.ring)
         return state, plan, scheme.read_secret(state.key, bits, plan.bob_ring), hers
+    _require_penalised(inputs)
     size = magnitude_bits(features.largest) if features.columns else 0
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
-    his = scheme.generate(bits, plan.bob_ring, inputs.entropy.fork("key"))
-    # The lattice library draws keys from the operating system, not from his coins.
-    kept = yield from keep(his.to_bytes())
-    if kept != his.to_bytes():
-        his = scheme.read_secret(kept, bits, plan.bob_ring)
-    yield from send(KeyOffer(PublicBytes(his.public.to_bytes())))
+    his = yield from offer_key(terms, plan.bob_ring, inputs.entropy)
     hers = None
     if features.columns:
-        offer = yield from receive(KeyOffer)
-        hers = scheme.read_public(offer.public_key, bits, plan.bob.ring)
+        hers = yield from receive_key(terms, plan.bob.ring)
     state = TrainingState(
         0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=hello.magnitude_bits
     )
@@ -129,6 +126,22 @@ def _opened(
         ),
     )
     return state, plan, his, hers
+
+
+def _require_penalised(inputs: BobInputs[EncryptedMechanism]) -> None:
+    """Refuses an intercept beside an L2 penalty, which is not for it.
+
+    Raises:
+        ConfigError: There is one. A penalty changes the public scale of all shares, and a share
+            that is not penalised would have to be multiplied by a real number.
+    """
+    if inputs.features.free and inputs.terms.agreement.l2:
+        raise ConfigError(
+            "mutual with sgd has no L2 penalty beside an intercept: shares of all weights shrink "
+            "alike",
+            setting="l2",
+            hint=Hint("leave {l2} out, or use {intercept}", intercept=False),
+        )
 
 
 def _plan(inputs: BobInputs[EncryptedMechanism], alice: Columns, size: int) -> Plan:
@@ -151,7 +164,7 @@ def _ask_waves(
 ) -> Program[IntArray]:
     """His share of the batch's residues: what Alice's table makes of his numbers, and the label."""
     number, entropy = batch.iteration, inputs.entropy
-    sigmoid = plan.sigmoid(number, len(scores))
+    sigmoid = plan.sigmoids.at(number, len(scores))
     # The residue of a score of zero is half the weight of its class, with the label's sign.
     halves = inputs.mechanism.residue(np.zeros(len(scores)), inputs.labels.values[batch.rows])
     # Minus: a residue is y - sigma(z).
