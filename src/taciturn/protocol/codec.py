@@ -69,6 +69,7 @@ from taciturn.protocol.messages import (
     SealedWeights,
     SharedProduct,
     SharedVector,
+    ShareNumbers,
     TwiceBlinded,
 )
 
@@ -376,7 +377,7 @@ _FIELDS: Mapping[Any, _FieldCodec] = {
     Released[FloatArray]: _FieldCodec(_write_reals, _read_reals, from_bob=True),
     Released[MaskedProduct]: _FieldCodec(_write_product, _read_product, from_bob=True),
     FloatArray: _FieldCodec(_write_floats, _read_floats, from_bob=False),
-    IntArray: _FieldCodec(_write_whole, _read_whole, from_bob=False),
+    ShareNumbers: _FieldCodec(_write_whole, _read_whole, from_bob=False),
 }
 
 

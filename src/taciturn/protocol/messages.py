@@ -21,6 +21,10 @@ RowNumbers = NewType("RowNumbers", IndexArray)
 """Rows by their place in the agreed order, ascending; which they are depends on no label."""
 
 
+ShareNumbers = NewType("ShareNumbers", IntArray)
+"""Numbers modulo t, which alone say nothing: Alice's part of weights that are shared."""
+
+
 GroupElements = NewType("GroupElements", bytes)
 """Elements of a group, one after the other; they hide what they are made from."""
 
@@ -359,4 +363,4 @@ class GivenShare(Message):
     code = 29
     senders = ("alice",)
 
-    share: IntArray = field(repr=False)
+    share: ShareNumbers = field(repr=False)

@@ -480,7 +480,7 @@ class Step:
     following: FloatArray | None
     entropy: Entropy
 
-    def take(self, shares: Shares, residues: IntArray) -> Program[Shares]:
+    def advance(self, shares: Shares, residues: IntArray) -> Program[Shares]:
         """The step with this side's share of the residues, and the scores of the next batch."""
         ring, after = self.ring, 0 if self.following is None else len(self.following)
         own, other, scores = shares.own, shares.other, np.zeros(after, dtype=np.int64)

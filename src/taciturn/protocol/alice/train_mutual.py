@@ -23,7 +23,7 @@ from taciturn.protocol.alice.sealed import revealed_share
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare, Phases, ResidueShares
+from taciturn.protocol.messages import GivenShare, Phases, ResidueShares, ShareNumbers
 from taciturn.protocol.mutual import (
     Asking,
     Columns,
@@ -74,13 +74,13 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         after = None if following is None else rounded(following)
         residues = yield from _answer_waves(plan, bobs, shares.scores, number, entropy)
         step = Step(number, ring, asking, holding, rows, after, entropy)
-        shares, rows = (yield from step.take(shares, residues)), after
+        shares, rows = (yield from step.advance(shares, residues)), after
     weights = _NO_WEIGHTS
     if terms.agreement.reveal:
         weights = scales.weights((yield from revealed_share(ring, shares.own)))
         yield from emit(ShareRevealed(batches.iterations, weights))
     if terms.agreement.reveal_bob:
-        yield from send(GivenShare(shares.other))
+        yield from send(GivenShare(ShareNumbers(shares.other)))
     return Trained(
         weights,
         batches.iterations,

@@ -74,7 +74,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         residues = yield from _ask_waves(inputs, plan, his, shares.scores, batch)
         yield from emit(Progress(number + 1, batches.iterations, batch.rows))
         step = Step(number, ring, asking, holding, rows, after, entropy)
-        shares, rows = (yield from step.take(shares, residues)), after
+        shares, rows = (yield from step.advance(shares, residues)), after
     if terms.agreement.reveal:
         yield from release_share(inputs, shares.other)
     weights = _NO_WEIGHTS
