@@ -87,6 +87,13 @@ class Mutual(EncryptedMechanism):
             )
         return cls(reveal=bool(agreed.reveal), class_weight=agreed.class_weight)
 
+    def receives(self) -> str:
+        """Ciphertexts and uniform numbers; her weights where they are revealed."""
+        shares = "ciphertexts under Bob's key, and numbers that his masks make uniform"
+        if isinstance(self.event, NonPrivate):
+            return f"{shares}; at the end, her weights as they are, which depend on labels"
+        return shares
+
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """``y - sigma(z)`` times the weight of its class: what the shares add up to."""
         return weighted_residue(scores, labels, self._class_weight)
