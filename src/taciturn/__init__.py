@@ -11,13 +11,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from taciturn.api import TrainResult, align, audit, check, estimate, train
+    from taciturn.api import TrainResult, align, audit, audit_session, check, estimate, train
     from taciturn.audit.epsilon_bound import epsilon_lower_bound
     from taciturn.data.tables import FeatureTable, LabelTable
     from taciturn.errors import TaciturnError
     from taciturn.estimator import VerticalLogisticRegression
     from taciturn.results.check import CheckResult
     from taciturn.results.runs import AuditResult
+    from taciturn.results.session import SessionAudit
     from taciturn.version import __version__
 
 __all__ = [
@@ -25,12 +26,14 @@ __all__ = [
     "CheckResult",
     "FeatureTable",
     "LabelTable",
+    "SessionAudit",
     "TaciturnError",
     "TrainResult",
     "VerticalLogisticRegression",
     "__version__",
     "align",
     "audit",
+    "audit_session",
     "check",
     "epsilon_lower_bound",
     "estimate",
@@ -44,12 +47,14 @@ _HOMES = {
     "CheckResult": "results.check",
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
+    "SessionAudit": "results.session",
     "TaciturnError": "errors",
     "TrainResult": "api",
     "VerticalLogisticRegression": "estimator",
     "__version__": "version",
     "align": "api",
     "audit": "api",
+    "audit_session": "api",
     "check": "api",
     "epsilon_lower_bound": "audit.epsilon_bound",
     "estimate": "api",
