@@ -214,7 +214,7 @@ def test_a_recording_of_another_session_is_not_judged(folder, session, tmp_path)
 
 def test_labels_of_other_rows_are_refused(folder, judged):
     file = GuessesFile.load(folder / "guesses.json")
-    truth = Truth.read(folder / "bob.toml")
+    truth = Truth.read(folder / "bob.toml", file.recording)
     fewer = replace(truth, labels=truth.labels.take(np.arange(1, truth.labels.rows)))
     with pytest.raises(RowOrderError, match="not those of the recording"):
         audit_guesses(file, fewer)

@@ -33,6 +33,15 @@ def test_every_file_parses_and_the_two_agree(tmp_path, mechanism, serves):
         config.settings()
 
 
+def test_tables_and_columns_stand_where_they_are_read(tmp_path):
+    tables: dict[Role, str] = {"alice": 'telco "new".csv', "bob": "bank.csv"}
+    trial = Trial("sealed", tables=tables, id="customer", label="defaulted")
+    alice, bob = (PartyConfig.read(path) for path in write_templates(tmp_path, trial))
+    assert (alice.data.file, bob.data.file) == (tables["alice"], "bank.csv")
+    assert (alice.data.id, bob.data.id) == ("customer", "customer")
+    assert (alice.data.label, bob.data.label) == (None, "defaulted")
+
+
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("role", ROLES)
 def test_what_stands_behind_a_comment_sign_parses_too(tmp_path, mechanism, role):

@@ -33,6 +33,7 @@ from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, DataError, FileError, RowOrderError, TranscriptError
 from taciturn.faces import Hint
+from taciturn.model.history import listed_models
 from taciturn.model.share import ModelShare
 from taciturn.privacy.statement import Statement
 from taciturn.results.audit import Findings
@@ -94,20 +95,20 @@ class RecordedSession:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Bob's labels, and what his model file says of the session."""
+    """Bob's labels, which fit a recording, and what his model file says of the session."""
 
     tables: PartyTables = field(repr=False)
     labels: LabelTable = field(repr=False)
-    session: str | None
-    ledger: Statement | None
+    share: ModelShare | None = field(repr=False)
 
     @classmethod
-    def read(cls, party: Path) -> Truth:
-        """Reads Bob's file, his table and, where there is one, his share of the model.
+    def read(cls, party: Path, recording: Recording) -> Truth:
+        """Reads Bob's file, his table and, where there is one, his share of the session's model.
 
         Raises:
             ConfigError: It is not Bob's file.
-            DataError: His table is not fit for use, or not the one of his model.
+            DataError: His table is not fit for use, of other rows, or not the one of his model.
+            TranscriptError: He has models, and none of them is of the recorded session.
         """
         config = PartyConfig.read(party)
         if config.role != "bob":
@@ -117,44 +118,42 @@ class Truth:
                 hint="give Bob's file",
             )
         tables = load_tables(config)
-        path = config.path(config.output.model)
-        share = ModelShare.load(path) if path.exists() else None
+        if tables.labels is None:
+            raise FileError("the table has no labels", where=str(party))
+        share = _share_of(config, recording)
         if share is not None and share.data_digest != tables.train.digest():
             raise DataError(
                 "Bob's table is not the one that his model was trained on",
-                where=str(path),
+                where=str(config.path(config.data.file)),
                 hint=_UNCHANGED,
             )
-        if tables.labels is None:
-            raise FileError("the table has no labels", where=str(party))
-        ledger = read(Statement, share.ledger) if share is not None and share.ledger else None
-        return cls(tables, tables.labels, None if share is None else share.session, ledger)
+        truth = cls(tables, tables.labels, share)
+        truth.require(recording)
+        return truth
 
     def require(self, recording: Recording) -> None:
-        """Insists that these are the labels of the recorded rows, of the same session.
+        """Insists that these are the labels of the recorded rows.
 
         Raises:
             RowOrderError: They are of other rows.
-            TranscriptError: They are of another session.
         """
         if self.labels.ids.digest() != recording.ids_digest:
             raise RowOrderError(
                 "Bob's training rows are not those of the recording",
                 hint="give the file and the list of aligned rows with which he trained then",
             )
-        if self.session is not None and self.session != recording.session:
-            raise TranscriptError(
-                f"the recording is of session {recording.session[:12]}, and Bob's model of "
-                f"session {self.session[:12]}",
-                hint="give a file of Bob's whose model is that session's, or has no model yet",
-            )
+
+    @property
+    def ledger(self) -> Statement | None:
+        """What the labels paid in that session, where his model file says it."""
+        return read(Statement, self.share.ledger) if self.share and self.share.ledger else None
 
     def judgement(self) -> Judgement:
         """Who judged, for the report."""
         return Judgement(
             rows=self.labels.rows,
             table_digest=self.tables.train.digest(),
-            same_session=self.session is not None,
+            same_session=self.share is not None,
             ledger=self.ledger,
         )
 
@@ -183,10 +182,8 @@ def audit_recording(
         TaciturnError: With what is wrong, where, and the way out.
     """
     view = session.view
-    judge = None if truth is None else Truth.read(truth)
-    if judge is not None:
-        # Before the work: a file that does not fit is said at once.
-        judge.require(session.recording)
+    # Before the work: a file that does not fit is said at once.
+    judge = None if truth is None else Truth.read(truth, session.recording)
     guesses = guess_labels(view, announce=callbacks.announce, progress=callbacks.progress)
     wanted = canary and not shuffle_truth
     file = GuessesFile(
@@ -223,7 +220,6 @@ def audit_guesses(file: GuessesFile, truth: Truth, *, shuffle_truth: bool = Fals
 
     Raises:
         RowOrderError: They are of other rows.
-        TranscriptError: They are of another session.
     """
     truth.require(file.recording)
     labels = shuffled(truth.labels) if shuffle_truth else truth.labels
@@ -328,6 +324,27 @@ def _require_same(
             where=f"{config.where}, [agreement]",
             hint=_UNCHANGED,
         )
+
+
+def _share_of(config: PartyConfig, recording: Recording) -> ModelShare | None:
+    """Bob's share of the session's model, among those that he kept; None where he has no model.
+
+    Raises:
+        TranscriptError: All that he has are of other sessions.
+    """
+    path = config.path(config.output.model)
+    try:
+        models = listed_models(path).models
+    except FileError:
+        return None
+    for model in models:
+        if model.session == recording.session:
+            return ModelShare.load(Path(model.file))
+    raise TranscriptError(
+        f"the recording is of session {recording.session[:12]}, and none of Bob's models is",
+        where=str(path),
+        hint="give a file of Bob's whose model is that session's, or one that has no model yet",
+    )
 
 
 def _file_digest(path: Path) -> str:

@@ -32,13 +32,21 @@ def init(
     address: Annotated[
         str, typer.Option(help="Where the other side reaches it, as host:port.")
     ] = "localhost:9443",
+    alice_table: Annotated[str | None, typer.Option(help="Alice's table, for her file.")] = None,
+    bob_table: Annotated[str | None, typer.Option(help="Bob's table, for his file.")] = None,
+    id: Annotated[
+        str | None, typer.Option(help="The column that names the rows, in both tables.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Bob's column of labels.")] = None,
     json: Json = False,
 ) -> None:
     """Write commented settings for both sides of a training between two machines.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
     taciturn init --folder trial --mechanism add --address bob.example:9443
+
+    taciturn init --alice-table telco.csv --bob-table bank.csv --id customer --label defaulted
     """
     # Imported here: no other command needs it.
     from taciturn.deploy.templates import Trial, write_templates
@@ -50,7 +58,10 @@ def init(
         raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
     check_address(address, where="--address")
     side: Any = serves
-    written = write_templates(folder, Trial(mechanism, side, address))
+    given: dict[Any, str | None] = {"alice": alice_table, "bob": bob_table}
+    tables = {role: table for role, table in given.items() if table is not None}
+    trial = Trial(mechanism, side, address, tables=tables, id=id, label=label)
+    written = write_templates(folder, trial)
     record = {"files": [str(path) for path in written]}
     if json:
         typer.echo(to_json(record))
@@ -58,10 +69,11 @@ def init(
     screen = console()
     for path in written:
         screen.print(f"wrote {path}", markup=False)
+    naming = "" if len(tables) == 2 else "name each side's table in its file, "
     screen.print(
-        "Next: name each side's table in its file, make certificates (taciturn certs), send "
-        "each side its own file and certificates, and run taciturn party FILE --dry-run on both; "
-        "before that, where the tables differ in rows, taciturn align FILE.",
+        f"Next: {naming}make certificates (taciturn certs), send each side its own file and "
+        "certificates, and run taciturn party FILE --dry-run on both; before that, "
+        "where the tables differ in rows, taciturn align FILE.",
         markup=False,
     )
     if not chosen.claims_protection:
@@ -148,21 +160,28 @@ def _going_on(dry_run: bool) -> Iterator[None]:
 @contextmanager
 def shown(settings: PartyConfig) -> Iterator[Callbacks]:
     """Shows what happens on one side while it waits for the peer and works with it."""
+    from taciturn.deploy.link import BROKEN, CONNECTED
+    from taciturn.deploy.log import Log, on_change
     from taciturn.deploy.transport.corelog import handshake_reasons
     from taciturn.engine.callbacks import Callbacks
 
-    with progress_bar() as meter:
-        meter.announce(f"waiting for {settings.link.peer}")
+    link = settings.link
+    waiting = f"waiting for {link.peer}, {link.connect_seconds:g} s at most"
+    with progress_bar(settings.role) as meter:
+        meter.announce(waiting)
 
         def announce(text: str) -> None:
-            meter.say(f"{settings.role}: {text}")
+            if text == CONNECTED:
+                meter.announce(f"connected to {link.peer}")
+            elif text == BROKEN:
+                meter.announce(waiting)
+            meter.say(text)
 
-        def failed(reason: str) -> None:
-            announce(f"a connection failed in its handshake: {reason}")
-
+        log = Log.of(settings, announce)
+        failed = on_change(lambda why: log("a connection failed in its handshake", reason=why))
         # Why callers fail before they are callers, which the side that calls has none of; this
         # command owns its process.
-        listens = settings.link.listen is not None
+        listens = link.listen is not None
         with handshake_reasons(failed if listens else None, for_good=True):
             yield Callbacks(announce, meter.observe, meter.progress)
 

@@ -6,7 +6,8 @@ what holds where a file does not say, is said where they are declared.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
 
@@ -38,7 +39,7 @@ _AGREED = (
     "split_salt",
     "evaluate",
 )
-_TABLE = ("file", "id", "#aligned")
+_TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
 _LABELS = ("label", "intercept")
 _PREPARATION = ("#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
@@ -60,12 +61,18 @@ class Trial:
         serves: Which side opens a port.
         address: Where: ``host:port``, as the other side reaches it.
         salt: What decides the held-out rows.
+        tables: Each side's table.
+        id: The column that names the rows, in both.
+        label: Bob's column of labels.
     """
 
     mechanism: str
     serves: Role = "bob"
     address: str = "localhost:9443"
     salt: str = "trial"
+    tables: Mapping[Role, str] = field(default_factory=dict)
+    id: str | None = None
+    label: str | None = None
 
 
 def template(role: Role, trial: Trial) -> str:
@@ -87,13 +94,16 @@ def template(role: Role, trial: Trial) -> str:
         *page.lines("agreement", sizes),
     ]
     table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)
+    columns = {"file": trial.tables.get(role), "id": trial.id, "label": trial.label}
     own = {
-        "data": page.lines("data", table),
+        "data": page.lines("data", table, **columns),
         "link": page.lines("link", (way, *_CREDENTIALS, *_SECONDS), **{way: address}),
         "state": page.lines("state", _STATE),
         "output": page.lines("output", _OUTPUT),
     }
-    own["privacy"] = page.lines("privacy", _LIMITS if role == "bob" else _COUNTED)
+    # Where it cannot be otherwise, Bob is shown what he has to accept.
+    leak = () if chosen.claims_protection else ("#accept_leak",)
+    own["privacy"] = page.lines("privacy", (*leak, *_LIMITS) if role == "bob" else _COUNTED)
     head = f'# taciturn party {role}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     sections = "\n".join(_section(name, lines) for name, lines in own.items())
     return f"{head}{_AGREEMENT_HEAD}{_section('agreement', agreement)}\n{_OWN_HEAD}{sections}"
