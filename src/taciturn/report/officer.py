@@ -35,14 +35,14 @@ def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
             f"{lead} 100 people, no attack of ours can name any from what Alice received; without "
             f"any message, {known}."
         )
-    told = _of_hundred(value_of(verdict.attack, by))
+    right = _of_hundred(value_of(verdict.attack, by))
     if by == "AUC":
         return (
             f"{lead} 100 pairs of a person labelled 1 and one labelled 0, the attack "
-            f"{verdict.attack.name} puts {told} in the right order; {known}."
+            f"{verdict.attack.name} puts {right} in the right order; {known}."
         )
     return (
-        f"{lead} 100 people, the attack {verdict.attack.name} names the labels of {told} rightly; "
+        f"{lead} 100 people, the attack {verdict.attack.name} names the labels of {right} rightly; "
         f"without any message, {known}."
     )
 
