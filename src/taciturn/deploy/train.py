@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -598,13 +599,17 @@ def _recording(
             setting="record",
             hint=Hint("leave {record} out, or start over on both sides with {fresh}", fresh=True),
         )
+    held_out = party.tables.held_out
     header = {
         "kind": "party",
         "role": party.config.role,
+        "peer": party.config.link.peer,
         "version": __version__,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "agreement": party.terms.agreement.model_dump(),
         "coins": {party.config.role: coins.key.hex()},
         "features_digest": party.tables.train.digest(),
+        "held_out_digest": "" if held_out is None else held_out.digest(),
     }
     return TranscriptFile(record, header, at=None if body is None else body["recorded"], keep=True)
 

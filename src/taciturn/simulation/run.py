@@ -13,7 +13,6 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.registry import scheme
-from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
@@ -49,12 +48,12 @@ from taciturn.simulation.outcome import Measured, Outcome, hidden_batches, train
 from taciturn.simulation.record import footer_of, header_of
 from taciturn.simulation.reference import Comparison, compare
 from taciturn.simulation.shared import Shared
-from taciturn.simulation.source import arrange
+from taciturn.simulation.source import Source, arrange
 
 
 def simulate(
     settings: Settings,
-    raw: RawData,
+    raw: Source,
     *,
     keep: bool = False,
     record: Path | None = None,
@@ -64,7 +63,7 @@ def simulate(
 
     Args:
         settings: Resolved settings; ``seed`` is this run's.
-        raw: The rows.
+        raw: The rows, or two parties' tables.
         keep: Keep the transcript in memory.
         record: Write the transcript to this file.
         observe: Called with each event.
