@@ -84,6 +84,7 @@ class BfvSlotPublicKey:
     """What multiplies; see the file's guarantee."""
 
     def __init__(self, seal: Seal, polynomials: WordArray) -> None:
+        self.modulus = seal.plain_modulus
         self._seal = seal
         self._polynomials = polynomials
         self._answering = Answering(seal, polynomials)
@@ -120,13 +121,17 @@ class BfvSlotPublicKey:
         cover = self._answering.cover(covered, _ALL, entropy.fork("flood"))
         # SEAL refuses a product with nothing but zeros; then the cover alone is the answer.
         if table.any():
-            plain = self._coder.plain(_filled(reduced(table, SLOT_MODULUS)))
-            evaluator = self._seal.evaluator
-            evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
-            evaluator.multiply_plain_inplace(piece, plain)
-            evaluator.transform_from_ntt_inplace(piece)
-            evaluator.add_inplace(cover, piece)
+            self._seal.evaluator.add_inplace(cover, self._times(piece, table))
         return EncryptedAnswer(self._answering.written(cover, _ALL), len(table))
+
+    def _times(self, piece: Any, table: IntArray) -> Any:  # noqa: ANN401
+        """The bare product of a ciphertext in NTT form with a table."""
+        plain = self._coder.plain(_filled(reduced(table, SLOT_MODULUS)))
+        evaluator = self._seal.evaluator
+        evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
+        evaluator.multiply_plain_inplace(piece, plain)
+        evaluator.transform_from_ntt_inplace(piece)
+        return piece
 
 
 class BfvSlotSecretKey:
