@@ -1,7 +1,8 @@
 """Writes new-alice.csv and new-bob.csv: a few people whom the training has not seen.
 
 Each is the mean of two patients of scikit-learn's breast-cancer data, so they are nobody. Alice's
-file has her columns, Bob's has his, and no labels. Each has two people whom the other does not know.
+file has her columns, Bob's has his, and no labels. Each has two people whom the other does
+not know.
 """
 
 from __future__ import annotations

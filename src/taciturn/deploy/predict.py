@@ -97,7 +97,7 @@ class Question:
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
         column, chosen = config.data.id, normalisation or config.normalisation
-        listed = None if common is None else AlignedRows.read(common, column)
+        listed = None if common is None else AlignedRows.read(common, column, "the command")
         table = new_rows(rows, column, share, only, chosen, listed)
         return cls(share, table, _terms(share, model), chosen)
 
