@@ -289,6 +289,11 @@ CASES = (
     Case("an unknown option", f"{NAMED} --epoch 3"),
     Case("an unknown command", "trane"),
     Case("a training that diverges", f"{NAMED} --scheme clear --learning-rate 1e308 --json"),
+    own(
+        "columns that are not scaled, and batches",
+        lambda: every(2, lambda n: f"{n * n}")(),
+        extra="--alice-columns age --solver sgd --scale none",
+    ),
     Case(
         "features too wide for the products",
         f"{NAMED} --scheme clear --feature-bits 30 --residue-bits 40",
