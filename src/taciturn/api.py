@@ -393,6 +393,8 @@ def check(
     party: str | Path | None = None,
     columns: int | None = None,
     rows: int | None = None,
+    seat: Seat = "alice",
+    known_rows: int | None = None,
     announce: Announce = silent,
     **options: Unpack[SettingsOptions],
 ) -> CheckResult:
@@ -404,6 +406,9 @@ def check(
             and something stands in for the other side's, as the notes say.
         columns: Only their number, where there is no table: random ones stand in.
         rows: How many rows there will be, with ``columns`` (2,000).
+        seat: ``bob`` or ``both``: also what Bob will be able to tell of Alice's columns, and what
+            she can do about it.
+        known_rows: How many of her rows Bob knows; None for 10, and for as many as her columns.
         announce: Called with what runs now.
         options: Settings, as for ``train``.
 
@@ -418,6 +423,7 @@ def check(
         from taciturn.audit.rehearsal import random_table
 
     given = _given(options, check)
+    _check_seat(seat, known_rows)
     if party is not None:
         return _check_party(Path(party), data, {**given, "rows": rows}, columns, announce)
     if columns is not None:
@@ -427,7 +433,9 @@ def check(
             raise ConfigError("a table needs at least one column and two rows", setting="columns")
         settings, _ = _settings(None, given)
         features = random_table(rows or 2000, columns)
-        return CheckResult.of(preflight(settings, features, announce=announce))
+        return CheckResult.of(
+            preflight(settings, features, seat=seat, known_rows=known_rows, announce=announce)
+        )
     if rows is not None:
         raise ConfigError(
             "rows is used only with columns", setting="rows", hint=Hint("give {columns} too")
@@ -436,7 +444,9 @@ def check(
     label = {"label": given.get("label") or _NO_LABEL} if data is not None else {}
     settings, table = _settings(data, {**given, **label})
     features = load_features(settings, table)
-    return CheckResult.of(preflight(settings, features, announce=announce))
+    return CheckResult.of(
+        preflight(settings, features, seat=seat, known_rows=known_rows, announce=announce)
+    )
 
 
 _NO_LABEL = "(no label)"

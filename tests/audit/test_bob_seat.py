@@ -178,3 +178,59 @@ def test_the_words_name_the_best_attack_and_the_better_control():
     leaks, words = conclude_columns(findings.controls, findings.attacks)
     assert leaks
     assert "known rows tells Bob" in words
+
+
+# --- mutual, in which nothing is opened -------------------------------------------------------
+
+
+def test_mutual_leaves_no_attack_anything_to_work_with():
+    options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
+    record = taciturn.audit(**options, mechanism="mutual", seat="bob").to_dict()
+    seat = record["bob_seat"]
+    for part in (seat, seat["canary"]):
+        assert part["attacks"] == []
+        assert not part["leaks"]
+        assert {one["name"] for one in part["skipped"]} == {
+            "anchored",
+            "gram",
+            "discrete",
+            "prediction",
+        }
+    assert record["ledger"]["columns"]["scores_per_row"] == 0
+
+
+# --- the ledger and the check -----------------------------------------------------------------
+
+
+def test_the_ledger_says_what_is_opened_of_her_table(record):
+    rows, held_out = record["rows_train"], record["rows_test"]
+    assert record["ledger"]["columns"] == {
+        "scores_per_row": 5,
+        "opened_values": 5 * rows + held_out,
+    }
+
+
+def test_a_check_advises_alice():
+    options = {**SMALL, "passes": 6}
+    record = taciturn.check(**options, mechanism="none", seat="bob").to_dict()
+    seat = record["bob_seat"]
+    assert seat["level"] == "leaks"
+    assert seat["leaks"]
+    assert seat["rehearsed_passes"] == 6
+    assert seat["safe_passes"] < 6
+    assert seat["exposed"][0]["r2"] >= seat["exposed"][-1]["r2"] > 0.5
+    assert any("mutual" in words for words in seat["advice"])
+
+
+def test_a_check_of_alices_seat_has_no_other():
+    record = taciturn.check(columns=4, rows=200, mechanism="sealed", epochs=1).to_dict()
+    assert "bob_seat" not in record
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"seat": "carol"}, "no seat carol"), ({"seat": "alice", "known_rows": 3}, "Bob's")],
+)
+def test_a_seat_that_is_none_is_refused(options, words):
+    with pytest.raises(ConfigError, match=words):
+        taciturn.audit(**SMALL, mechanism="none", **options)

@@ -149,7 +149,6 @@ def examine_columns(
         attacks: Which to run.
         announce: Called with each attack's name before it starts.
     """
-    order = entropy.permutation(len(truth.values))
     scores: list[ColumnScore] = []
     skipped: list[Skipped] = []
     for attack in attacks:
@@ -158,7 +157,7 @@ def examine_columns(
             continue
         for count in _counts(attack, view, known_rows):
             announce(f"{attack.name}, {counted(count, 'known row')}")
-            known = KnownRows(order[:count], truth.values[order[:count]])
+            known = known_rows_of(truth, entropy, count)
             start = time.perf_counter()
             estimate = attack.estimate(view, known)
             seconds = time.perf_counter() - start
@@ -166,6 +165,12 @@ def examine_columns(
     known_without = controls(truth, view.features, view.labels)
     leaks, verdict = conclude_columns(known_without, scores)
     return ColumnFindings(known_without, tuple(scores), tuple(skipped), leaks, verdict)
+
+
+def known_rows_of(truth: Truth, entropy: KeyedEntropy, count: int) -> KnownRows:
+    """So many rows, drawn at random; more of them hold the fewer."""
+    rows = entropy.fork("order").permutation(len(truth.values))[:count]
+    return KnownRows(rows, truth.values[rows])
 
 
 def _lacks(attack: ColumnAttack, view: BobView) -> str:

@@ -26,6 +26,7 @@ from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.flipped import about_labels
 from taciturn.attacks.registry import rehearsal_attacks
 from taciturn.audit import advice
+from taciturn.audit.bob_check import rehearse_columns
 from taciturn.audit.prediction import prediction_notes
 from taciturn.audit.rehearsal import MOST_EPOCHS, Rehearsal
 from taciturn.audit.transition import largest_sparsity
@@ -38,6 +39,7 @@ from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
 from taciturn.protocol.bob.forecast import forecast
+from taciturn.results.audit import Seat
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -51,6 +53,8 @@ def preflight(
     raw: RawData,
     *,
     own_labels: bool = False,
+    seat: Seat = "alice",
+    known_rows: int | None = None,
     announce: Announce = silent,
 ) -> CheckResult:
     """Rehearses a configuration.
@@ -59,6 +63,8 @@ def preflight(
         settings: Resolved settings of the training.
         raw: The rows; their labels are not looked at, unless:
         own_labels: Rehearse with them, as many of either class.
+        seat: Whose seat is rehearsed; Alice's always is.
+        known_rows: How many rows of hers Bob knows, in his seat.
         announce: Called with what runs now.
 
     Raises:
@@ -82,6 +88,7 @@ def preflight(
         columns=column_exposure(
             rehearsal.terms, rehearsal.rows, rehearsal.view.features, raw.rows - rehearsal.rows
         ),
+        bob_seat=None if seat == "alice" else rehearse_columns(rehearsal, known_rows, announce),
     )
 
 

@@ -30,6 +30,8 @@ from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
 
@@ -68,6 +70,7 @@ class Rehearsal:
     bob_columns: int
     view: AliceView = field(repr=False)
     labels: LabelTable = field(repr=False)
+    outcome: Outcome = field(repr=False)
     own_labels: bool = False
 
     @classmethod
@@ -103,6 +106,7 @@ class Rehearsal:
                 "seed": _SEED,
                 "seeds": 1,
                 "permute_labels": False,
+                "permute_rows": False,
                 **_fewer(settings),
             }
         )
@@ -121,8 +125,14 @@ class Rehearsal:
             bob_columns=len(outcome.data.bob_train.columns),
             view=AliceView.of(outcome.transcript, outcome.data.alice_train),
             labels=outcome.data.labels_train,
+            outcome=outcome,
             own_labels=own_labels,
         )
+
+    @property
+    def coins(self) -> Coins:
+        """Those of the small training."""
+        return Coins.for_seed(_SEED)
 
     @property
     def batch(self) -> int:

@@ -56,6 +56,20 @@ def check(
     rows: Annotated[
         int | None, typer.Option(min=2, help="With --columns: the number of rows (default: 2000).")
     ] = None,
+    seat: Annotated[
+        str,
+        typer.Option(
+            help="bob or both: also what Bob will be able to tell of Alice's columns, with advice "
+            "to her."
+        ),
+    ] = "alice",
+    known_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
+        ),
+    ] = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -80,7 +94,13 @@ def check(
     wanted = {key: value for key, value in settings.items() if key != "record"}
     with progress_bar() as meter:
         result = api.check(
-            party=party, columns=columns, rows=rows, announce=meter.announce, **wanted
+            seat=cast(Any, seat),
+            known_rows=known_rows,
+            party=party,
+            columns=columns,
+            rows=rows,
+            announce=meter.announce,
+            **wanted,
         )
     show(result, json, check_blocks)
 

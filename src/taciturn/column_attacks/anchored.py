@@ -28,7 +28,9 @@ class AnchoredAttack(ColumnAttack):
         if view.directions:
             components = whitened(table_scores(view), view.columns)
             seen = counted(components.shape[1], "independent score")
-            return ColumnEstimate(ridge(components, known), remark=f"{seen} of each row")
+            return ColumnEstimate(
+                ridge(components, known, view.columns), remark=f"{seen} of each row"
+            )
         batches = Batches.of(view)
         followed = follow(batches, view.features.rows, view.columns, known)
         return ColumnEstimate(followed.values, limited=followed.limited)

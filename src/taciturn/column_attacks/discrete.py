@@ -63,9 +63,9 @@ class DiscreteAttack(ColumnAttack):
             kinds = _carried(view.batches, view.features.rows)
             return _named(kinds, "equal scores, carried from batch to batch")
         scores = table_scores(view)
-        kinds = _kinds(scores)
-        if kinds is not None:
-            return _named(kinds, "equal scores in every pass")
+        alike = _kinds(scores)
+        if alike is not None:
+            return _named(alike, "equal scores in every pass")
         columns = _columns(whitened(scores, view.columns))
         remark = f"{counted(columns.shape[1], 'column')} of few values in the span of the scores"
         # Where there is none, what is left to the judge's map is a constant: the mean.
@@ -111,8 +111,8 @@ def _carried(batches: tuple[BatchScored, ...], rows: int) -> IndexArray:
         scale = max(float(np.abs(batch.scores).max(initial=0.0)), 1e-6)
         # The weights that nobody was seen to score with since they moved are still to be placed.
         for score in np.unique(np.round(batch.scores / (scale * _SAME)) * (scale * _SAME)):
-            nearest = min(values, key=lambda value, score=score: abs(value - score))
-            if abs(nearest - score) > _NEAR * scale and len(values) < 4 * MOST_KINDS:
+            apart = min(abs(value - score) for value in values)
+            if apart > _NEAR * scale and len(values) < 4 * MOST_KINDS:
                 values.append(float(score))
         nearest_kind = np.abs(batch.scores[:, None] - np.array(values)).argmin(axis=1)
         kinds[batch.rows] = nearest_kind

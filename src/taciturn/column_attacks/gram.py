@@ -36,7 +36,9 @@ class GramAttack(ColumnAttack):
         if not known.count:
             remark = "up to a linear map, which the judge fits on every second row"
             return ColumnEstimate(factor, named=False, remark=remark, limited=limited)
-        return ColumnEstimate(ridge(factor, known), limited=limited)
+        # Followed weights leave errors in the factor: there is more to it than its size.
+        columns = view.columns if view.directions else known.count + 1
+        return ColumnEstimate(ridge(factor, known, columns), limited=limited)
 
 
 def _factor(view: BobView) -> tuple[FloatArray, bool]:

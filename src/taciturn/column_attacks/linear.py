@@ -60,16 +60,17 @@ def whitened(scores: FloatArray, columns: int) -> FloatArray:
     return components
 
 
-def ridge(features: FloatArray, known: KnownRows) -> FloatArray:
+def ridge(features: FloatArray, known: KnownRows, columns: int) -> FloatArray:
     """Her columns by regression on the features of known rows, with the ridge that predicts best.
 
-    Best by leaving out one known row after the other, over all columns together. There is no
-    constant: where a row's features are zero, so are its columns.
+    Best by leaving out one known row after the other, over all columns together; the smallest where
+    there are as many features and known rows as columns, which is all that can be asked for. There
+    is no constant: where a row's features are zero, so are its columns.
 
     >>> features = np.arange(12.0).reshape(6, 2) % 5
     >>> truth = features @ np.array([[1.0], [2.0]])
     >>> known = KnownRows(np.arange(4), truth[:4])
-    >>> bool(np.abs(ridge(features, known) - truth).max() < 1e-3)
+    >>> bool(np.abs(ridge(features, known, 2) - truth).max() < 1e-3)
     True
     """
     inputs, targets = features[known.rows], known.values
@@ -78,7 +79,8 @@ def ridge(features: FloatArray, known: KnownRows) -> FloatArray:
     values = np.maximum(values, 0.0)
     turned = vectors.T @ targets
     best, smallest = np.zeros_like(targets), np.inf
-    for size in _RIDGES:
+    determined = min(inputs.shape) >= columns
+    for size in _RIDGES[:1] if determined else _RIDGES:
         shrunk = vectors / (values + size * scale)
         dual = shrunk @ turned
         # The residual of a row left out is its dual entry over the inverse's diagonal.

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ExposedColumns:
+    """What a training opens to Bob of Alice's table: the most that it can, if it ends early.
+
+    Args:
+        scores_per_row: The most scores of one training row.
+        opened_values: All scores, held-out rows included.
+    """
+
+    scores_per_row: int
+    opened_values: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,7 +23,7 @@ class Statement:
     """The ledger in figures: of one release, of all of a row's, and of all at a delta.
 
     ``label_delta_total`` is the delta with which ``label_epsilon_total`` holds: 0, but where a
-    model was told with noise.
+    model was told with noise. ``columns`` is the other side's part: what Bob gets of Alice's table.
     """
 
     claimed_epsilon_per_release: float
@@ -23,3 +36,4 @@ class Statement:
     delta: float
     assumption: str
     label_delta_total: float = 0.0
+    columns: ExposedColumns | None = field(default=None, metadata={"omitted": True})

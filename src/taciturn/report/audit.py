@@ -17,6 +17,7 @@ from taciturn.audit.verdict import (
 )
 from taciturn.errors import counted
 from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
+from taciturn.report.columns import seat_blocks
 from taciturn.report.officer import in_plain_words
 from taciturn.report.training import training_blocks
 from taciturn.report.words import NONE, data_size, epsilon, interval, share
@@ -45,14 +46,27 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
     shuffled = f"{SHUFFLED}: what the protocol alone tells"
+    bob = _bob_seat(audit)
+    if audit.runs[0].seat == "bob":
+        return [*training_blocks(audit), *bob]
     return [
         *training_blocks(audit),
         *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
         scores(run.findings, run.verdict, "What Alice can tell of the training labels"),
         *(Paragraph(line, "muted") for line in lines),
         *([] if conclusion.apart is None else apart_blocks(conclusion.apart)),
+        *bob,
         verdict_section(audit, conclusion),
     ]
+
+
+def _bob_seat(audit: AuditResult) -> list[Block]:
+    """Bob's seat, of the first run where there are several."""
+    seat = audit.runs[0].bob_seat
+    if seat is None:
+        return []
+    scope = audit.scope(0)
+    return [*seat_blocks(seat), *([Paragraph(f"Bob's seat: {scope}", "muted")] if scope else [])]
 
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:

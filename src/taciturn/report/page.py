@@ -22,6 +22,7 @@ from taciturn.errors import counted
 from taciturn.privacy.statement import Statement
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
+from taciturn.report.columns import seat_section
 from taciturn.report.officer import decision, sealed_argument
 from taciturn.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn.report.training import (
@@ -84,6 +85,7 @@ def audit_page(audit: AuditResult) -> b.Page:
             *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
             ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
+            *_columns(audit),
             messages_section(*audit.shared(lambda run: run.messages)),
             *_membership(audit),
             _utility(audit),
@@ -92,6 +94,12 @@ def audit_page(audit: AuditResult) -> b.Page:
         ),
         footer=footer(audit.version, audit.audited),
     )
+
+
+def _columns(audit: AuditResult) -> list[b.Section]:
+    """Bob's seat, of the first run where there are several."""
+    seat = audit.runs[0].bob_seat
+    return [] if seat is None else [seat_section(seat)]
 
 
 def footer(version: str | None, audited: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from taciturn.results.columns import ColumnRehearsal
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import OMITTED, Result
 
@@ -95,7 +96,8 @@ class CheckResult(Result):
     ``verdict`` is the worst of the verdicts. ``warnings`` say what else there is to know; ``notes``
     which settings the mechanism ignores; ``prediction`` what scoring new rows with the model will
     tell each side; ``columns`` what the training tells Bob of Alice's columns; ``price`` what a
-    party's training will cost, where its file was checked.
+    party's training will cost, where its file was checked; ``bob_seat`` what column attacks told of
+    the rehearsal, where his seat was asked for.
     """
 
     verdict: Level
@@ -107,6 +109,7 @@ class CheckResult(Result):
     prediction: PredictionNotes | None
     columns: ColumnExposure | None = field(default=None, metadata=OMITTED)
     price: Outlook | None = field(default=None, metadata=OMITTED)
+    bob_seat: ColumnRehearsal | None = field(default=None, metadata=OMITTED)
 
     @property
     def worst(self) -> Level:

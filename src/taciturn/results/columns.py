@@ -54,6 +54,30 @@ class ColumnFindings:
 
 
 @dataclass(frozen=True, slots=True)
+class ExposedColumn:
+    """How much of one of her columns an attack explains."""
+
+    name: str
+    r2: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRehearsal:
+    """What ``taciturn check`` says of Bob's seat before any training, for Alice.
+
+    ``safe_passes`` is the most passes or epochs, of those that were looked at, after which no
+    attack had told more than the controls; ``exposed`` are the columns that are told best.
+    """
+
+    findings: ColumnFindings = field(metadata=INLINE)
+    level: str
+    rehearsed_passes: int
+    safe_passes: int
+    exposed: tuple[ExposedColumn, ...]
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BobSeat:
     """Bob's seat; ``canary`` is of the same training with her rows permuted against his."""
 

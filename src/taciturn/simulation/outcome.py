@@ -8,6 +8,7 @@ from statistics import fmean
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
+from taciturn.engine.exposure import OpenedScores
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import DivergenceError
 from taciturn.faces import Hint
@@ -15,7 +16,7 @@ from taciturn.numerics.convergence import Arrival
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.batch_response import BatchDesign, acceptance, conditioning
 from taciturn.privacy.registry import mechanism, mechanism_class
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.statement import ExposedColumns, Statement
 from taciturn.protocol.agree import unused
 from taciturn.protocol.terms import Terms
 from taciturn.results.training import HiddenBatches, SharedWeights, TrainingRun
@@ -114,7 +115,7 @@ def training_run(
         seconds=measured.seconds,
         bytes_to_alice=measured.bytes_to_alice,
         bytes_to_bob=measured.bytes_to_bob,
-        ledger=measured.ledger,
+        ledger=replace(measured.ledger, columns=_exposed(terms, data)),
         preparation=tuple(data.preparation.describe()),
         notes=(
             *data.notes,
@@ -162,6 +163,13 @@ def hidden_batches(
         redraws=redraws,
         conditioning=conditioning(design, columns),
     )
+
+
+def _exposed(terms: Terms, data: VerticalData) -> ExposedColumns:
+    """What the training opens to Bob of Alice's columns."""
+    held_out = data.labels_test.rows if data.held_out else 0
+    opened = OpenedScores.of(terms, data.labels_train.rows, held_out)
+    return ExposedColumns(opened.per_row, opened.in_all)
 
 
 def _unhidden(terms: Terms, measured: Measured) -> tuple[str, ...]:
