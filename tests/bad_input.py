@@ -395,6 +395,11 @@ CASES = (
     Case("a transcript that is not there", "audit --transcript nowhere"),
     Case("a file that is no transcript", "audit --transcript x", "x", lambda: b"something else"),
     Case("a setting beside a transcript", "audit --transcript x --epochs 5", "x", recorded),
+    Case(
+        "Bob's seat of a simulation's transcript", "audit --transcript x --seat bob", "x", recorded
+    ),
+    Case("a seat that nobody has", "audit --dataset breast-cancer --seat carol"),
+    Case("known rows at Alice's seat", "audit --dataset breast-cancer --seat alice --known-rows 5"),
     session("a real session's recording without its side's file", "--transcript alice.transcript"),
     session("a side's file without its recording", "--party alice.toml"),
     session("a setting beside a real session", f"{RECORDING} --party alice.toml --epochs 5"),
