@@ -39,6 +39,7 @@ from taciturn.engine.channel import Endpoint
 from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.threshold import ONE_HALF, Threshold, at_probability
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.align import Spread, align
 from taciturn.protocol.events import Event, ScoresDue
@@ -49,6 +50,7 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PredictionResult, ScoredRow
+from taciturn.results.serialise import read
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
@@ -63,6 +65,7 @@ class Question:
     rows: NewRows
     terms: Terms
     normalisation: Normalisation = AS_THEY_ARE
+    threshold: Threshold = ONE_HALF
 
     @classmethod
     def read(
@@ -74,6 +77,7 @@ class Question:
         *,
         normalisation: Normalisation | None = None,
         common: Path | None = None,
+        threshold: float | None = None,
     ) -> Question:
         """Reads both files.
 
@@ -85,6 +89,7 @@ class Question:
             normalisation: What is done to each id before it is compared; None for what the settings
                 say.
             common: A list of the rows that both sides have; None to find them with the peer.
+            threshold: Above which probability the class is 1; None for the model's.
 
         Raises:
             DataError: A file, a column, an id or a value is not fit for use.
@@ -99,7 +104,8 @@ class Question:
         column, chosen = config.data.id, normalisation or config.normalisation
         listed = None if common is None else AlignedRows.read(common, column, "the command")
         table = new_rows(rows, column, share, only, chosen, listed)
-        return cls(share, table, _terms(share, model), chosen)
+        above = _threshold(share, model) if threshold is None else at_probability(threshold)
+        return cls(share, table, _terms(share, model), chosen, above)
 
     @property
     def purpose(self) -> int:
@@ -199,11 +205,12 @@ class Answer:
     scores: FloatArray | None = field(default=None, repr=False)
 
     def rows(self) -> tuple[ScoredRow, ...]:
-        """Each row with its log-odds, its probability, and the class at one half."""
+        """Each row with its log-odds, its probability, and its class."""
         if self.scores is None:
             return ()
+        above = (self.result.threshold or ONE_HALF).score
         return tuple(
-            ScoredRow(name, score, probability, int(score > 0))
+            ScoredRow(name, score, probability, int(score > above))
             for name, score, probability in zip(
                 self.ids, self.scores.tolist(), sigmoid(self.scores).tolist(), strict=True
             )
@@ -267,6 +274,7 @@ class Predictor:
             learnt=LEARNT if scored is None else None,
             suspected_wraps=None if scored is None else scored.suspected_wraps,
             meaning=None if scored is None else question.meaning,
+            threshold=None if scored is None else question.threshold,
         )
         if scored is None:
             return Answer(result)
@@ -288,21 +296,21 @@ LEARNT = (
 
 def predict(
     config: PartyConfig,
-    read: Callable[[], Question],
+    question_of: Callable[[], Question],
     callbacks: Callbacks,
 ) -> Answer:
     """Reads this side's files, meets the peer and scores.
 
     Args:
         config: This side's settings.
-        read: Reads the files; what it raises is told to the peer, where the peer is there already.
+        question_of: Reads the files; what it raises is told to the peer, where the peer is there already.
         callbacks: Who is told what happens.
 
     Raises:
         TaciturnError: This side or the peer cannot continue; says why, and what to do.
     """
     try:
-        question = read()
+        question = question_of()
     except TaciturnError as problem:
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError), way_to_peer(config, callbacks.announce) as endpoint:
@@ -311,6 +319,16 @@ def predict(
         raise
     with way_to_peer(config, callbacks.announce) as endpoint:
         return Predictor(config, endpoint, callbacks).run(question)
+
+
+def _threshold(share: ModelShare, path: Path) -> Threshold:
+    """What the training chose; one half in files that know of no choice."""
+    if share.metrics.get("threshold") is None:
+        return ONE_HALF
+    try:
+        return read(Threshold, share.metrics["threshold"])
+    except (TypeError, ValueError, KeyError):
+        raise FileError("the model's threshold is not one", where=str(path)) from None
 
 
 def _role(model: ModelShare) -> Role:
