@@ -289,6 +289,11 @@ CASES = (
     Case("an unknown option", f"{NAMED} --epoch 3"),
     Case("an unknown command", "trane"),
     Case("a training that diverges", f"{NAMED} --scheme clear --learning-rate 1e308 --json"),
+    own(
+        "columns that are not scaled, and batches",
+        lambda: every(2, lambda n: f"{n * n}")(),
+        extra="--alice-columns age --solver sgd --scale none",
+    ),
     Case(
         "features too wide for the products",
         f"{NAMED} --scheme clear --feature-bits 30 --residue-bits 40",
@@ -418,6 +423,7 @@ CASES = (
         scoring("id,age,balance\np1,31,2\n", agreement={"mechanism": "magic"}),
     ),
     Case("a model that is not there", "model show nowhere.json"),
+    Case("a list of models where there is none", "model list nowhere.json"),
     Case("a model cut short", "model show m.json", "m.json", lambda: share()[:300]),
     Case("a file that is no model", "model show m.json", "m.json", lambda: b"{}"),
     Case(

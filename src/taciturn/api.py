@@ -41,7 +41,7 @@ from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
 from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
-from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
@@ -191,6 +191,7 @@ def train(
         Metrics, weights, ledger and traffic.
 
     Raises:
+        DivergenceError: The model is worse than none, and not by noise that protects labels.
         TaciturnError: With what is wrong, where, and the way out.
 
     >>> train(dataset="breast-cancr", mechanism="none")
@@ -203,9 +204,11 @@ def train(
     settings, table = _settings(data, _given(options, train))
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
-    return TrainResult(
-        tuple(simulate(run, raw, record=target, observe=observe) for run in _per_seed(settings))
-    )
+    outcomes = []
+    for run in _per_seed(settings):
+        outcomes.append(simulate(run, raw, record=target, observe=observe))
+        require_arrived(outcomes[-1].result)
+    return TrainResult(tuple(outcomes))
 
 
 def estimate(

@@ -38,6 +38,7 @@ from taciturn.errors import (
     shown_by,
 )
 from taciturn.faces import Hint
+from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.metrics import evaluate
 from taciturn.parallel import one_thread
@@ -427,7 +428,7 @@ class _Training:
             )
             self.figures.finish(result.trained)
             share = self._share(result)
-            share.save(config.path(config.output.model))
+            self._save(share)
             if self.recording is not None:
                 self.recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
@@ -444,6 +445,14 @@ class _Training:
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
+
+    def _save(self, share: ModelShare) -> None:
+        """Writes the model; one of an earlier session keeps a name of its own."""
+        path = self.party.config.path(self.party.config.output.model)
+        kept = set_aside(path, share.session)
+        if kept is not None:
+            self.party.log("earlier model kept", file=kept.name)
+        share.save(path)
 
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)
