@@ -370,6 +370,10 @@ CASES = (
         role="alice",
     ),
     party("a limit of scores at Bob", "[privacy]", "[privacy]\nscores-per-row = 20"),
+    party(
+        "held-out scores at Alice", "[output]", '[output]\nheld-out-scores = "s.csv"', role="alice"
+    ),
+    party("a threshold and a cost", "# threshold = 0.2", "threshold = 0.2\nmiss-cost = 5"),
     party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),
     party("a seed between two machines", "epochs = 10", "epochs = 10\nseed = 1"),
     party("no encryption between two machines", 'scheme = "bfv"', 'scheme = "clear"'),
@@ -410,6 +414,7 @@ CASES = (
         scoring("id,age,balance\np1,31,2\nP1,32,3\n"),
         "--normalise case",
     ),
+    predict("a threshold that is no probability", scoring("id\n"), "--threshold 50"),
     predict("scores in a folder that is not there", scoring("id\n"), "--out no/where.csv"),
     predict("a prediction before the training", template("bob", Trial("add")).encode),
     predict("the other side's model", scoring("id,age,balance\np1,31,2\n", "alice")),

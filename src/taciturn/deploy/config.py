@@ -226,6 +226,12 @@ class OutputSection(Checked):
         ),
     ] = None
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What a training writes, as far as it is asked for."""
+        named = (self.model, self.log, self.metrics, self.held_out_scores)
+        return tuple(name for name in named if name is not None)
+
 
 class PrivacySection(Checked):
     """A side's own limits: what of Bob's labels, and of Alice's columns, the other may learn."""
@@ -471,7 +477,6 @@ class PartyConfig:
                 setting="budget",
                 hint="leave it out here; Bob writes it in his file",
             )
-
 
     def _check_output(self) -> None:
         """What is said about scores is Bob's, and needs rows to be said of."""

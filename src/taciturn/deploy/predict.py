@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,10 +36,11 @@ from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
+from taciturn.errors import ConfigError, DataError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.threshold import ONE_HALF, Threshold, at_probability
+from taciturn.numerics.metrics import log_odds_shift
+from taciturn.numerics.threshold import Threshold, at_probability, one_half
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.align import Spread, align
 from taciturn.protocol.events import Event, ScoresDue
@@ -65,7 +66,7 @@ class Question:
     rows: NewRows
     terms: Terms
     normalisation: Normalisation = AS_THEY_ARE
-    threshold: Threshold = ONE_HALF
+    threshold: Threshold = field(default_factory=one_half)
 
     @classmethod
     def read(
@@ -104,8 +105,15 @@ class Question:
         column, chosen = config.data.id, normalisation or config.normalisation
         listed = None if common is None else AlignedRows.read(common, column, "the command")
         table = new_rows(rows, column, share, only, chosen, listed)
-        above = _threshold(share, model) if threshold is None else at_probability(threshold)
-        return cls(share, table, _terms(share, model), chosen, above)
+        question = cls(share, table, _terms(share, model), chosen)
+        if threshold is not None:
+            return replace(question, threshold=at_probability(threshold, question.shift))
+        return replace(question, threshold=_threshold(share, model, question.shift))
+
+    @property
+    def shift(self) -> float:
+        """By how much class weights have moved the scores."""
+        return log_odds_shift(self.terms.agreement.class_weight)
 
     @property
     def purpose(self) -> int:
@@ -203,16 +211,19 @@ class Answer:
     result: PredictionResult
     ids: tuple[str, ...] = field(default=(), repr=False)
     scores: FloatArray | None = field(default=None, repr=False)
+    shift: float = 0.0
 
     def rows(self) -> tuple[ScoredRow, ...]:
         """Each row with its log-odds, its probability, and its class."""
         if self.scores is None:
             return ()
-        above = (self.result.threshold or ONE_HALF).score
+        above = (self.result.threshold or one_half()).score
+        # Class weights have moved the scores, and a probability is among the rows as they come.
+        probabilities = sigmoid(self.scores - self.shift).tolist()
         return tuple(
             ScoredRow(name, score, probability, int(score > above))
             for name, score, probability in zip(
-                self.ids, self.scores.tolist(), sigmoid(self.scores).tolist(), strict=True
+                self.ids, self.scores.tolist(), probabilities, strict=True
             )
         )
 
@@ -281,7 +292,7 @@ class Predictor:
         # Back into the order of the file.
         order = np.argsort(predicted.rows)
         ids = tuple(question.rows.own.take(predicted.rows[order]).series.to_list())
-        return Answer(result, ids, scored.scores[order])
+        return Answer(result, ids, scored.scores[order], question.shift)
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
@@ -303,7 +314,8 @@ def predict(
 
     Args:
         config: This side's settings.
-        question_of: Reads the files; what it raises is told to the peer, where the peer is there already.
+        question_of: Reads the files; what it raises is told to the peer, where the peer is there
+            already.
         callbacks: Who is told what happens.
 
     Raises:
@@ -321,14 +333,16 @@ def predict(
         return Predictor(config, endpoint, callbacks).run(question)
 
 
-def _threshold(share: ModelShare, path: Path) -> Threshold:
-    """What the training chose; one half in files that know of no choice."""
+def _threshold(share: ModelShare, path: Path, shift: float) -> Threshold:
+    """What the training chose; even odds in files that know of no choice."""
     if share.metrics.get("threshold") is None:
-        return ONE_HALF
+        return one_half(shift)
     try:
         return read(Threshold, share.metrics["threshold"])
-    except (TypeError, ValueError, KeyError):
-        raise FileError("the model's threshold is not one", where=str(path)) from None
+    except DataError as problem:
+        raise FileError(
+            f"the model's threshold cannot be read: {problem.message}", where=str(path)
+        ) from None
 
 
 def _role(model: ModelShare) -> Role:

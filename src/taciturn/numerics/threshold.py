@@ -46,25 +46,41 @@ class Threshold:
     miss_cost: float | None = None
 
 
-ONE_HALF = Threshold(0.5, 0.0, HALF)
+def one_half(shift: float = 0.0) -> Threshold:
+    """Where nothing was chosen: even odds, as class weights count them.
+
+    Args:
+        shift: By how much class weights have moved the logits.
+
+    >>> one_half().probability, round(one_half(-1.0).probability, 4)
+    (0.5, 0.7311)
+    """
+    return Threshold(_probability(-shift), 0.0, HALF)
 
 
-def at_probability(probability: float) -> Threshold:
+def at_probability(probability: float, shift: float = 0.0) -> Threshold:
     """A threshold that a person chose.
+
+    Args:
+        probability: Class 1 is above it.
+        shift: By how much class weights have moved the logits.
 
     >>> at_probability(0.5).score, round(at_probability(0.05).score, 4)
     (0.0, -2.9444)
     """
-    return Threshold(probability, math.log(probability / (1 - probability)), GIVEN)
+    return Threshold(probability, math.log(probability / (1 - probability)) + shift, GIVEN)
 
 
-def chosen(scores: FloatArray, labels: LabelArray, miss_cost: float | None = None) -> Threshold:
+def chosen(
+    scores: FloatArray, labels: LabelArray, miss_cost: float | None = None, shift: float = 0.0
+) -> Threshold:
     """The best threshold on some rows.
 
     Args:
         scores: One logit for each row.
         labels: 0 or 1 for each row.
         miss_cost: How many false alarms a missed one costs; None for Youden's index.
+        shift: By how much class weights have moved the logits.
 
     Returns:
         One half where a class is absent: there is nothing to choose by.
@@ -83,7 +99,7 @@ def chosen(scores: FloatArray, labels: LabelArray, miss_cost: float | None = Non
     ones = int(np.count_nonzero(labels))
     zeros = len(labels) - ones
     if not (ones and zeros):
-        return ONE_HALF
+        return one_half(shift)
     order = np.argsort(-scores, kind="stable")
     ranked, truth = scores[order], np.equal(labels, 1)[order]
     # The first candidate calls no row a one; rows of equal score pass together.
@@ -95,7 +111,7 @@ def chosen(scores: FloatArray, labels: LabelArray, miss_cost: float | None = Non
     best = int(np.argmax(gain))
     score = _between(ranked[last], best)
     return Threshold(
-        probability=float(sigmoid(np.array([score]))[0]),
+        probability=_probability(score - shift),
         score=score,
         rule=YOUDEN if miss_cost is None else COST,
         rows=len(labels),
@@ -103,6 +119,10 @@ def chosen(scores: FloatArray, labels: LabelArray, miss_cost: float | None = Non
         specificity=1 - int(false[best]) / zeros,
         miss_cost=miss_cost,
     )
+
+
+def _probability(score: float) -> float:
+    return float(sigmoid(np.array([score]))[0])
 
 
 def _between(levels: FloatArray, above: int) -> float:
