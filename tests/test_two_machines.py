@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import taciturn
 from taciturn import errors
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
@@ -213,6 +214,15 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     assert len(first[1].metrics["curve"]) >= 1
     one, two = (Transcript.load(folder / f"{role}.transcript") for role in ROLES)
     assert sorted(one.records) == sorted(two.records)
+    # Stopped and resumed as it was, Alice's recording is audited, and Bob's labels judge.
+    files = folder / "alice.transcript", folder / "alice.toml"
+    audited = taciturn.audit_session(*files, truth=folder / "bob.toml", canary=False)
+    assert audited.recording.session == first[0].session
+    assert audited.findings is not None
+    assert audited.judgement is not None
+    assert audited.judgement.ledger is not None
+    assert audited.judgement.ledger.label_epsilon_total == 5.0
+    assert {score.name for score in audited.findings.attacks} >= {"likelihood", "sign"}
 
     for code, said in both(terminals, anew):
         assert code == 0, said

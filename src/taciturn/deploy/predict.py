@@ -153,13 +153,17 @@ class Question:
 
     def _alice(self, table: FeatureTable, entropy: Entropy) -> Program[None]:
         # Each side loads its own programs only.
-        from taciturn.protocol.alice import predict, predict_sealed
+        from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 
         model = self.model
         if not model.sealed:
             yield from predict.predict(table, model.weights, self.terms.score_grid)
             return
         share = self._weight_share()
+        if self.terms.mechanism.shares_scores:
+            theirs = self._bob_share()
+            yield from predict_mutual.predict(table, share, theirs, self.terms, entropy)
+            return
         if model.whitening:
             from taciturn.numerics.whitening import Whitening
             from taciturn.protocol.alice.whitened import whitened_rows
@@ -172,12 +176,15 @@ class Question:
 
     def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
         # Each side loads its own programs only.
-        from taciturn.protocol.bob import predict, predict_sealed
+        from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 
         weights = self.model.weights
         if not self.model.sealed:
             return Scored((yield from predict.predict(table, weights)))
         share = self._weight_share()
+        if self.terms.mechanism.shares_scores:
+            own, terms = self._bob_share(), self.terms
+            return (yield from predict_mutual.predict(table, share, own, terms, entropy))
         return (
             yield from predict_sealed.predict(
                 table, weights, share.values, self.terms, share.scales, entropy
@@ -186,7 +193,13 @@ class Question:
 
     def _weight_share(self) -> WeightShare:
         values = np.array(self.model.share, dtype=np.int64)
-        return WeightShare(values, Scales.of_json(self.model.scales))
+        bits = self.model.magnitude_bits
+        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
+
+    def _bob_share(self) -> WeightShare:
+        values = np.array(self.model.bob_share, dtype=np.int64)
+        bits = self.model.bob_bits
+        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
 
 
 @dataclass(frozen=True, slots=True)

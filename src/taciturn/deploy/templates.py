@@ -48,7 +48,7 @@ _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _SCORES = ("#held_out_scores", "#threshold", "#miss_cost")
 _COUNTED = ("#scores_per_row", "#scores")
-_LIMITS = ("#flips", "#budget", "delta", "#answer_milliseconds")
+_LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
 # The sizes of the tables, which a dry run prints.
 _SIZES = ("#alice_columns", "#rows")
 

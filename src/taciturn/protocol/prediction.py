@@ -114,9 +114,14 @@ def _require_same(ours: Hello, theirs: Hello) -> None:
 
 
 def sealed_terms(terms: Terms, scales: Scales) -> str:
+    """What both sides of a prediction from shares of Alice's weights must have alike."""
+    return shared_terms(terms, scales, "predict-sealed")
+
+
+def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
     """What both sides of a prediction from shared weights must have alike, in canonical form."""
     shared = {
-        "purpose": "predict-sealed",
+        "purpose": purpose,
         "scheme": terms.agreement.scheme,
         "key_bits": terms.agreement.key_bits,
         "fresh_keys": terms.agreement.fresh_keys,
