@@ -191,10 +191,12 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     # In the order of Bob's file.
     assert list(his.ids) == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
     wanted, slack = expected(folder)
+    above = his.result.threshold
+    assert above is not None
     for row in his.rows():
         assert abs(row.score - wanted[row.id]) <= slack
         assert abs(row.probability - 1 / (1 + np.exp(-row.score))) < 1e-12
-        assert row.label == (row.score > his.result.threshold.score)
+        assert row.label == (row.score > above.score)
     assert len(wanted) == len(his.rows()) == 30
     meaning = his.result.meaning or ""
     assert his.result.suspected_wraps == 0
