@@ -18,14 +18,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import Normalisation
 from taciturn.data.prepare import NumericRule
+from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.new_rows import new_rows
 from taciturn.deploy.predict import Answer, Predictor, Question, predict
+from taciturn.deploy.score_book import Charge, ScoreBook
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
+    BudgetExceeded,
     ColumnError,
     FileError,
     MissingValueError,
@@ -33,10 +38,12 @@ from taciturn.errors import (
     PeerStopped,
     RemoteProtocolError,
     RowIdError,
+    RowOrderError,
     TaciturnError,
 )
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
+from taciturn.numerics.threshold import chosen
 from taciturn.privacy import registry
 from taciturn.protocol.events import ScoresDue
 from taciturn.protocol.handshake import wire_form
@@ -110,9 +117,17 @@ def shares(folder: Path) -> list[ModelShare]:
     return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
 
 
-def question(folder: Path, role: str, only: tuple[str, ...] = ()) -> Question:
-    config = PartyConfig.read(folder / f"{role}.toml")
-    return Question.read(config, folder / f"{role}.model.json", folder / f"new-{role}.csv", only)
+def question(folder: Path, role: str, only: tuple[str, ...] = (), **options: Any) -> Question:
+    config, model = PartyConfig.read(folder / f"{role}.toml"), folder / f"{role}.model.json"
+    return Question.read(config, model, folder / f"new-{role}.csv", only, **options)
+
+
+def listed(folder: Path, role: str, only: tuple[str, ...] = ()) -> Question:
+    """The rows, and a list that says both sides have them."""
+    path = folder / f"{role}.list.csv"
+    ids = RowIds.of(list(only) or pl.read_csv(folder / f"new-{role}.csv")["id"])
+    AlignedRows(ids, ids).write(path, "id")
+    return question(folder, role, common=path)
 
 
 def answers(ends: Ends) -> tuple[Answer, Answer]:
@@ -176,10 +191,12 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     # In the order of Bob's file.
     assert list(his.ids) == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
     wanted, slack = expected(folder)
+    above = his.result.threshold
+    assert above is not None
     for row in his.rows():
         assert abs(row.score - wanted[row.id]) <= slack
         assert abs(row.probability - 1 / (1 + np.exp(-row.score))) < 1e-12
-        assert row.label == (row.probability > 0.5)
+        assert row.label == (row.score > above.score)
     assert len(wanted) == len(his.rows()) == 30
     meaning = his.result.meaning or ""
     assert his.result.suspected_wraps == 0
@@ -187,21 +204,96 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     assert ("noisy" in meaning) == (name in ("add", "mult"))
 
 
-def test_one_row_is_picked_from_a_file_on_both_sides(plain):
-    folder = plain
-    chosen = ("p0140",)
-    _, his = answers(in_threads(folder, {role: question(folder, role, chosen) for role in ROLES}))
+def test_one_row_is_picked_by_one_side_and_found_by_the_other(plain):
+    asked = {"alice": question(plain, "alice"), "bob": question(plain, "bob", ("p0140",))}
+    hers, his = answers(in_threads(plain, asked))
     (row,) = his.rows()
     assert row.id == "p0140"
-    wanted, slack = expected(folder)
+    wanted, slack = expected(plain)
     assert row.score == pytest.approx(wanted["p0140"], abs=slack)
+    record = hers.result.to_dict()
+    assert (record["rows"], record["ids"], record["peer_ids"]) == (1, 30, 1)
+
+
+def respelled(folder: Path, role: str, rows: slice, spell: Callable[[str], str]) -> None:
+    """Some of a side's new rows, under ids of its own spelling, and a column that no model has."""
+    path = folder / f"new-{role}.csv"
+    frame = pl.read_csv(path)[rows]
+    names = pl.Series("id", [spell(row_id) for row_id in frame["id"]])
+    frame.with_columns(names, pl.lit("x").alias("more")).write_csv(path)
+
+
+@pytest.mark.parametrize("name", ["plain", "sealed"])
+def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, name):
+    """Each side has rows of its own, in other letters; Bob gets his spelling, in his order."""
+    folder = request.getfixturevalue(name)
+    wanted, slack = expected(folder)
+    respelled(folder, "alice", slice(0, 20), str.upper)
+    respelled(folder, "bob", slice(0, 25), str.title)
+    limit = {"alice": {"privacy": {"scores-per-row": 50}}, "bob": {}}
+    agreed = {"epochs": 1, **MECHANISMS["none" if name == "plain" else name]}
+    for role in ROLES:
+        write_config(folder, role, agreement=agreed, data={"normalise": "case"}, **limit[role])
+    hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    order = pl.read_csv(folder / "new-bob.csv")["id"].to_list()
+    common = [row_id for row_id in order if row_id.lower() < "p0140"]
+    assert [row.id for row in his.rows()] == common
+    assert len(common) == hers.result.rows == his.result.rows == 15
+    assert (his.result.ids, his.result.peer_ids, his.result.normalise) == (25, 20, "case")
+    for row in his.rows():
+        assert row.score == pytest.approx(wanted[row.id.lower()], abs=slack)
+    # Alice counts what left: the rows that were scored, and no other.
+    book = ScoreBook(folder / "alice.scores.json", "bob", limit=50)
+    left = dict.fromkeys(wanted, 50)
+    left |= {row_id.lower(): 49 for row_id in common}
+    for row_id, scores in left.items():
+        book.require(Charge(((RowIds.of([row_id]), scores),)))
+        with pytest.raises(BudgetExceeded):
+            book.require(Charge(((RowIds.of([row_id]), scores + 1),)))
+
+
+def test_rows_without_a_common_one_end_both_sides(plain):
+    respelled(plain, "bob", slice(0, 30), str.upper)
+    ends = in_threads(plain, {role: question(plain, role) for role in ROLES})
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, RowOrderError)
+        assert "no id in common: 30 here, 30 there" in end.message
+    assert "case would change 30 of 30 ids here" in ends.bob.hint
+    chosen = {role: question(plain, role, normalisation=Normalisation.of("case")) for role in ROLES}
+    assert len(answers(in_threads(plain, chosen))[1].rows()) == 30
+
+
+def test_another_normalisation_and_a_list_on_one_side_are_named(plain):
+    asked = {role: question(plain, role) for role in ROLES}
+    other = question(plain, "alice", normalisation=Normalisation.of("case"))
+    refused(in_threads(plain, {**asked, "alice": other}), "normalise ids differently: case: ")
+    ends = in_threads(plain, {**asked, "bob": listed(plain, "bob")})
+    refused(ends, "a prediction of listed rows.* a prediction that|a prediction that aligns first")
+
+
+def test_a_list_is_scored_as_it_is(plain):
+    """As an alignment wrote it: common ids that are not the file's, and rows that are left out."""
+    rows = [f"p{number:04d}" for number in range(128, 134)]
+    common = RowIds.of([f"c{number}" for number in range(6)])
+    for role, order in (("alice", [0, 1, 2, 3, 4, 5]), ("bob", [5, 3, 1, 0, 2, 4])):
+        taken = np.array(order)
+        AlignedRows(RowIds.of(rows).take(taken), common.take(taken)).write(
+            plain / f"{role}.list.csv", "id"
+        )
+    asked = {role: question(plain, role, common=plain / f"{role}.list.csv") for role in ROLES}
+    hers, his = answers(in_threads(plain, asked))
+    wanted, slack = expected(plain)
+    # In the order of his list.
+    assert [row.id for row in his.rows()] == [rows[place] for place in (5, 3, 1, 0, 2, 4)]
+    assert all(abs(row.score - wanted[row.id]) <= slack for row in his.rows())
+    assert "peer_ids" not in hers.result.to_dict()
 
 
 def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
     """Bob hears the size of the training's values, which he knows, whatever the rows are."""
     heard = set()
     for name in ("p0121", "p0140", "p0149"):
-        asked = question(sealed, "alice", (name,))
+        asked = listed(sealed, "alice", (name,))
         assert 2.0**asked.model.magnitude_bits >= asked.rows.table.largest
         program = asked.program(KeyedEntropy.from_seed(1))
         first = program.send(None)
@@ -209,12 +301,89 @@ def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
         assert isinstance(first.message, Hello)
         program.send(None)
         due = program.send(answered(first.message, asked))
-        assert due == Emit(ScoresDue())
+        assert due == Emit(ScoresDue(RowIds.of([name])))
         second = program.send(None)
         assert isinstance(second, Send)
         assert isinstance(second.message, Hello)
         heard.add(second.message.magnitude_bits)
     assert heard == {ModelShare.load(sealed / "alice.model.json").magnitude_bits}
+
+
+# --- the threshold of a class --------------------------------------------------------------------
+
+
+def retrained(folder: Path, **output: Any) -> Path:
+    """A folder with a small model, whose Bob has these settings about scores."""
+    write_tables(folder)
+    write_new(folder)
+    agreed = {**MECHANISMS["none"], "held-out": 0.3}
+    write_config(folder, "alice", agreement=agreed)
+    write_config(folder, "bob", agreement=agreed, output=output)
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    return folder
+
+
+def test_the_threshold_and_the_held_out_scores_are_those_of_the_model(tmp_path):
+    """Bob's file holds what the whole model scores, and the best threshold of exactly that."""
+    folder = retrained(tmp_path, **{"held-out-scores": "bob.held-out.csv"})
+    path = folder / "bob.held-out.csv"
+    assert path.stat().st_mode & 0o077 == 0
+    held_out = pl.read_csv(path)
+    assert held_out.columns == ["id", "score", "probability", "label"]
+    alice, bob = shares(folder)
+    assert held_out.height == bob.metrics["held_out"]["rows"] > 20
+    hers, his = (
+        held_out.select("id").join(pl.read_csv(folder / f"{role}.csv"), on="id", how="left")
+        for role in ROLES
+    )
+    scores = whole_model(alice, bob).scores(hers, his.drop("sick"))
+    assert np.abs(held_out["score"].to_numpy() - scores).max() < 2.0**-19
+    assert held_out["label"].to_list() == his["sick"].to_list()
+    best = chosen(held_out["score"].to_numpy(), held_out["label"].to_numpy())
+    stored = bob.metrics["threshold"]
+    assert (stored["rule"], stored["rows"]) == ("youden", held_out.height)
+    assert stored["score"] == pytest.approx(best.score)
+    assert "threshold" not in alice.metrics
+    _, answer = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    assert [row.label for row in answer.rows()] == [
+        int(row.score > stored["score"]) for row in answer.rows()
+    ]
+    # A number of the person's own comes first.
+    asked = {"alice": question(folder, "alice"), "bob": question(folder, "bob", threshold=0.9)}
+    _, answer = answers(in_threads(folder, asked))
+    assert [row.label for row in answer.rows()] == [
+        int(row.probability > 0.9) for row in answer.rows()
+    ]
+    assert answer.result.to_dict()["threshold"]["rule"] == "given"
+
+
+def test_a_cost_or_a_number_in_bobs_file_decides_the_threshold(tmp_path):
+    (tmp_path / "cost").mkdir()
+    folder = retrained(tmp_path / "cost", **{"miss-cost": 50.0, "held-out-scores": "scores.csv"})
+    stored = shares(folder)[1].metrics["threshold"]
+    held_out = pl.read_csv(folder / "scores.csv")
+    best = chosen(held_out["score"].to_numpy(), held_out["label"].to_numpy(), 50.0)
+    assert (stored["rule"], stored["score"]) == ("cost", pytest.approx(best.score))
+    config = PartyConfig.read(write_config(folder, "bob", output={"threshold": 0.2}))
+    assert config.output.threshold == 0.2
+
+
+def test_a_held_out_row_is_named_as_bobs_table_names_it(tmp_path):
+    write_tables(tmp_path)
+    path = tmp_path / "bob.csv"
+    path.write_text(path.read_text().replace("\np", "\nP"))
+    common = RowIds.of([f"p{number:04d}" for number in range(120)])
+    for role in ROLES:
+        own = common if role == "alice" else RowIds(common.series.str.to_uppercase())
+        AlignedRows(own, common).write(tmp_path / f"{role}.rows.csv", "id")
+        data = {"aligned": f"{role}.rows.csv"}
+        scores = {"held-out-scores": "scores.csv"} if role == "bob" else {}
+        write_config(tmp_path, role, data=data, agreement={"held-out": 0.2}, output=scores)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    table = pl.read_csv(path).rename({"sick": "truth"})
+    joined = pl.read_csv(tmp_path / "scores.csv").join(table, on="id")
+    assert joined.height == shares(tmp_path)[1].metrics["held_out"]["rows"]
+    assert joined["label"].to_list() == joined["truth"].to_list()
 
 
 # --- sides that do not fit -----------------------------------------------------------------------
@@ -229,12 +398,12 @@ def refused(ends: Ends, match: str) -> None:
 
 def test_other_rows_are_named_with_their_number_and_the_way_out(plain):
     folder = plain
-    asked = {"alice": question(folder, "alice"), "bob": question(folder, "bob", ("p0140",))}
+    asked = {"alice": listed(folder, "alice"), "bob": listed(folder, "bob", ("p0140",))}
     ends = in_threads(folder, asked)
     refused(ends, "rows to score are not the same on both sides")
     assert "this side has 30 rows, the peer 1" in ends.alice.message
     assert "taciturn align" in ends.bob.hint
-    one = {"alice": question(folder, "alice", ("p0141",)), "bob": asked["bob"]}
+    one = {"alice": listed(folder, "alice", ("p0141",)), "bob": asked["bob"]}
     refused(in_threads(folder, one), "both have 1 rows, and not the same ids")
 
 
@@ -270,12 +439,12 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
 
     thread = threading.Thread(target=bob)
     thread.start()
-    with pytest.raises(AgreementError, match="runs a prediction, this side a dry run"):
+    with pytest.raises(AgreementError, match="runs a prediction that aligns first, this"):
         Party(
             PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Callbacks()
         ).dry_run()
     thread.join(HANG)
-    assert "runs a dry run, this side a prediction" in ends["bob"].message
+    assert "runs a dry run, this side a prediction that aligns first" in ends["bob"].message
 
 
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
@@ -329,7 +498,7 @@ def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     ids=str,
 )
 def test_a_greeting_that_does_not_fit_is_named(plain, changes, match):
-    asked = question(plain, "alice")
+    asked = listed(plain, "alice")
     program = asked.program(KeyedEntropy.from_seed(1))
     first = program.send(None)
     assert isinstance(first, Send)
@@ -385,13 +554,12 @@ def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
     text = "id,grade,town,age,more\n9,1,Z,,7\n1,2,B,44,7\n5,,,31,7\n"
     rows = rows_of(tmp_path / "new.csv", text)
     share = town_share()
-    assert rows.table.ids.series.to_list() == ["1", "5", "9"]
-    assert rows.places.tolist() == [2, 0, 1]
+    assert rows.own == rows.table.ids == RowIds.of(["9", "1", "5"])
     by_name = dict(zip(share.columns, rows.table.values.T.tolist(), strict=True))
-    assert by_name["town=B"] == [1.0, 0.0, 0.0]
-    assert by_name["grade=2"] == [1.0, 0.0, 0.0]
+    assert by_name["town=B"] == [0.0, 1.0, 0.0]
+    assert by_name["grade=2"] == [0.0, 1.0, 0.0]
     rule = share.preparation.rules[0]
-    assert by_name["age"][2] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
+    assert by_name["age"][0] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
     alone = rows_of(tmp_path / "one.csv", "id,age,town,grade\n7,,,\n")
     assert alone.table.rows == 1
 
@@ -490,9 +658,10 @@ def test_two_processes_score_what_the_whole_model_scores(request, name):
     with (folder / "scores.csv").open(newline="") as stream:
         lines = list(csv.DictReader(stream))
     assert [line["id"] for line in lines] == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
+    above = shares(folder)[1].metrics["threshold"]["score"]
     for line in lines:
         assert abs(float(line["score"]) - wanted[line["id"]]) <= slack
-        assert int(line["class"]) == (float(line["score"]) > 0)
+        assert int(line["class"]) == (float(line["score"]) > above)
     assert (folder / "scores.csv").stat().st_mode & 0o077 == 0
     record = json.loads(alice.out)
     assert record["learnt"].startswith("no score")
@@ -525,11 +694,10 @@ def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
     return Ends(ends["alice"], ends["bob"])
 
 
-def test_other_rows_end_both_over_a_real_link(plain):
-    ends = over_a_real_link(plain, lambda: question(plain, "alice", ("p0140",)))
-    refused(ends, "rows to score are not the same")
-    assert "this side has 1 rows, the peer 30" in ends.alice.message
-    assert "this side has 30 rows, the peer 1" in ends.bob.message
+def test_a_list_on_one_side_ends_both_over_a_real_link(plain):
+    ends = over_a_real_link(plain, lambda: listed(plain, "alice", ("p0140",)))
+    refused(ends, "runs a prediction")
+    assert "or common on both" in ends.bob.hint
 
 
 def test_another_model_ends_both_over_a_real_link(plain):

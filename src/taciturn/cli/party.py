@@ -78,8 +78,8 @@ def init(
     )
     if not chosen.claims_protection:
         screen.print(
-            f"Note: {mechanism} gives labels no protection; "
-            "taciturn check shows what Alice can learn.",
+            f"Note: {mechanism} gives labels no protection; taciturn check FILE shows what Alice "
+            "can learn, and Bob's side begins only with accept-leak in his [privacy].",
             markup=False,
         )
 
@@ -118,8 +118,7 @@ def party(
 
     settings = PartyConfig.read(config)
     output = settings.output
-    wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
-    require_writable(*wanted, record)
+    require_writable(*map(settings.path, output.files), record)
     with (
         shown_by(settings.face),
         stoppable(),

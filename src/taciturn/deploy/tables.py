@@ -28,13 +28,17 @@ from taciturn.errors import ShapeError
 
 @dataclass(frozen=True, slots=True)
 class PartyTables:
-    """One side's rows; Alice's have no labels, and nothing may be held out."""
+    """One side's rows; Alice's have no labels, and nothing may be held out.
+
+    ``held_out_ids`` are the table's own spelling of the held-out rows' ids.
+    """
 
     train: FeatureTable
     labels: LabelTable | None
     held_out: FeatureTable | None
     held_out_labels: LabelTable | None
     preparation: Preparation
+    held_out_ids: RowIds
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -49,9 +53,10 @@ def load_tables(config: PartyConfig) -> PartyTables:
         DataError: The file, a column, an id or a value is not fit for use.
     """
     raw, has_features = _read(config.path(config.data.file), config.data)
+    own = raw.ids
     if config.data.aligned is not None:
         listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
-        raw = _only(raw, listed)
+        raw, own = _only(raw, listed), listed.own
     # By id on both sides: files may list the rows in any order.
     order = raw.ids.series.arg_sort().to_numpy().astype(np.int64)
     held = _held_out(raw.ids, config.agreed["held_out"], config.agreed["split_salt"])[order]
@@ -75,6 +80,7 @@ def load_tables(config: PartyConfig) -> PartyTables:
         else None,
         held_out_labels=raw.labels.take(rest) if bob and len(rest) else None,
         preparation=plan,
+        held_out_ids=own.take(rest),
     )
 
 

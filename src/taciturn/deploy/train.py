@@ -7,15 +7,18 @@ that may have missed the last words.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
@@ -40,9 +43,13 @@ from taciturn.errors import (
     shown_by,
 )
 from taciturn.faces import Hint
+from taciturn.files import write_private
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
-from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import evaluate, log_odds_shift
+from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
@@ -213,6 +220,9 @@ class Party:
         ledger = planned_ledger(self.config, self.tables, self.terms).statement()
         problem = leak_refusal(self.config, self.terms, ledger)
         if problem is None:
+            if self.config.privacy.accept_leak and math.isfinite(ledger.label_epsilon_total):
+                # Left there it would accept the next agreement, which may be another one.
+                self.log("note", about="accept-leak is not needed for this agreement: remove it")
             return
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError):
@@ -305,9 +315,11 @@ class Party:
 
     @property
     def magnitude_bits(self) -> int:
-        """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
+        """The size of Alice's values, which both sides know; Bob's only where it is needed."""
         if self.config.role == "bob":
-            return 0
+            if not self.terms.mechanism.shares_scores or not self.tables.train.columns:
+                return 0
+            return magnitude_bits(self.tables.train.largest)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.whitened import largest_bits
 
@@ -468,6 +480,7 @@ class _Training:
             self.figures.finish(result.trained)
             share = self._share(result)
             self._save(share)
+            self._write_held_out(result)
             if self.recording is not None:
                 self.recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
@@ -529,7 +542,9 @@ class _Training:
             metrics=self._metrics(result),
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
-            share=() if trained.share is None else tuple(trained.share.values.tolist()),
+            share=_values(trained.share),
+            bob_share=_values(trained.bob_share),
+            bob_bits=0 if trained.bob_share is None else trained.bob_share.magnitude_bits,
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
             whitening=_whitening_of(trained.share),
@@ -539,10 +554,46 @@ class _Training:
         """What Bob counted from the first iteration on; None where no score can wrap."""
         if trained.share is None or not isinstance(trained, BobTrained):
             return None
+        if self.party.terms.mechanism.shares_scores:
+            # Nobody sees a score, so nobody can suspect one.
+            return None
         return trained.suspected_wraps
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
+
+    @property
+    def _shift(self) -> float:
+        """By how much class weights have moved the scores."""
+        return log_odds_shift(self.party.terms.agreement.class_weight)
+
+    def _threshold(self, result: PartyResult) -> Threshold:
+        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
+        output, held_out = self.party.config.output, self.party.tables.held_out_labels
+        if output.threshold is not None:
+            return at_probability(output.threshold, self._shift)
+        if held_out is None or result.held_out_scores is None:
+            return one_half(self._shift)
+        return chosen(result.held_out_scores, held_out.values, output.miss_cost, self._shift)
+
+    def _write_held_out(self, result: PartyResult) -> None:
+        """Bob's held-out rows with their scores, where he asks for them.
+
+        Raises:
+            OutputError: The file cannot be written.
+        """
+        tables, name = self.party.tables, self.party.config.output.held_out_scores
+        scores, labels = result.held_out_scores, tables.held_out_labels
+        if name is None or scores is None or labels is None:
+            return
+        columns = {
+            "id": tables.held_out_ids.series,
+            "score": scores,
+            "probability": sigmoid(scores - self._shift),
+            "label": labels.values,
+        }
+        write_private(self.party.config.path(name), pl.DataFrame(columns).write_csv())
+        self.party.log("held-out scores written", file=name, rows=len(scores))
 
     def _metrics(self, result: PartyResult) -> dict[str, Any]:
         """How good the model is; only Bob can say."""
@@ -552,9 +603,15 @@ class _Training:
             metrics["train"] = record_of(evaluate(result.train_scores, labels.values))
         if held_out is not None and result.held_out_scores is not None:
             metrics["held_out"] = record_of(evaluate(result.held_out_scores, held_out.values))
+        if labels is not None:
+            metrics["threshold"] = record_of(self._threshold(result))
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics
+
+
+def _values(share: WeightShare | None) -> tuple[int, ...]:
+    return () if share is None else tuple(share.values.tolist())
 
 
 def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
@@ -586,13 +643,17 @@ def _recording(
             setting="record",
             hint=Hint("leave {record} out, or start over on both sides with {fresh}", fresh=True),
         )
+    held_out = party.tables.held_out
     header = {
         "kind": "party",
         "role": party.config.role,
+        "peer": party.config.link.peer,
         "version": __version__,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "agreement": party.terms.agreement.model_dump(),
         "coins": {party.config.role: coins.key.hex()},
         "features_digest": party.tables.train.digest(),
+        "held_out_digest": "" if held_out is None else held_out.digest(),
     }
     return TranscriptFile(record, header, at=None if body is None else body["recorded"], keep=True)
 
