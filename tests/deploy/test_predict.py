@@ -368,6 +368,17 @@ def test_a_cost_or_a_number_in_bobs_file_decides_the_threshold(tmp_path):
     assert config.output.threshold == 0.2
 
 
+def test_a_probability_is_corrected_for_class_weights_and_a_class_is_not_moved(tmp_path):
+    weights = [0.2, 1.0]
+    folder = trained(tmp_path, **MECHANISMS["none"], **{"class-weight": weights, "held-out": 0.3})
+    _, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    above = his.result.threshold
+    assert above is not None
+    for row in his.rows():
+        assert row.probability == pytest.approx(1 / (1 + np.exp(np.log(5) - row.score)))
+        assert row.label == (row.score > above.score) == (row.probability > above.probability)
+
+
 def test_a_held_out_row_is_named_as_bobs_table_names_it(tmp_path):
     write_tables(tmp_path)
     path = tmp_path / "bob.csv"
