@@ -7,6 +7,7 @@ that may have missed the last words.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -43,6 +44,7 @@ from taciturn.errors import (
 from taciturn.faces import Hint
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
+from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
@@ -214,6 +216,9 @@ class Party:
         ledger = planned_ledger(self.config, self.tables, self.terms).statement()
         problem = leak_refusal(self.config, self.terms, ledger)
         if problem is None:
+            if self.config.privacy.accept_leak and math.isfinite(ledger.label_epsilon_total):
+                # Left there it would accept the next agreement, which may be another one.
+                self.log("note", about="accept-leak is not needed for this agreement: remove it")
             return
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError):
@@ -306,9 +311,11 @@ class Party:
 
     @property
     def magnitude_bits(self) -> int:
-        """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
+        """The size of Alice's values, which both sides know; Bob's only where it is needed."""
         if self.config.role == "bob":
-            return 0
+            if not self.terms.mechanism.shares_scores or not self.tables.train.columns:
+                return 0
+            return magnitude_bits(self.tables.train.largest)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.whitened import largest_bits
 
@@ -530,7 +537,9 @@ class _Training:
             metrics=self._metrics(result),
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
-            share=() if trained.share is None else tuple(trained.share.values.tolist()),
+            share=_values(trained.share),
+            bob_share=_values(trained.bob_share),
+            bob_bits=0 if trained.bob_share is None else trained.bob_share.magnitude_bits,
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
             whitening=_whitening_of(trained.share),
@@ -539,6 +548,9 @@ class _Training:
     def _suspected_wraps(self, trained: Trained) -> int | None:
         """What Bob counted from the first iteration on; None where no score can wrap."""
         if trained.share is None or not isinstance(trained, BobTrained):
+            return None
+        if self.party.terms.mechanism.shares_scores:
+            # Nobody sees a score, so nobody can suspect one.
             return None
         return trained.suspected_wraps
 
@@ -556,6 +568,10 @@ class _Training:
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics
+
+
+def _values(share: WeightShare | None) -> tuple[int, ...]:
+    return () if share is None else tuple(share.values.tolist())
 
 
 def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:

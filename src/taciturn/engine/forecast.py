@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
+from taciturn.arrays import IntArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.forecast_table import forecast_table
-from taciturn.engine.trial import KeyPair
+from taciturn.engine.trial import KeyPair, Trial
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.look_ahead import Turns
+from taciturn.protocol.mutual import Columns, Plan
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
@@ -47,6 +50,8 @@ def forecast(
     method = terms.mechanism
     if not method.encrypts:
         return _in_clear(terms, iterations)
+    if method.shares_scores:
+        return _mutual(terms, features, bob_columns, iterations, coins)
     if method.shares_weights:
         return _sealed(terms, features, iterations, coins)
     capacity = terms.capacity(magnitude_bits(features.largest), features.rows)
@@ -73,12 +78,8 @@ def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedE
     turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
     pair = KeyPair.of(terms.scheme, agreed.key_bits, turns.ring, coins)
     rows = scales.feature_grid.rounded(features.values[: agreed.batch_size])
-    one = np.ones(1, dtype=np.int64)
-    matrices = [turns.matrix(rows, rows)] if turns.ahead else [rows, rows.T]
-    trials = [
-        [pair.trial(matrix, one.repeat(matrix.shape[1]), coins) for matrix in matrices]
-        for _ in range(TRIALS)
-    ]
+    matrices = _step_matrices(turns, rows)
+    trials = [[_trial(pair, matrix, coins) for matrix in matrices] for _ in range(TRIALS)]
     seconds = statistics.median(sum(t.seconds + t.ahead for t in both) for both in trials)
     key = len(pair.public.to_bytes())
     keys = len(matrices) * iterations if agreed.fresh_keys else 1
@@ -96,6 +97,87 @@ def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedE
         bytes_to_alice=iterations * (to_alice + len(matrices) * OVERHEAD_BYTES) + keys * key,
         bytes_to_bob=iterations * (to_bob + len(matrices) * OVERHEAD_BYTES),
     )
+
+
+def _mutual(
+    terms: Terms, features: FeatureTable, bob_columns: int, iterations: int, coins: KeyedEntropy
+) -> Estimate:
+    """The waves of a batch, and a step with each side's columns; Bob's are taken to be like hers.
+
+    Bob has few columns or many: what they take hardly depends on it, but for having none.
+    """
+    rows, size = features.rows, magnitude_bits(features.largest)
+    hers, his = Columns(len(features.columns), size), Columns(bob_columns, size)
+    plan, agreed = Plan.of(terms, rows, hers, his), terms.agreement
+    pair = KeyPair.of(terms.scheme, agreed.key_bits, plan.alice.ring, coins)
+    batch = plan.scales.feature_grid.rounded(features.values[: agreed.batch_size])
+    waves = _waves_trial(plan, len(batch), coins)
+    steps = [
+        [_trial(pair, matrix, coins) for matrix in _step_matrices(plan.alice, batch)]
+        for _ in range(TRIALS)
+    ]
+    halves, stepped = 2 if bob_columns else 1, steps[0]
+    seconds = waves.seconds + halves * statistics.median(
+        sum(trial.seconds + trial.ahead for trial in trials) for trials in steps
+    )
+    messages = waves.messages + halves * len(stepped)
+    # In the second half the sides change places.
+    there, back = (
+        sum(getattr(trial, name) for trial in stepped)
+        for name in ("bytes_to_alice", "bytes_to_bob")
+    )
+    key = len(pair.public.to_bytes())
+    beside = messages * OVERHEAD_BYTES
+    return Estimate(
+        iterations=iterations,
+        seconds=iterations * (seconds + messages * OVERHEAD_SECONDS),
+        bytes_to_alice=iterations * (waves.bytes_to_alice + there + (halves - 1) * back + beside)
+        + waves.key_bytes
+        + key,
+        bytes_to_bob=iterations * (waves.bytes_to_bob + back + (halves - 1) * there + beside)
+        + (halves - 1) * key,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WavesTrial:
+    """What the sigmoid of one batch took."""
+
+    seconds: float
+    messages: int
+    bytes_to_alice: int
+    bytes_to_bob: int
+    key_bytes: int
+
+
+def _waves_trial(plan: Plan, rows: int, coins: KeyedEntropy) -> _WavesTrial:
+    key = plan.slots.generate(plan.sigmoids.terms.agreement.key_bits, coins)
+    sizes = [(part.stop - part.start) * plan.sigmoids.entries for part in plan.parts(rows)]
+    numbers = np.ones(max(sizes), dtype=np.int64)
+    times = []
+    for _ in range(TRIALS):
+        start = time.perf_counter()
+        sent = key.encrypt(numbers, coins)
+        answer = key.public.product(numbers, sent, numbers, coins)
+        key.decrypt(answer)
+        times.append(time.perf_counter() - start)
+    parts = len(sizes)
+    return _WavesTrial(
+        parts * statistics.median(times),
+        parts,
+        parts * len(sent.data),
+        parts * len(answer.data),
+        len(key.public.to_bytes()),
+    )
+
+
+def _trial(pair: KeyPair, matrix: IntArray, coins: KeyedEntropy) -> Trial:
+    return pair.trial(matrix, np.ones(matrix.shape[1], dtype=np.int64), coins)
+
+
+def _step_matrices(turns: Turns, rows: IntArray) -> list[IntArray]:
+    """What a step, and the scores after it, are products of."""
+    return [turns.matrix(rows, rows)] if turns.ahead else [rows, rows.T]
 
 
 def _in_clear(terms: Terms, iterations: int) -> Estimate:

@@ -99,7 +99,8 @@ class _Run:
         (alice, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
         shared = Shared.of(alice, bob)
-        hers, his = alice.weights if shared is None else shared.weights, bob.weights
+        hers = alice.weights if shared is None else shared.weights
+        his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
         train, test = (
             _joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid)
             for alice_rows, bob_rows in (
@@ -122,7 +123,7 @@ class _Run:
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
-            sealed=None if shared is None else shared.describe(terms.agreement, data.bob_train),
+            sealed=None if shared is None else shared.describe(terms, data.bob_train),
             seconds=seconds,
             bytes_to_alice=meter.sent["bob"],
             bytes_to_bob=meter.sent["alice"],
@@ -195,7 +196,7 @@ class _Batches:
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.rows.append(event.rows)
-            if len(event.rows):
+            if len(event.scores):
                 truth = self._labels[event.rows]
                 self._losses.append(log_loss(event.scores - self._shift, truth))
         self._observe(event)

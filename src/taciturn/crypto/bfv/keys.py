@@ -45,8 +45,9 @@ from taciturn.crypto.bfv.answering import Answering, Places
 from taciturn.crypto.bfv.crew import Crew, Job, processes, shares
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
-from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
+from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, STANDARD, require_fit
 from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.slots import BfvSlots
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
 from taciturn.crypto.bfv.tiles import Side, Tiling
 from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, trimmed, width, widths
@@ -487,12 +488,17 @@ class BfvScheme:
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
     whole_tables: ClassVar[bool] = True
+    number_by_number: ClassVar[BfvSlots] = BfvSlots()
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
 
     def effort(self, rows: int, length: int) -> int:
         """The ciphertexts in both directions: each takes about the same time."""
         layout = Layout.of(rows, length)
         return layout.pieces + layout.answers
+
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        """The bound of ``parameters`` for one answer, in the layout in use."""
+        return STANDARD.leak_bits(capacity, rows, Layout.of(rows, length).pieces)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         """The bounds of ``parameters`` over a whole training, for the tiles in use.
