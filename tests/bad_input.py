@@ -434,6 +434,13 @@ CASES = (
         "--guesses g.json --truth bob.toml",
         edited("g.json", '"rows": 92', '"rows": 91'),
     ),
+    Case("one mechanism where several are compared", "compare --dataset x --mechanism none"),
+    Case("a mechanism compared twice", "compare --dataset x --mechanisms none,none"),
+    Case("no mechanism to compare", "compare --dataset x --mechanisms ,"),
+    Case("an unknown mechanism to compare", "compare --dataset x --mechanisms sealed,magic"),
+    Case("an epsilon that is none", "compare --dataset x --mechanisms add:much"),
+    Case("a comparison of nothing", "compare"),
+    Case("a comparison to nowhere", "compare --dataset x --html no/where.html"),
     session("guesses to nowhere", f"{SIDE} --write-guesses no/where"),
     Case(
         "a settings file beside a mechanism that is none",
