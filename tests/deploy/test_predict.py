@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 from taciturn.data.prepare import NumericRule
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.config import DataSection, PartyConfig
 from taciturn.deploy.new_rows import new_rows
 from taciturn.deploy.predict import Answer, Predictor, Question, predict
 from taciturn.deploy.transport.certs import make_certificates
@@ -377,7 +377,7 @@ def town_share(**changes: Any) -> ModelShare:
 
 def rows_of(path: Path, text: str, share: ModelShare | None = None, **options: Any) -> Any:
     path.write_text(text)
-    return new_rows(path, "id", share or town_share(), **options)
+    return new_rows(path, DataSection(file="", id="id"), share or town_share(), **options)
 
 
 def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):

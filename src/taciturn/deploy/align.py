@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from taciturn.crypto.group import library
+from taciturn.data.files import Dialect
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
@@ -74,7 +75,11 @@ class AligningParty:
         self._session = PeerSession(config, endpoint, callbacks)
         self._log = self._session.log
         self._normalisation, self._file = normalisation, list_file(config, out)
-        self._own = ids_alone(config.path(config.data.file), id_column=config.data.id)
+        self._own = ids_alone(
+            config.path(config.data.file),
+            id_column=config.data.id,
+            dialect=Dialect.of(config.data),
+        )
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
         self._pace = _Pace(self._log)

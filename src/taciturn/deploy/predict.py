@@ -84,7 +84,7 @@ class Question:
                 where=str(model),
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
-        return cls(share, new_rows(rows, config.data.id, share, only), _terms(share, model))
+        return cls(share, new_rows(rows, config.data, share, only), _terms(share, model))
 
     @property
     def meaning(self) -> str:
