@@ -128,12 +128,6 @@ def party(title: str, old: str, new: str, role: Role = "bob", mechanism: str = "
     return Case(title, f"party {role}.toml", f"{role}.toml", changed)
 
 
-def troubled_party() -> bytes:
-    """Bob's file, with a table beside it of which several things are wrong."""
-    Path("bob.csv").write_bytes(several().replace(b"person", b"id").replace(b"default", b"label"))
-    return template("bob", Trial("add")).encode()
-
-
 def newton(title: str, line: str, instead_of: str = "") -> Case:
     """A file for sealed as taciturn init writes it, with a line more, or another one."""
     case = party(title, instead_of or "[agreement]", line, mechanism="sealed")
@@ -403,7 +397,6 @@ CASES = (
     party("no label column at Bob", 'label = "', '# label = "'),
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
     party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
-    Case("several problems of a party's table", "party bob.toml", "bob.toml", troubled_party),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
     party("a limit of scores at Bob", "[privacy]", "[privacy]\nscores-per-row = 20"),
     party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),

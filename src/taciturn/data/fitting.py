@@ -111,22 +111,25 @@ def _kind_of(series: pl.Series, ids: RowIds | None) -> ColumnType:
         return "date"
     if kind not in TEXT:
         raise kind_error(series)
-    if words := _words_among_numbers(series):
-        raise words_error(series, words[0], ids)
-    return "category"
+    words = _words_among_numbers(series)
+    if words is None:
+        return "category"
+    if words.any():
+        raise words_error(series, words, ids)
+    # The words are in rows that are held out, where they are refused.
+    return "number"
 
 
-def _words_among_numbers(series: pl.Series) -> tuple[pl.Series, ...]:
+def _words_among_numbers(series: pl.Series) -> pl.Series | None:
     """Where the words are, if most values of a text column are numbers, and there are many."""
-    present = series.cast(pl.String)
-    # One value in a thousand tells enough to leave most columns of text alone.
-    sample = present.drop_nulls().gather_every(max(1, len(present) // 1000))
-    if not 2 * sample.cast(pl.Float64, strict=False).count() > len(sample):
-        return ()
-    words = present.cast(pl.Float64, strict=False).is_null() & present.is_not_null()
-    if present.n_unique() <= _FREE_LEVELS or 2 * words.sum() > present.count():
-        return ()
-    return (words,)
+    text = series.cast(pl.String)
+    # A thousand values tell enough to leave most columns of text alone.
+    sample = text.drop_nulls().gather_every(max(1, len(text) // 1000))
+    if 2 * sample.cast(pl.Float64, strict=False).count() <= len(sample):
+        return None
+    words = text.cast(pl.Float64, strict=False).is_null() & text.is_not_null()
+    few = text.n_unique() <= _FREE_LEVELS or 2 * words.sum() > text.count()
+    return None if few else words
 
 
 def _is_free_text(series: pl.Series) -> bool:

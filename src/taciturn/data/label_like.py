@@ -15,7 +15,7 @@ from taciturn.errors import spelled
 from taciturn.faces import Hint
 
 # Beyond this AUC, of the column alone, it is the label or made from it; fewer rows prove nothing.
-_NEAR, _FEWEST = 0.995, 20
+_NEAR, _FEWEST = 0.995, 12
 # So many rows are enough, and keep the look short.
 _MOST = 20_000
 _NAMES = re.compile(

@@ -47,7 +47,7 @@ class LabelWords:
         positive, negative = (getattr(choices, name) or () for name in ("positive", "negative"))
         return cls(positive, negative)
 
-    def values(self, series: pl.Series, ids: RowIds) -> pl.Series:
+    def values(self, series: pl.Series, ids: RowIds | None) -> pl.Series:
         """A label column as 0 and 1, null where missing; other numbers as they are.
 
         Raises:
@@ -79,13 +79,14 @@ class LabelWords:
         return text.replace_strict(values, default=None, return_dtype=pl.Int8)
 
     def _refuse(
-        self, series: pl.Series, text: pl.Series, wrong: pl.Series, count: int, ids: RowIds
+        self, series: pl.Series, text: pl.Series, wrong: pl.Series, count: int, ids: RowIds | None
     ) -> None:
         lacking = "negative" if self.positive and not self.negative else "positive"
         if self.positive and self.negative:
             hint = Hint("name them in {positive} or in {negative}, or correct them")
         else:
-            hint = Hint(f"say which of them mean {{{lacking}}}", **{lacking: ["WORD", "WORD"]})
+            value = int(lacking == "positive")
+            hint = Hint(f"say which of them mean {value} too: {{{lacking}}}", **{lacking: ["WORD"]})
         raise LabelValueError(
             f"{wrong.sum()} of {len(text)} labels are none of the words that are named "
             f"({count} other words)",
@@ -104,7 +105,7 @@ def _words(series: pl.Series) -> pl.Series | None:
         return None
 
 
-def _plain_values(series: pl.Series, ids: RowIds) -> pl.Series:
+def _plain_values(series: pl.Series, ids: RowIds | None) -> pl.Series:
     """Labels as they are, where they are 0 and 1, booleans or their text."""
     if series.dtype not in TEXT:
         _refuse_numbers(series, ids)
@@ -122,7 +123,7 @@ def _plain_values(series: pl.Series, ids: RowIds) -> pl.Series:
     return values
 
 
-def _refuse_numbers(series: pl.Series, ids: RowIds) -> None:
+def _refuse_numbers(series: pl.Series, ids: RowIds | None) -> None:
     if not series.dtype.is_numeric():
         return
     wrong = ((series != 0) & (series != 1) & series.is_not_nan()).fill_null(False)

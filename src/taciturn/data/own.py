@@ -107,16 +107,18 @@ def own_data(
         )
     name, where, frame = _taken_in(source, id_column, table.dialect)
     problems, settings = Problems(), table.settings
-    ids, labels = RowIds.numbered(frame.height), None
+    ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
     with problems.noted():
         _check_names(frame.columns, where)
     with problems.noted():
         if id_column is not None:
             _require(frame, "id", id_column, where)
-            ids = RowIds.of(frame[id_column])
+            ids, named = RowIds.of(frame[id_column]), True
+    # Without sound ids a row goes by its number.
+    names = ids if named else None
     with problems.noted():
         _require(frame, "label", label_column, where)
-        labels = LabelTable(ids, table.labels.values(frame[label_column], ids).to_numpy())
+        labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
     features = frame.drop([label_column, id_column or label_column], strict=False)
     if not columns_needed and not _wanted(features, settings).width:
         features, settings = pl.DataFrame({NO_COLUMN: [0.0] * frame.height}), DEFAULTS
@@ -125,7 +127,7 @@ def own_data(
     if problems or labels is None:
         # What else is wrong is said now, not the next time.
         with problems.noted():
-            fit(_wanted(features, settings), settings, ids=ids)
+            fit(_wanted(features, settings), settings, ids=names)
         raise problems.error(where)
     return RawData(name, features, ids, labels, settings, own=True)
 

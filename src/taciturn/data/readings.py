@@ -231,7 +231,10 @@ def as_levels(series: pl.Series) -> pl.Series:
             return whole.cast(pl.String)
     raise ColumnError(
         f"column {series.name!r} is {kind}, which cannot be categories",
-        hint="turn it into text or whole numbers",
+        hint=Hint(
+            "cut it into intervals: {bins}; or turn it into text or whole numbers",
+            bins={series.name: 5},
+        ),
     )
 
 
