@@ -335,6 +335,11 @@ CASES = (
     Case("an unknown option", f"{NAMED} --epoch 3"),
     Case("an unknown command", "trane"),
     Case("a training that diverges", f"{NAMED} --scheme clear --learning-rate 1e308 --json"),
+    own(
+        "columns that are not scaled, and batches",
+        lambda: every(2, lambda n: f"{n * n}")(),
+        extra="--alice-columns age --solver sgd --scale none",
+    ),
     Case(
         "features too wide for the products",
         f"{NAMED} --scheme clear --feature-bits 30 --residue-bits 40",
@@ -398,6 +403,19 @@ CASES = (
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
     party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
+    Case(
+        "a setting beside a party's file that is checked",
+        "check bob.toml --epochs 3",
+        "bob.toml",
+        lambda: template("bob", Trial("add")).encode(),
+    ),
+    party("a leak accepted in other words", "[privacy]", '[privacy]\naccept-leak = "yes"'),
+    party(
+        "a leak of labels accepted by Alice",
+        "[privacy]",
+        '[privacy]\naccept-leak = "my labels will be readable"',
+        role="alice",
+    ),
     party("a limit of scores at Bob", "[privacy]", "[privacy]\nscores-per-row = 20"),
     party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),
     party("a seed between two machines", "epochs = 10", "epochs = 10\nseed = 1"),
@@ -415,6 +433,12 @@ CASES = (
     Case("an alignment by a file that is not there", "align bob.toml"),
     align("a way to normalise that there is not", "--normalise lower"),
     align("none beside a way to normalise", "--normalise none,trim"),
+    party(
+        "a way to normalise that there is not, in a file",
+        '# normalise = "trim',
+        'normalise = "trin',
+    ),
+    party("a smallest match that is none", "# minimum-match = 0.5", "minimum-match = 50"),
     align("a list of rows in a folder that is not there", "--out no/where.csv"),
     align("a list of rows of no known kind", "--out rows.txt"),
     align("an alignment without a certificate", ""),
@@ -438,6 +462,7 @@ CASES = (
         scoring("id,age,balance\np1,31,2\n", agreement={"mechanism": "magic"}),
     ),
     Case("a model that is not there", "model show nowhere.json"),
+    Case("a list of models where there is none", "model list nowhere.json"),
     Case("a model cut short", "model show m.json", "m.json", lambda: share()[:300]),
     Case("a file that is no model", "model show m.json", "m.json", lambda: b"{}"),
     Case(

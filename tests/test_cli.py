@@ -423,7 +423,8 @@ def test_progress_with_time_left_is_shown_on_a_terminal_only():
     assert done.returncode == 0
     assert json.loads(out)["epochs"] == 5
     assert b"training" in b"".join(shown)
-    assert b"left" in b"".join(shown)
+    assert b"elapsed," in b"".join(shown)
+    assert b"remaining" in b"".join(shown)
 
 
 def _read_all(screen: io.FileIO, shown: list[bytes]) -> None:

@@ -76,3 +76,32 @@ def test_it_is_kept_with_its_pictures_and_without_a_machines_paths():
     cells = code_cells(NOTEBOOK)
     assert all(cell["outputs"] for cell in cells)
     assert 8 <= len(cells) <= 12
+
+
+PAGE = NOTEBOOK.parents[1] / "docs" / "how-to" / "notebook.md"
+RESULTS = (
+    "import taciturn\n"
+    'run = {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "seed": 1}\n'
+    "result = taciturn.train(**run, epochs=1)\nresult",
+    "result.plot()",
+    "result.to_pandas()",
+    "taciturn.check(**run, epochs=1)",
+)
+
+
+def test_a_result_shows_itself_in_a_cell(tmp_path):
+    """As HTML, as a picture, as a frame; beside each its one line of text."""
+    asked, made = tmp_path / "asked.ipynb", tmp_path / "made.ipynb"
+    empty: dict[str, Any] = {"metadata": {}, "outputs": [], "execution_count": None}
+    cells = [{"cell_type": "code", "source": source, **empty} for source in RESULTS]
+    notebook = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
+    asked.write_text(json.dumps(notebook), encoding="utf-8")
+    command = [sys.executable, "-c", EXECUTE, str(asked), str(made)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    shown = [cell["outputs"][-1]["data"] for cell in code_cells(made)]
+    assert "held-out rows" in "".join(shown[0]["text/html"])
+    assert "".join(shown[0]["text/plain"]).startswith("TrainResult(breast-cancer, none: ")
+    assert "image/png" in shown[1]
+    assert "calibration_error" in "".join(shown[2]["text/html"])
+    assert "exact-solve" in "".join(shown[3]["text/html"])

@@ -11,13 +11,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from taciturn.api import TrainResult, align, audit, check, estimate, train
+    from taciturn.api import (
+        AuditResult,
+        CheckResult,
+        TrainResult,
+        align,
+        audit,
+        check,
+        estimate,
+        train,
+    )
     from taciturn.audit.epsilon_bound import epsilon_lower_bound
     from taciturn.data.tables import FeatureTable, LabelTable
     from taciturn.errors import TaciturnError
     from taciturn.estimator import VerticalLogisticRegression
-    from taciturn.results.check import CheckResult
-    from taciturn.results.runs import AuditResult
     from taciturn.version import __version__
 
 __all__ = [
@@ -40,8 +47,8 @@ __all__ = [
 # Where each public name is defined. All are loaded on first use: a party's process must not load
 # attacks, and scikit-learn alone takes a second.
 _HOMES = {
-    "AuditResult": "results.runs",
-    "CheckResult": "results.check",
+    "AuditResult": "api",
+    "CheckResult": "api",
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
     "TaciturnError": "errors",

@@ -7,10 +7,11 @@ option of the commands and a key of their TOML file.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import polars as pl
 
@@ -28,24 +29,79 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
+from taciturn.report import notebook
 from taciturn.results.audit import AuditRun
-from taciturn.results.check import CheckResult
+from taciturn.results.check import CheckResult as PlainCheck
 from taciturn.results.estimate import Estimate
-from taciturn.results.runs import AuditResult, Runs
+from taciturn.results.runs import AuditResult as PlainAudit
+from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
 from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
-from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+class Displayed:
+    """A result that a notebook shows as tables."""
+
+    __slots__ = ()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The figures as a pandas frame.
+
+        Raises:
+            ConfigError: pandas is not installed; says which extra brings it.
+        """
+        return notebook.to_frame(notebook.rows_of(self._shown()))
+
+    def plot(self) -> Figure:
+        """The picture: how attacks compare with the controls, or predictions with what happened.
+
+        Raises:
+            ConfigError: matplotlib is not installed; says which extra brings it.
+            TypeError: There is none: a check has verdicts, and no figures.
+        """
+        return notebook.draw(self._shown())
+
+    def _repr_html_(self) -> str | None:
+        return notebook.to_html(self._shown())
+
+    def _shown(self) -> notebook.Shown:
+        result: Any = self
+        return cast(notebook.Shown, result)
+
 
 @dataclass(frozen=True, slots=True)
-class TrainResult:
+class AuditResult(Displayed, PlainAudit):
+    """What the attacks found in one run, or in several seeds of it."""
+
+    def __repr__(self) -> str:
+        findings = self.findings
+        return f"AuditResult({self.first.dataset}, {self.first.mechanism}: {findings.verdict})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult(Displayed, PlainCheck):
+    """What Alice will be able to do, attack by attack, and what to change."""
+
+    @classmethod
+    def of(cls, result: PlainCheck) -> CheckResult:
+        """The same result, which a notebook shows."""
+        return cls(**{entry.name: getattr(result, entry.name) for entry in fields(result)})
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult(Displayed):
     """One training, or several seeds of it.
 
     >>> result = train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=2)
@@ -70,6 +126,14 @@ class TrainResult:
         """The record of ``taciturn train --json``."""
         return self.runs.to_dict()
 
+    def __repr__(self) -> str:
+        first, test = self.runs.first, self.runs.means.test
+        figures = f"held-out AUC {test.get('auc', math.nan):.4f}, log loss {test['loss']:.4f}"
+        return f"TrainResult({first.dataset}, {first.mechanism}: {figures})"
+
+    def _shown(self) -> notebook.Shown:
+        return self.runs
+
 
 def align(
     alice: object,
@@ -86,7 +150,7 @@ def align(
         bob: The same.
         id: The column that names the rows.
         bob_id: Bob's, where it has another name.
-        normalise: none, or any of trim, case and nfkc, separated by commas.
+        normalise: none, or any of trim, case, nfkc and zeros, separated by commas.
 
     Returns:
         Both tables' common rows, in the same order.
@@ -127,6 +191,7 @@ def train(
         Metrics, weights, ledger and traffic.
 
     Raises:
+        DivergenceError: The model is worse than none, and not by noise that protects labels.
         TaciturnError: With what is wrong, where, and the way out.
 
     >>> train(dataset="breast-cancr", mechanism="none")
@@ -139,9 +204,11 @@ def train(
     settings, table = _settings(data, _given(options, train))
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
-    return TrainResult(
-        tuple(simulate(run, raw, record=target, observe=observe) for run in _per_seed(settings))
-    )
+    outcomes = []
+    for run in _per_seed(settings):
+        outcomes.append(simulate(run, raw, record=target, observe=observe))
+        require_arrived(outcomes[-1].result)
+    return TrainResult(tuple(outcomes))
 
 
 def estimate(
@@ -224,6 +291,7 @@ def audit(
 def check(
     data: object = None,
     *,
+    party: str | Path | None = None,
     columns: int | None = None,
     rows: int | None = None,
     announce: Announce = silent,
@@ -233,6 +301,8 @@ def check(
 
     Args:
         data: A path or a frame with her columns; a label column is not needed and not looked at.
+        party: A party's own file, in place of all settings: its table and agreement are rehearsed,
+            and something stands in for the other side's, as the notes say.
         columns: Only their number, where there is no table: random ones stand in.
         rows: How many rows there will be, with ``columns`` (2,000).
         announce: Called with what runs now.
@@ -249,13 +319,16 @@ def check(
         from taciturn.audit.rehearsal import random_table
 
     given = _given(options, check)
+    if party is not None:
+        return _check_party(Path(party), data, {**given, "rows": rows}, columns, announce)
     if columns is not None:
         if data is not None or given.get("dataset"):
             raise ConfigError("columns replaces a table: give one of the two", setting="columns")
         if columns < 1 or (rows is not None and rows < 2):
             raise ConfigError("a table needs at least one column and two rows", setting="columns")
         settings, _ = _settings(None, given)
-        return preflight(settings, random_table(rows or 2000, columns), announce=announce)
+        features = random_table(rows or 2000, columns)
+        return CheckResult.of(preflight(settings, features, announce=announce))
     if rows is not None:
         raise ConfigError(
             "rows is used only with columns", setting="rows", hint=Hint("give {columns} too")
@@ -263,10 +336,32 @@ def check(
     # Alice's table has no labels: a name that no column has keeps the settings content.
     label = {"label": given.get("label") or _NO_LABEL} if data is not None else {}
     settings, table = _settings(data, {**given, **label})
-    return preflight(settings, load_features(settings, table), announce=announce)
+    features = load_features(settings, table)
+    return CheckResult.of(preflight(settings, features, announce=announce))
 
 
 _NO_LABEL = "(no label)"
+
+
+def _check_party(
+    path: Path,
+    data: object,
+    options: Mapping[str, object],
+    columns: int | None,
+    announce: Announce,
+) -> CheckResult:
+    """Checks a party's file, which says everything but how many columns the other side has."""
+    from taciturn.audit.own_side import check_party
+    from taciturn.deploy.config import PartyConfig
+
+    besides = {"data": data, **options}
+    if given := [name for name, value in besides.items() if value is not None]:
+        raise ConfigError(
+            f"{hyphenated(given[0])} is said by the party's file",
+            setting=given[0],
+            hint="with a party's file only the number of Alice's columns may be given",
+        )
+    return CheckResult.of(check_party(PartyConfig.read(path), columns, announce))
 
 
 def _audit_recorded(

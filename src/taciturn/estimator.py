@@ -43,7 +43,7 @@ from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.run import simulate
 from taciturn.version import __version__
 
@@ -231,6 +231,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._learn_classes(y)
         self.seed_ = _seed(self.random_state)
         outcome = simulate(self._settings(labels), self._raw(X, labels))
+        require_arrived(outcome.result)
         _warn_of_wraps(outcome.result)
         self._take_weights(outcome)
         self.record_ = record_of(outcome.result)

@@ -24,6 +24,8 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
         "scipy": "1.14",
     },
     "onnx": {"onnx": "1.17"},
+    "pandas": {"pandas": "2.2"},
+    "notebook": {"ipykernel": "6.29", "ipywidgets": "8.1"},
 }
 # Where a module is not called like its distribution.
 MODULES = {"scikit-learn": "sklearn", "grpcio": "grpc", "dp-accounting": "dp_accounting"}

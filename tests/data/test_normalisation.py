@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import STEPS, Normalisation
+from taciturn.data.normalisation import STEPS, Normalisation, Spelling, spellings
 from taciturn.errors import ConfigError, RowIdError
 
 
@@ -21,6 +21,11 @@ from taciturn.errors import ConfigError, RowIdError
         ("nfkc", "ﬁn①", "fin1"),
         ("nfkc", "e\u0301", "é"),
         ("trim,case,nfkc", " ＡNN ", "ann"),
+        ("zeros", "007", "7"),
+        ("zeros", "000", "0"),
+        ("zeros", "0x1f", "0x1f"),
+        ("zeros", " 007", " 007"),
+        ("trim,zeros", " 007", "7"),
         # A compatibility form may begin with a blank: trimming comes last.
         ("trim,nfkc", "´x", "\u0301x"),
     ],
@@ -78,3 +83,35 @@ def test_a_table_is_normalised_row_by_row_or_refused(texts):
         )
         return
     assert normalised.series.to_list() == expected
+
+
+def test_a_table_tells_which_normalisation_would_change_how_many_of_its_ids():
+    ids = RowIds.of(["Ann", "ANN", "bea ", " x", "007", "8", "８", "C1", "c2"])
+    assert spellings(ids, Normalisation()) == (
+        Spelling("trim", 2, 0, mixed=True),
+        Spelling("case", 3, 1, mixed=True),
+        Spelling("nfkc", 1, 1, mixed=True),
+        Spelling("zeros", 1, 0, mixed=True),
+    )
+    # What is chosen already is not named again.
+    chosen = Normalisation.of("trim,nfkc,zeros")
+    ids = RowIds.of(["Ann", "bea"])
+    assert [spelling.normalise for spelling in spellings(ids, chosen)] == ["case"]
+
+
+@pytest.mark.parametrize("ids", [["007", "008", "123"], ["AX1", "BX2", "77"]])
+def test_a_table_that_spells_its_ids_in_one_way_is_not_called_mixed(ids):
+    (spelling,) = spellings(RowIds.of(ids), Normalisation())
+    assert spelling.changes == 2
+    assert not spelling.mixed
+
+
+@settings(max_examples=100)
+@given(st.lists(printable, min_size=1, max_size=8, unique=True), st.sampled_from(STEPS))
+def test_what_would_change_is_counted_as_normalising_counts_it(texts, step):
+    ids, chosen = RowIds.of(texts), Normalisation.of(step)
+    after = [chosen.one(text) for text in texts]
+    changes = sum(old != new for old, new in zip(texts, after, strict=True))
+    merges = len(texts) - len(set(after))
+    named = {one.normalise: (one.changes, one.merges) for one in spellings(ids, Normalisation())}
+    assert named.get(step, (0, 0)) == (changes, merges)

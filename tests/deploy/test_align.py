@@ -25,6 +25,7 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Meta, Past
 from taciturn.deploy.link import ALIGNMENT, Link
 from taciturn.deploy.playback import run_party
+from taciturn.deploy.templates import Trial, template
 from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.deploy.way import way_to_peer
@@ -48,6 +49,7 @@ from taciturn.protocol.messages import (
     BlindedIds,
     GroupElements,
     PublicBytes,
+    Role,
     TwiceBlinded,
 )
 from taciturn.protocol.steps import Program, receive, send
@@ -59,7 +61,7 @@ from tests.system import needs_namespaces
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
 
-ROLES = ("alice", "bob")
+ROLES: tuple[Role, Role] = ("alice", "bob")
 
 
 def people(folder: Path, alice: list[str], bob: list[str], **changes: Any) -> Path:
@@ -121,7 +123,7 @@ def test_both_sides_write_the_same_list(tmp_path):
     assert alice["peer_confirmed"]
     assert bob["peer_confirmed"]
     assert alice["bytes_sent"] == bob["bytes_received"]
-    assert not alice["configured"]
+    assert alice["match"] == bob["match"] == 0.75
 
 
 def test_spellings_that_normalise_alike_train_together(tmp_path):
@@ -151,11 +153,81 @@ def test_the_list_goes_where_it_was_asked_to(tmp_path):
     write_config(tmp_path, "alice", data={"aligned": "common/rows.csv"})
     (tmp_path / "common").mkdir()
     alice, bob = both(tmp_path).records
-    assert (alice["configured"], bob["configured"]) == (True, False)
+    assert (alice["added"], alice["to_add"]) == ([], [])
+    assert bob["added"] == ['aligned = "bob.aligned.csv"']
+    assert alice["configured"]
+    assert bob["configured"]
     assert AlignedRows.read(tmp_path / "common/rows.csv", "id").own == RowIds.of(["b"])
     alice, bob = both(tmp_path, out={"alice": tmp_path / "other.parquet"}).records
     assert not alice["configured"]
+    assert alice["to_add"] == ['aligned = "other.parquet"']
     assert AlignedRows.read(tmp_path / "other.parquet", "id").own == RowIds.of(["b"])
+
+
+def test_the_list_and_the_normalisation_are_named_in_the_partys_file(tmp_path):
+    """As taciturn init wrote it: the commented lines are switched on, and nothing else changes."""
+    people(tmp_path, ["Ann", "bea", "cy"], ["ANN", "BEA", "dan"])
+    for role in ROLES:
+        path, plain = tmp_path / f"{role}.toml", template(role, Trial("none"))
+        path.write_text(plain.replace('label = "label"', 'label = "sick"'))
+        path.chmod(0o640)
+    before = (tmp_path / "alice.toml").read_text()
+    alice, bob = both(tmp_path, normalise=("case", "case")).records
+    lines = ['aligned = "alice.aligned.csv"', 'normalise = "case"']
+    assert alice["added"] == lines
+    after = (tmp_path / "alice.toml").read_text()
+    changed = [
+        new for old, new in zip(before.splitlines(), after.splitlines(), strict=True) if old != new
+    ]
+    assert [line.split("  #")[0] for line in changed] == lines
+    assert (tmp_path / "alice.toml").stat().st_mode & 0o777 == 0o640
+    assert bob["configured"]
+    # The next time nothing is to be added, and the normalisation is the file's.
+    config = PartyConfig.read(tmp_path / "bob.toml")
+    assert config.data.aligned == "bob.aligned.csv"
+    assert config.normalisation == Normalisation.of("case")
+    again = both(tmp_path, normalise=("case", "case")).records
+    assert [record["added"] + record["to_add"] for record in again] == [[], []]
+
+
+@pytest.mark.parametrize("how", ["link", "inline"])
+def test_a_file_that_cannot_be_edited_safely_is_left_alone_and_the_line_is_said(tmp_path, how):
+    folder = tmp_path / "files"
+    folder.mkdir()
+    people(folder, ["a", "b"], ["a", "b"])
+    path = folder / "alice.toml"
+    text = path.read_text()
+    if how == "link":
+        path.rename(tmp_path / "alice.toml")
+        path.symlink_to(tmp_path / "alice.toml")
+    else:
+        text = text.replace('[data]\nfile = "alice.csv"\nid = "id"\n', "")
+        text = text.replace("\n", '\ndata = {file = "alice.csv", id = "id"}\n', 1)
+        path.write_text(text)
+    alice, _ = both(folder).records
+    assert alice["to_add"] == ['aligned = "alice.aligned.csv"']
+    assert not alice["configured"]
+    assert path.read_text() == text
+
+
+def test_too_small_a_match_stops_both_sides_with_the_line_that_accepts_it(tmp_path):
+    people(tmp_path, ["a", "b", "C", "D", "E"], ["a", "c", "d", "e"])
+    ends = both(tmp_path)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, RowOrderError)
+        assert "only 1 ids are common, 25.0% of the shorter list" in end.message
+        assert "minimum-match is 0.5" in end.message
+        assert "minimum_match=0.25" in end.hint
+        assert not list(tmp_path.glob("*.aligned.csv"))
+    # Her table tells her what may be wrong; his does not.
+    assert 'case would change 3 of 5 ids here: try normalise="case"' in ends.alice.hint
+    assert "case" not in ends.bob.hint
+    for role in ROLES:
+        write_config(tmp_path, role, data={"minimum-match": 0.25})
+    alice, bob = both(tmp_path).records
+    assert alice["common"] == 1
+    assert alice["spellings"] == [{"normalise": "case", "changes": 3, "merges": 0, "mixed": True}]
+    assert bob["spellings"] == []
 
 
 def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):

@@ -24,6 +24,7 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
+from taciturn.model.history import listed_models
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.numerics.logistic import log_loss
@@ -213,8 +214,14 @@ def test_fresh_begins_anew_with_other_coins(folder):
     set_up(folder, **MECHANISMS["add"])
     run_both(folder).records  # noqa: B018
     before = weights(folder, "alice").tolist()
+    earlier = {role: (folder / f"{role}.model.json").read_bytes() for role in ("alice", "bob")}
     run_both(folder, act=lambda party: party.run(fresh=True)).records  # noqa: B018
     assert weights(folder, "alice").tolist() != before
+    for role, content in earlier.items():
+        newest, kept = listed_models(folder / f"{role}.model.json").models
+        assert newest.session != kept.session
+        assert Path(kept.file).read_bytes() == content
+        assert '"event": "earlier model kept"' in (folder / f"{role}.log").read_text()
 
 
 def test_flipped_labels_outlive_a_training(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import subprocess
@@ -12,9 +13,10 @@ import pytest
 
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.transport.parties import HOST, Authority
-from tests.waiting import HANG
+from tests.waiting import HANG, wait_until
 
 # How gRPC begins a line of its log.
+Process = subprocess.Popen[str]
 RAW = re.compile(r"^[IWE]\d{4} ", re.MULTILINE)
 
 
@@ -28,9 +30,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def party(folder: Path, role: str) -> subprocess.Popen[str]:
+# The line of each minute, many times a second.
+BEATING = """
+import taciturn.cli.console as console
+from taciturn.__main__ import main
+console.BEAT_SECONDS = 0.1
+main()
+"""
+
+
+def party(folder: Path, role: str, program: tuple[str, ...] = ("-m", "taciturn")) -> Process:
     return subprocess.Popen(
-        [sys.executable, "-m", "taciturn", "party", str(folder / f"{role}.toml"), "--dry-run"],
+        [sys.executable, *program, "party", str(folder / f"{role}.toml"), "--dry-run"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -61,3 +72,26 @@ def test_each_side_says_its_own_part_of_a_handshake_that_fails(folder):
     bob.terminate()
     _, his = bob.communicate(timeout=HANG)
     assert not RAW.search(hers + his), hers + his
+
+
+def test_a_side_says_why_it_waits_and_goes_on_waiting(folder):
+    """Alice is first, and calls a port that nobody has opened; the reason is in her log, once.
+
+    She has no terminal: a line now and then says what she does, and for how long.
+    """
+    with socket.create_server((HOST, 0)) as free:
+        port = free.getsockname()[1]
+    write_config(folder, "bob", link={"listen": f"{HOST}:{port}"})
+    write_config(folder, "alice", link={"connect": f"{HOST}:{port}"})
+    alice, log = party(folder, "alice", ("-c", BEATING)), folder / "alice.log"
+    wait_until(lambda: log.exists() and "waiting for the peer" in log.read_text())
+    bob = party(folder, "bob")
+    _, his = bob.communicate(timeout=HANG)
+    _, hers = alice.communicate(timeout=HANG)
+    assert (alice.returncode, bob.returncode) == (0, 0), hers + his
+    assert hers.count("alice: waiting for the peer: nothing listens there") == 1
+    assert re.search(rf"alice: waiting for bob, {HANG:g} s at most, 0:\d\d:\d\d elapsed\n", hers)
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    reasons = [event["reason"] for event in events if event["event"] == "waiting for the peer"]
+    assert [reason.partition(":")[0] for reason in reasons].count("nothing listens there") == 1
+    assert "connected" in [event["event"] for event in events]

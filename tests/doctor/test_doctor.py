@@ -17,6 +17,8 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.crypto.clear import ClearScheme
+from taciturn.data.ids import RowIds
+from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.doctor import datasets, machine, packages
 from taciturn.doctor.party import look_at_party
@@ -158,6 +160,24 @@ def test_both_sides_show_the_same_digest_of_their_ids(bob):
         for path in (alice, bob)
     }
     assert len({match and match[1] for match in digests}) == 1
+
+
+def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
+    text = said(look_at_party(bob), "data", Level.OK)
+    assert "the same on both sides" not in text
+    assert "every row is taken, for no list is named" in text
+    table = bob.parent / "bob.csv"
+    table.write_text(table.read_text().replace("p0007,", "P0007,"))
+    text = said(look_at_party(bob), "data", Level.WARNING)
+    assert "case would change 1 of 120 ids here" in text
+    write_config(bob.parent, "bob", data={"normalise": "case"})
+    assert "more than one way" not in str(look_at_party(bob))
+    table.write_text(table.read_text().replace("p0008,", "p0007,"))
+    assert "are the same once normalised" in said(look_at_party(bob), "data")
+    ids = RowIds.of([f"p{number:04d}" for number in range(20, 120)])
+    AlignedRows(ids, ids).write(bob.parent / "rows.csv", "id")
+    write_config(bob.parent, "bob", data={"aligned": "rows.csv"})
+    assert "only the rows of rows.csv" in said(look_at_party(bob), "data", Level.OK)
 
 
 def test_settings_that_do_not_go_with_the_table(bob):

@@ -6,12 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import binom, binomtest, rankdata
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, DataError
-from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.numerics.intervals import auc_interval, clopper_pearson, wilson
+from taciturn.numerics.metrics import evaluate
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
@@ -139,3 +140,46 @@ def test_no_auc_has_no_interval():
 def test_refuses_impossible_areas(area, positives, negatives):
     with pytest.raises(DataError, match="an AUC of"):
         auc_interval(area, positives, negatives)
+
+
+@pytest.mark.parametrize("trials", [1, 10, 57, 455])
+def test_wilson_agrees_with_scipy(trials):
+    for successes in {0, 1, trials // 3, trials - 1, trials}:
+        expected = binomtest(successes, trials).proportion_ci(0.95, method="wilson")
+        assert wilson(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def _binormal(draws: np.random.Generator, positives: int, negatives: int, apart: float):
+    """Scores that are the log-odds of their labels, whatever the base rate: N(+-apart^2/2)."""
+    labels = np.repeat([1, 0], [positives, negatives])
+    means = np.where(labels, 0.5, -0.5) * apart**2
+    odds = np.log(positives / negatives)
+    return means + apart * draws.standard_normal(len(labels)) + odds, labels
+
+
+@pytest.mark.parametrize(("positives", "negatives"), [(60, 60), (50, 950)])
+def test_intervals_of_a_models_figures_cover(positives, negatives):
+    """Binormal scores, of which every figure is known: 200 draws, each interval near 95 %."""
+    draws, apart = np.random.default_rng(17), 1.2
+    scores, labels = _binormal(draws, 300 * positives, 300 * negatives, apart)
+    truth = evaluate(scores, labels)
+    assert truth.ks == pytest.approx(2 * ndtr(apart / 2) - 1, abs=0.01)
+    covered = dict.fromkeys(("auc", "pr_auc", "ks", "loss"), 0)
+    for _ in range(200):
+        figures = evaluate(*_binormal(draws, positives, negatives, apart))
+        for name in covered:
+            low, high = (getattr(figures, f"{name}_{end}") for end in ("low", "high"))
+            assert low <= getattr(figures, name) <= high
+            covered[name] += low <= getattr(truth, name) <= high
+    # Labels were fixed, which makes all but the AUC's less variable than their intervals allow.
+    assert all(count >= 0.92 * 200 for count in covered.values()), covered
+
+
+def test_the_interval_of_observed_over_expected_covers_a_calibrated_model():
+    draws, covered = np.random.default_rng(3), 0
+    for _ in range(400):
+        chances = draws.beta(1, 15, 1500)
+        labels = draws.random(1500) < chances
+        figures = evaluate(np.log(chances / (1 - chances)), labels.astype(int))
+        covered += figures.calibration_ratio_low <= 1 <= figures.calibration_ratio_high
+    assert 0.92 * 400 <= covered <= 400

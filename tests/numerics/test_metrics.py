@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 from sklearn import metrics as oracle
 from sklearn.calibration import calibration_curve
+from sklearn.linear_model import LogisticRegression
 
 from taciturn.errors import (
     ConfigError,
@@ -24,12 +26,14 @@ from taciturn.errors import (
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import (
     accuracy,
+    added_auc,
     auc,
     balanced_accuracy,
     brier,
     calibration,
     evaluate,
     ks,
+    log_odds_shift,
     pr_auc,
 )
 from taciturn.results.serialise import record_of
@@ -208,3 +212,77 @@ def test_refuses_what_is_no_probability(value):
 def test_refuses_no_bins():
     with pytest.raises(ConfigError, match="bins"):
         calibration(np.array([0.5]), np.array([1]), bins=0)
+
+
+def _covariances(models: Any, labels: Any) -> Any:
+    """DeLong's covariance matrix of several AUCs, from all pairs of a one and a zero."""
+    kernels = []
+    for scores in models:
+        gaps = scores[labels == 1][:, None] - scores[labels == 0][None, :]
+        kernels.append(np.where(gaps > 0, 1.0, np.where(gaps == 0, 0.5, 0.0)))
+    ones, zeros = kernels[0].shape
+    across = np.cov([kernel.mean(axis=1) for kernel in kernels]) / ones
+    return across + np.cov([kernel.mean(axis=0) for kernel in kernels]) / zeros
+
+
+def test_what_is_added_has_delongs_interval():
+    draws = np.random.default_rng(5)
+    labels = (draws.random(300) < 0.2).astype(int)
+    shared = draws.standard_normal(300) + labels
+    better = np.round(shared + 0.5 * labels + 0.5 * draws.standard_normal(300), 1)
+    worse = np.round(shared + 0.5 * draws.standard_normal(300), 1)
+    added = added_auc(better, worse, labels)
+    matrix = _covariances((better, worse), labels)
+    error = math.sqrt(matrix[0, 0] + matrix[1, 1] - 2 * matrix[0, 1])
+    areas = [oracle.roc_auc_score(labels, scores) for scores in (better, worse)]
+    assert added.auc == pytest.approx(areas[0] - areas[1], abs=1e-12)
+    reach = 1.959963984540054 * error
+    assert (added.low, added.high) == pytest.approx((added.auc - reach, added.auc + reach))
+    mirrored = added_auc(worse, better, labels)
+    assert (mirrored.low, mirrored.high) == pytest.approx((-added.high, -added.low))
+
+
+def test_the_interval_of_what_is_added_covers():
+    """Two models that share most of their errors; 95 % means 95 %, to within three deviations."""
+    draws, covered = np.random.default_rng(11), 0
+
+    def rows(count: int) -> Any:
+        labels = (draws.random(count) < 0.25).astype(int)
+        shared = draws.standard_normal(count) + labels
+        return labels, shared + 0.4 * labels, shared + 0.7 * draws.standard_normal(count)
+
+    labels, better, worse = rows(400_000)
+    first, second = auc(better, labels), auc(worse, labels)
+    for _ in range(400):
+        labels, better, worse = rows(250)
+        added = added_auc(better, worse, labels)
+        covered += added.low <= first - second <= added.high
+    assert 0.917 * 400 <= covered <= 0.983 * 400
+
+
+def test_a_perfect_model_adds_no_exact_amount():
+    labels = np.array([0] * 10 + [1] * 10)
+    added = added_auc(labels.astype(float), labels.astype(float), labels)
+    assert added.auc == 0
+    assert added.low < -0.1
+    assert added.high > 0.1
+    assert math.isnan(added_auc(np.zeros(3), np.zeros(3), np.ones(3, dtype=int)).auc)
+
+
+def test_probabilities_of_a_weighted_model_are_those_of_an_unweighted_one():
+    """The optimum of a weighted loss on a rare class, against the plain fit's probabilities."""
+    draws = np.random.default_rng(2)
+    columns = draws.standard_normal((40_000, 3))
+    odds = columns @ np.array([0.8, -0.5, 0.3]) - 3.3
+    labels = (draws.random(40_000) < sigmoid(odds)).astype(int)
+    weights = (0.05, 1.0)
+    fitted = LogisticRegression(C=1e6, class_weight=dict(enumerate(weights))).fit(columns, labels)
+    scores = fitted.decision_function(columns)
+    shift = log_odds_shift(weights)
+    naive, corrected = evaluate(scores, labels), evaluate(scores, labels, shift)
+    assert naive.calibration_ratio < 0.25
+    assert corrected.calibration_ratio == pytest.approx(1, abs=0.05)
+    plain = LogisticRegression(C=1e6).fit(columns, labels).predict_proba(columns)[:, 1]
+    assert corrected.loss == pytest.approx(oracle.log_loss(labels, plain), rel=0.01)
+    # What only ranks rows, or takes the weighted side of zero, is as it was.
+    assert (corrected.auc, corrected.accuracy) == (naive.auc, naive.accuracy)

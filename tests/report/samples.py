@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from taciturn.audit.verdict import weigh
-from taciturn.numerics.metrics import CalibrationBin, Metrics
+from taciturn.numerics.metrics import AddedAuc, CalibrationBin, Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.audit import (
     Accuracy,
@@ -54,6 +54,20 @@ def metrics(accuracy: float, auc: float) -> Metrics:
         loss=0.1151,
         calibration_error=0.0441,
         calibration=(CalibrationBin(0.1, 0.0, 37),),
+        base_rate=0.6403,
+        calibration_ratio=1.02,
+        accuracy_low=accuracy - 0.04,
+        accuracy_high=min(1.0, accuracy + 0.03),
+        auc_low=auc - 0.05,
+        auc_high=1.0,
+        pr_auc_low=0.9,
+        pr_auc_high=0.999,
+        ks_low=0.91,
+        ks_high=1.0,
+        loss_low=0.04,
+        loss_high=0.19,
+        calibration_ratio_low=0.89,
+        calibration_ratio_high=1.17,
     )
 
 
@@ -116,6 +130,10 @@ TRAINING = TrainingRun(
     train=metrics(0.9868, 0.9981),
     test=metrics(0.9561, 0.98997),
     centralised=metrics(0.9561, 0.98997),
+    bob_alone=metrics(0.6403, 0.5),
+    partner_adds=AddedAuc(0.48997, 0.471, 0.5),
+    converged=False,
+    last_change=0.0004,
     optimum=None,
     max_weight_difference=2.04e-06,
     weight_bound=0.00214,

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from taciturn.data.normalisation import Spelling
 from taciturn.report import html, markdown
 from taciturn.report.audit import audit_blocks, demo_blocks
 from taciturn.report.blocks import (
@@ -39,6 +40,7 @@ from taciturn.report.training import training_blocks
 from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.doctor import DoctorResult, Finding
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Disclosure, Outlook, Refusal
 from taciturn.results.parties import (
     AlignmentResult,
     DryRun,
@@ -154,8 +156,13 @@ ALIGNMENT = AlignmentResult(
     ids=10,
     peer_ids=12,
     common=8,
+    match=0.8,
+    spellings=(Spelling("case", 3, 1, mixed=True), Spelling("zeros", 10, 0, mixed=False)),
     file="bob.aligned.csv",
     configured=False,
+    settings="bob.toml",
+    added=(),
+    to_add=('aligned = "bob.aligned.csv"',),
     peer_confirmed=False,
     seconds=1.0,
     waiting_seconds=0.5,
@@ -204,18 +211,26 @@ def test_a_party_says_what_it_has():
     assert "not confirmed" not in text
     dry = DryRun(
         identity=IDENTITY,
+        outlook=Outlook(
+            ledger=PARTY.ledger,
+            learns=Disclosure(alice="Alice receives gradients.", bob="Bob receives scores."),
+            refused=Refusal("labels would be readable", "write so"),
+        ),
         peer_columns=4,
         agreement=Sizes(4, 455),
         estimate=Estimate(10, 0.05, 1 << 20, 1 << 20),
     )
     text = shown(party_blocks(dry))
     assert "the two sides fit; nothing was trained" in text
+    for words in ("Alice receives gradients.", "Bob receives scores.", "epsilon is infinite"):
+        assert words in text
+    assert "will not begin: labels would be readable" in text
     assert "10 iterations, under 0.1 s of computing, 2.0 MiB of traffic" in text
 
 
 def test_an_alignment_and_a_prediction_say_what_comes_next():
     text = shown(alignment_blocks(ALIGNMENT))
-    assert "[data] aligned" in text
+    assert "To train on these rows, write into bob.toml" in text
     assert "if it has no list, run both again" in text
     text = shown(prediction_blocks(PREDICTION))
     assert "and 2 more" in text
@@ -252,3 +267,16 @@ def test_nothing_is_wider_than_a_hundred_columns_or_cut_off(blocks):
     text = shown(blocks)
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
+
+
+def test_an_alignment_says_how_many_of_how_many_what_may_hinder_and_the_line_to_add():
+    text = " ".join(shown(alignment_blocks(ALIGNMENT)).replace("\xa0", " ").split())
+    assert "8: 80.0 % of 10 here, 66.7 % of 12 there" in text
+    # zeros is spelled in one way here, and the match is not low.
+    assert "case would change 3 of 10 ids here (and make 1 the same as another)." in text
+    assert "zeros" not in text
+    assert 'write into bob.toml, under [data]: aligned = "bob.aligned.csv"' in text
+    low = replace(ALIGNMENT, match=0.7, to_add=(), added=('aligned = "x.csv"',))
+    text = " ".join(shown(alignment_blocks(low)).split())
+    assert "zeros 10; to try it, give --normalise zeros on both sides." in text
+    assert 'wrote into bob.toml, under [data]: aligned = "x.csv"' in text

@@ -16,6 +16,7 @@ from taciturn.errors import DataError
 from taciturn.files import to_json
 from taciturn.results.audit import AttackScore, Control, Evidence
 from taciturn.results.doctor import DoctorResult, Finding
+from taciturn.results.outlook import Disclosure, Outlook, Refusal
 from taciturn.results.parties import (
     DryRun,
     Identity,
@@ -205,7 +206,15 @@ def test_the_sides_of_a_training_read_back_as_they_were():
         ledger=None,
         run=replace(FIGURES, loss_recent=None),
     )
-    dry = DryRun(identity=IDENTITY, peer_columns=4, agreement=Sizes(4, 455), estimate=None)
+    learns = Disclosure(alice="Alice receives nothing.", bob="Bob receives scores.")
+    refused = Refusal("labels would be readable", "write so")
+    dry = DryRun(
+        identity=IDENTITY,
+        outlook=Outlook(ledger=TRAINING.ledger, learns=learns, refused=refused),
+        peer_columns=4,
+        agreement=Sizes(4, 455),
+        estimate=None,
+    )
     for result in (bob, alice, dry):
         assert again(result) == result
     record = alice.to_dict()

@@ -35,9 +35,9 @@ from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import counted
 from taciturn.parallel import one_thread
-from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
+from taciturn.protocol.bob.forecast import forecast
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -50,13 +50,15 @@ def preflight(
     settings: Settings,
     raw: RawData,
     *,
+    own_labels: bool = False,
     announce: Announce = silent,
 ) -> CheckResult:
     """Rehearses a configuration.
 
     Args:
         settings: Resolved settings of the training.
-        raw: The rows; their labels are not looked at.
+        raw: The rows; their labels are not looked at, unless:
+        own_labels: Rehearse with them, as many of either class.
         announce: Called with what runs now.
 
     Raises:
@@ -64,7 +66,7 @@ def preflight(
         ShapeError: The table has too few rows.
     """
     announce("rehearsal")
-    rehearsal = Rehearsal.of(settings, raw)
+    rehearsal = Rehearsal.of(settings, raw, own_labels=own_labels)
     verdicts = []
     for attack in rehearsal_attacks():
         announce(attack.name)
@@ -90,7 +92,8 @@ def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:
     if reason:
         return AttackVerdict(attack.name, CLEAR, reason, "")
     guess = about_labels(attack.infer(view), view)
-    level, why = foresee(guess, rehearsal.labels)
+    kind = "labels" if rehearsal.own_labels else "coin labels"
+    level, why = foresee(guess, rehearsal.labels, kind)
     change = "" if level == CLEAR else advice.change(attack.name, rehearsal)
     return AttackVerdict(attack.name, level, why, change)
 
@@ -100,12 +103,8 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
     cost = price(method.event)
     with one_thread():
         full_rank_share, median_condition = _ranks(rehearsal)
-    releases = method.releases(agreed.epochs)
-    # At the delta that the releases have themselves, which most have not.
-    total = label_epsilon({method.event: releases}, releases * cost.delta)
-    if agreed.bob_update == "true" and rehearsal.bob_columns:
-        # As the ledger has it: labels reach other rows' releases through his weights.
-        total = math.inf
+    ledger = forecast(rehearsal.terms, rehearsal.rows, rehearsal.bob_columns).statement()
+    total = ledger.label_epsilon_total
     facts = CheckFacts(
         rows=rehearsal.rows,
         rehearsed_rows=rehearsal.labels.rows,

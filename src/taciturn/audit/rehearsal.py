@@ -1,6 +1,10 @@
 """A small training on coin labels, by the real programs: what a pre-flight check looks at.
 
-**Guarantee.** No label of the table is looked at: coins stand in for all of them.
+Bob may rehearse with labels of his own: as many of either class, so that a guess at one is at even
+odds, as with coins.
+
+**Guarantee.** No label of the table is looked at, unless Bob asks for it: coins stand in for all of
+them.
 
 **Assumes.** A sample of the rows is like the whole.
 """
@@ -13,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import polars as pl
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
@@ -64,24 +68,33 @@ class Rehearsal:
     bob_columns: int
     view: AliceView = field(repr=False)
     labels: LabelTable = field(repr=False)
+    own_labels: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, raw: RawData) -> Rehearsal:
+    def of(cls, settings: Settings, raw: RawData, *, own_labels: bool = False) -> Rehearsal:
         """Trains on a sample.
+
+        Args:
+            settings: Resolved settings of the training.
+            raw: The rows.
+            own_labels: Use their labels, as many of either class; else coins stand in for them.
 
         Raises:
             ShapeError: The table has too few rows for a rehearsal to show anything.
         """
-        rows = training_rows(raw.rows, settings.test_fraction)
+        rows = raw.rows if raw.whole else training_rows(raw.rows, settings.test_fraction)
         _require_rows(rows, settings, raw)
         coins = KeyedEntropy.from_seed(_SEED)
-        wanted = _sample_size(settings)
-        order = np.sort(coins.fork("sample").permutation(raw.rows)[:wanted])
+        order = coins.fork("sample").permutation(raw.rows)
+        if own_labels:
+            order = _even(order, raw.labels)
+        order = np.sort(order[: _sample_size(settings)])
+        labels = raw.labels.take(order)
         sample = replace(
             raw,
             frame=raw.frame[order.tolist()],
             ids=raw.ids.take(order),
-            labels=raw.labels.take(order).coins(coins.fork("labels")),
+            labels=labels if own_labels else labels.coins(coins.fork("labels")),
         )
         small = settings.model_copy(
             update={
@@ -108,6 +121,7 @@ class Rehearsal:
             bob_columns=len(outcome.data.bob_train.columns),
             view=AliceView.of(outcome.transcript, outcome.data.alice_train),
             labels=outcome.data.labels_train,
+            own_labels=own_labels,
         )
 
     @property
@@ -119,6 +133,13 @@ class Rehearsal:
     def table(self) -> FloatArray:
         """Alice's rehearsed rows."""
         return self.view.features.values
+
+
+def _even(order: IndexArray, labels: LabelTable) -> IndexArray:
+    """Rows of either class in turn, as far as there are rows of both: labels at even odds."""
+    ones = labels.values[order] == 1
+    fewer = min(np.count_nonzero(ones), np.count_nonzero(~ones))
+    return np.column_stack([order[ones][:fewer], order[~ones][:fewer]]).ravel()
 
 
 def _require_rows(left: int, settings: Settings, raw: RawData) -> None:

@@ -44,7 +44,7 @@ from taciturn.results.audit import (
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.run import simulate
 from taciturn.view.alice_view import AliceView
 
@@ -73,10 +73,15 @@ class Session:
     attacks: tuple[LabelAttack, ...] = field(default_factory=attacks)
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
-        """Trains, attacks, and gathers what belongs beside it."""
+        """Trains, attacks, and gathers what belongs beside it.
+
+        Raises:
+            DivergenceError: The model is worse than none: nobody would use such a training.
+        """
         outcome = simulate(
             settings, self.raw, keep=True, record=record, observe=self.callbacks.observe
         )
+        require_arrived(outcome.result)
         view = _view(outcome)
         run = self.examine(settings, view, outcome.data.labels_train, outcome.result)
         return replace(run, membership=self._membership(view, outcome))

@@ -234,12 +234,13 @@ def _interval(low: float, high: float) -> str:
 # --- a rehearsal ------------------------------------------------------------------------------
 
 
-def foresee(guess: LabelGuess, labels: LabelTable) -> tuple[Level, str]:
+def foresee(guess: LabelGuess, labels: LabelTable, kind: str = "coin labels") -> tuple[Level, str]:
     """What a guess at coin labels shows, of the rows that it speaks about; and in words.
 
     Args:
         guess: An attack's guess in a rehearsal.
-        labels: The coins.
+        labels: The coins, or other labels at even odds.
+        kind: What to call them.
     """
     spoken = int(np.count_nonzero(guess.signal))
     if not spoken:
@@ -251,7 +252,7 @@ def foresee(guess: LabelGuess, labels: LabelTable) -> tuple[Level, str]:
     likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)
     sure = int(np.count_nonzero(guess.certain))
     sure_right = int(np.count_nonzero(right & guess.certain))
-    words = f"rehearsed: {100 * correct / spoken:.0f} % of {spoken} coin labels right"
+    words = f"rehearsed: {100 * correct / spoken:.0f} % of {spoken} {kind} right"
     if sure:
         words += f", {sure} called certain and {sure_right} of those right"
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure

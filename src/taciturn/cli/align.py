@@ -14,6 +14,15 @@ from taciturn.cli.party import shown, stoppable
 from taciturn.errors import PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable
 
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        help="Which differences in spelling to ignore, the same on both sides: none, or any of "
+        "trim (spaces at the ends), case, nfkc (Unicode) and zeros (in front of numbers), "
+        "separated by commas (default: as the settings say, or else none)."
+    ),
+]
+
 
 def align(
     config: Annotated[
@@ -26,20 +35,15 @@ def align(
             "one that the settings name as aligned, or else to ROLE.aligned.csv beside them."
         ),
     ] = None,
-    normalise: Annotated[
-        str,
-        typer.Option(
-            help="Which differences in spelling to ignore, the same on both sides: none, or any of "
-            "trim (spaces at the ends), case and nfkc (Unicode), separated by commas."
-        ),
-    ] = "none",
+    normalise: Normalise = None,
     json: Json = False,
 ) -> None:
     """Find the rows that both sides have, without revealing the other ids.
 
     Both sides run it, at about the same time.
 
-    Both learn which of their own rows the other has too, and how many it has.
+    Both learn which of their own rows the other has too, and how many it has. The list goes into
+    the settings, as aligned, unless --out is given or they name another one.
 
     A peer that deviates from the protocol can ask for ids that it does not have.
 
@@ -56,8 +60,9 @@ def align(
     from taciturn.deploy.way import way_to_peer
     from taciturn.report.parties import alignment_blocks
 
-    chosen = Normalisation.of(normalise)
+    given = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)
+    chosen = settings.normalisation if given is None else given
     log = settings.output.log
     require_writable(list_file(settings, out), settings.path(log) if log else None)
     with (

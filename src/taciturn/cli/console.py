@@ -1,10 +1,16 @@
-"""What a person sees while a command runs: progress on standard error, on a terminal only."""
+"""What a person sees while a command runs: progress on standard error.
+
+On a terminal that is a bar; elsewhere, such as in the journal of a service, a line a minute.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
     from taciturn.results.serialise import Result
 
 WIDTH = 100
+BEAT_SECONDS = 60.0
 T = TypeVar("T", bound="Result | Mapping[str, Any]")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -50,45 +57,119 @@ def console(*, error: bool = False) -> Console:
     )
 
 
-class Meter:
-    """Turns a run's events into a progress bar."""
+class Pulse:
+    """How far the work is, for a line now and then where there is no terminal.
 
-    def __init__(self, progress: Progress | None) -> None:
-        self._progress = progress
+    Args:
+        clock: Seconds that only grow.
+
+    >>> now = [0.0]
+    >>> pulse = Pulse(lambda: now[0])
+    >>> pulse.begin("training")
+    >>> pulse.advance("training", 20, 120)
+    >>> now[0] = 60.0
+    >>> pulse.advance("training", 45, 120)
+    >>> pulse.line()
+    'training: 45 of 120, 0:01:00 elapsed, about 0:03:00 remaining'
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.activity, self._start = "starting", clock()
+        self._first: tuple[float, int] | None = None
+        self._done, self._total = 0, 0
+
+    def begin(self, activity: str) -> None:
+        """Another kind of work begins."""
+        self.activity, self._start = activity, self._clock()
+        self._first, self._done, self._total = None, 0, 0
+
+    def advance(self, activity: str, done: int, total: int) -> None:
+        """So much of it is done."""
+        if activity != self.activity:
+            self.begin(activity)
+        # A resumed training is not at its beginning: the pace is that of what is done from here on.
+        self._first = self._first or (self._clock(), done)
+        self._done, self._total = done, total
+
+    def line(self) -> str:
+        """What is done, and the time that it took and will take."""
+        now = self._clock()
+        parts = [self.activity]
+        if self._total:
+            parts = [f"{self.activity}: {self._done:,} of {self._total:,}"]
+        parts.append(f"{_duration(now - self._start)} elapsed")
+        since, done = self._first or (now, self._done)
+        if self._done > done and self._total > self._done:
+            left = (now - since) * (self._total - self._done) / (self._done - done)
+            parts.append(f"about {_duration(left)} remaining")
+        return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
+
+
+class Meter:
+    """Turns a run's events into a progress bar, or into a line now and then.
+
+    Args:
+        progress: The bar; None without a terminal.
+        name: Who speaks, before each line; empty for nobody in particular.
+    """
+
+    def __init__(self, progress: Progress | None, name: str = "") -> None:
+        self._progress, self._name = progress, name
         self._task = None if progress is None else progress.add_task("training", total=None)
+        self._pulse = Pulse()
 
     def observe(self, event: Event) -> None:
         """Shows how far a training, a prediction or an alignment is."""
         from taciturn.protocol.events import Advance
 
-        if isinstance(event, Advance) and self._progress and self._task is not None:
+        if not isinstance(event, Advance):
+            return
+        self._pulse.advance(event.work, event.done, event.total)
+        if self._progress and self._task is not None:
             self._progress.update(
                 self._task, description=event.work, completed=event.done, total=event.total
             )
 
     def announce(self, activity: str) -> None:
         """Shows what runs now."""
+        self._pulse.begin(activity)
         if self._progress and self._task is not None:
             self._progress.update(self._task, description=activity, completed=0, total=None)
 
     def say(self, line: str) -> None:
         """Shows a line above the bar; without a terminal it goes to standard error as it is."""
+        text = f"{self._name}: {line}" if self._name else line
         if self._progress is not None:
-            self._progress.console.print(line, markup=False, style="dim")
+            self._progress.console.print(text, markup=False, style="dim")
         else:
-            print(line, file=sys.stderr, flush=True)
+            print(text, file=sys.stderr, flush=True)
 
     def progress(self, done: int, total: int) -> None:
         """Shows how much of it is done."""
+        self._pulse.advance(self._pulse.activity, done, total)
         if self._progress and self._task is not None:
             self._progress.update(self._task, completed=done, total=total)
 
+    def beat(self) -> None:
+        """Says how far the work is."""
+        self.say(self._pulse.line())
+
 
 @contextmanager
-def progress_bar() -> Iterator[Meter]:
-    """A bar with the time left, on standard error, where that is a terminal."""
+def progress_bar(name: str = "") -> Iterator[Meter]:
+    """Progress on standard error: a bar on a terminal, and else a line a minute.
+
+    Args:
+        name: Who speaks, before each line.
+    """
     if not sys.stderr.isatty():
-        yield Meter(None)
+        with _beating(Meter(None, name)) as meter:
+            yield meter
         return
     # Loaded here: without a terminal there is no bar.
     from rich.progress import (
@@ -105,8 +186,29 @@ def progress_bar() -> Iterator[Meter]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("left"),
+        TextColumn("elapsed,"),
         TimeRemainingColumn(),
+        TextColumn("remaining"),
     )
     with Progress(*columns, console=console(error=True), transient=True) as progress:
-        yield Meter(progress)
+        yield Meter(progress, name)
+
+
+@contextmanager
+def _beating(meter: Meter) -> Iterator[Meter]:
+    """Says a line each minute until the end."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_SECONDS):
+            # A reader of standard error that has gone is no reason to end the work.
+            with suppress(OSError, ValueError):
+                meter.beat()
+
+    thread = threading.Thread(target=beat, name="taciturn-heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield meter
+    finally:
+        ended.set()
+        thread.join()

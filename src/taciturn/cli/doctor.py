@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -34,10 +35,13 @@ def doctor(
     from taciturn.doctor.visit import visit
     from taciturn.report.doctor import doctor_blocks
     from taciturn.results.doctor import DoctorResult
+    from taciturn.results.outlook import Outlook
 
     with progress_bar() as meter:
-        findings = visit(config, meter.announce)
+        prices: list[Outlook] = []
+        findings = visit(config, meter.announce, prices.append)
     result = DoctorResult.of(findings, __version__, None if config is None else str(config))
+    result = replace(result, price=next(iter(prices), None))
     show(result, json, doctor_blocks)
     if result.problems:
         raise typer.Exit(FOUND_A_PROBLEM)

@@ -1,4 +1,4 @@
-"""The commands about models in files: what one says, and one for other programs."""
+"""The commands about models in files: what one says, which there are, one for other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taciturn.files import require_writable, to_json, write_private
 
 model = typer.Typer(
     name="model",
-    help="Show what a model file holds, and export models for other programs.",
+    help="Show what a model file holds, list earlier ones, and export models for other programs.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -41,6 +41,25 @@ def show(
     from taciturn.report.model import card_blocks
 
     print_result(card(ModelShare.load(file)), json, lambda one: card_blocks(one, top))
+
+
+@model.command(name="list")
+def list_models(
+    file: Annotated[Path, typer.Argument(help="One side's model file, as its settings name it.")],
+    json: Json = False,
+) -> None:
+    """List a side's model and those of earlier sessions, which are kept beside it.
+
+    [bold]Examples[/bold]
+
+    taciturn model list bob.model.json
+
+    taciturn model list bob.model.json --json
+    """
+    from taciturn.model.history import listed_models
+    from taciturn.report.model import list_blocks
+
+    print_result(listed_models(file), json, list_blocks)
 
 
 @model.command()

@@ -160,21 +160,28 @@ def _going_on(dry_run: bool) -> Iterator[None]:
 @contextmanager
 def shown(settings: PartyConfig) -> Iterator[Callbacks]:
     """Shows what happens on one side while it waits for the peer and works with it."""
+    from taciturn.deploy.link import BROKEN, CONNECTED
+    from taciturn.deploy.log import Log, on_change
     from taciturn.deploy.transport.corelog import handshake_reasons
     from taciturn.engine.callbacks import Callbacks
 
-    with progress_bar() as meter:
-        meter.announce(f"waiting for {settings.link.peer}")
+    link = settings.link
+    waiting = f"waiting for {link.peer}, {link.connect_seconds:g} s at most"
+    with progress_bar(settings.role) as meter:
+        meter.announce(waiting)
 
         def announce(text: str) -> None:
-            meter.say(f"{settings.role}: {text}")
+            if text == CONNECTED:
+                meter.announce(f"connected to {link.peer}")
+            elif text == BROKEN:
+                meter.announce(waiting)
+            meter.say(text)
 
-        def failed(reason: str) -> None:
-            announce(f"a connection failed in its handshake: {reason}")
-
+        log = Log.of(settings, announce)
+        failed = on_change(lambda why: log("a connection failed in its handshake", reason=why))
         # Why callers fail before they are callers, which the side that calls has none of; this
         # command owns its process.
-        listens = settings.link.listen is not None
+        listens = link.listen is not None
         with handshake_reasons(failed if listens else None, for_good=True):
             yield Callbacks(announce, meter.observe, meter.progress)
 

@@ -42,6 +42,10 @@ def train(*, json: Json = False, settings: dict[str, Any]) -> None:
 @with_settings
 def check(
     *,
+    party: Annotated[
+        Path | None,
+        typer.Argument(help="A party's TOML file: check its agreement on its own table."),
+    ] = None,
     columns: Annotated[
         int | None, typer.Option(min=1, help="The number of Alice's columns, in place of a table.")
     ] = None,
@@ -53,7 +57,8 @@ def check(
 ) -> None:
     """Show before any training what Alice will be able to learn, and what to change.
 
-    Alice's own table may be given with --data: no label is needed or used.
+    Alice's own table may be given with --data: no label is needed or used. With a party's file its
+    agreement is checked on its own table, and something stands in for the other side's.
 
     [bold]Examples[/bold]
 
@@ -62,13 +67,17 @@ def check(
     taciturn check --columns 40 --rows 5000 --mechanism add --epsilon 1 --epochs 5
 
     taciturn check --data alice.csv --id customer --mechanism none --batch-size 64
+
+    taciturn check bob.toml
     """
     from taciturn import api
     from taciturn.report.check import check_blocks
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
     with progress_bar() as meter:
-        result = api.check(columns=columns, rows=rows, announce=meter.announce, **wanted)
+        result = api.check(
+            party=party, columns=columns, rows=rows, announce=meter.announce, **wanted
+        )
     show(result, json, check_blocks)
 
 

@@ -1,24 +1,34 @@
 """When two spellings of an id mean the same row: an explicit choice, none by default.
 
 ``nfkc`` (Unicode's compatibility form), then ``case`` (folded), then ``trim`` (no blanks at the
-ends), as far as they are chosen. Two parties must choose the same. Two ids of one table that become
-one are refused: nobody could say which row is meant.
+ends), then ``zeros`` (numbers without leading zeros), as far as they are chosen. Two parties must
+choose the same. Two ids of one table that become one are refused: nobody could say which row is
+meant. Which choice would change how many ids of a table, ``spellings`` says.
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 
 import polars as pl
 
 from taciturn.data.ids import RowIds
-from taciturn.errors import ConfigError, RowIdError, nearest
+from taciturn.errors import ConfigError, RowIdError, counted, nearest
 from taciturn.files import canonical_json
 
 NONE = "none"
-STEPS = ("trim", "case", "nfkc")
+STEPS = ("trim", "case", "nfkc", "zeros")
+# Only ids with such a character can be changed by a step: the rest need not be looked at.
+_CHANGEABLE = {
+    "trim": r"^\s|\s$",
+    "case": r"[^a-z\p{N}\p{P}\p{S} ]",
+    "nfkc": r"[^\x00-\x7F]",
+    "zeros": r"^0[0-9]+$",
+}
+# The ids among which a step tells two ways of spelling apart.
+_COMPARABLE = {"case": r"\p{L}", "zeros": r"^[0-9]+$"}
 # Ids that are Python objects at a time: bounds the memory of many millions.
 _BLOCK = 1 << 16
 
@@ -36,6 +46,7 @@ class Normalisation:
     trim: bool = False
     case: bool = False
     nfkc: bool = False
+    zeros: bool = False
 
     @classmethod
     def of(cls, text: str) -> Normalisation:
@@ -69,7 +80,7 @@ class Normalisation:
         """What two parties compare.
 
         >>> Normalisation.of("trim").canonical()
-        '{"case":false,"nfkc":false,"trim":true}'
+        '{"case":false,"nfkc":false,"trim":true,"zeros":false}'
         """
         return canonical_json(asdict(self))
 
@@ -82,7 +93,12 @@ class Normalisation:
             if self.nfkc:
                 # Folding can undo the form.
                 text = unicodedata.normalize("NFKC", text)
-        return text.strip() if self.trim else text
+        if self.trim:
+            text = text.strip()
+        # Of a number alone: in a word such as 0x1f the zero is no filling.
+        if self.zeros and text.isascii() and text.isdigit():
+            text = text.lstrip("0") or "0"
+        return text
 
     def apply(self, ids: RowIds) -> RowIds:
         """The ids of a table, normalised, in their order.
@@ -114,3 +130,87 @@ class Normalisation:
             where=f"rows {first + 1} and {again + 1}",
             hint="keep one of the two rows, or normalise less",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """What one more way of normalising would do to the ids of a table.
+
+    Args:
+        normalise: Its name.
+        changes: How many ids it would change.
+        merges: How many would then repeat another one, so that it could not be used as they are.
+        mixed: Whether the table itself spells ids in more than one way, as far as this one tells.
+    """
+
+    normalise: str
+    changes: int
+    merges: int
+    mixed: bool
+
+
+def spellings(ids: RowIds, chosen: Normalisation) -> tuple[Spelling, ...]:
+    """Which further ways of normalising would change ids of a table, and how many.
+
+    Args:
+        ids: The ids, normalised as chosen.
+        chosen: What was done to them.
+
+    >>> spellings(RowIds.of(["Ann", "bea", "007", "8"]), Normalisation())
+    ... # doctest: +NORMALIZE_WHITESPACE
+    (Spelling(normalise='case', changes=1, merges=0, mixed=True),
+     Spelling(normalise='zeros', changes=1, merges=0, mixed=True))
+    """
+    others = (step for step in STEPS if not getattr(chosen, step))
+    tried = (_spelling(ids.series, step, replace(chosen, **{step: True})) for step in others)
+    return tuple(spelling for spelling in tried if spelling.changes)
+
+
+def further(chosen: Normalisation, tried: Iterable[Spelling]) -> Normalisation:
+    """What is chosen, and beside it what would change ids and merge none.
+
+    >>> str(further(Normalisation(), [Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)]))
+    'case'
+    """
+    usable = {spelling.normalise: True for spelling in tried if not spelling.merges}
+    return replace(chosen, **usable)
+
+
+def in_words(tried: Iterable[Spelling], ids: int) -> str:
+    """What each way of normalising would do to a table.
+
+    >>> in_words((Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)), 5)
+    'case would change 3 of 5 ids here, zeros 1 (and make 1 the same as another)'
+    """
+    first = "{} would change {:,} of " + counted(ids, "id") + " here{}"
+    texts = [first] + ["{} {:,}{}"] * len(STEPS)
+    return ", ".join(
+        text.format(spelling.normalise, spelling.changes, _merging(spelling))
+        for text, spelling in zip(texts, tried, strict=False)
+    )
+
+
+def _merging(spelling: Spelling) -> str:
+    return f" (and make {spelling.merges:,} the same as another)" if spelling.merges else ""
+
+
+def _spelling(series: pl.Series, step: str, tried: Normalisation) -> Spelling:
+    changeable = series.str.contains(_CHANGEABLE[step])
+    before = series.filter(changeable)
+    after = pl.Series([tried.one(text) for text in before.to_list()], dtype=pl.String)
+    changes = int((after != before).sum())
+    if not changes:
+        return Spelling(step, 0, 0, mixed=False)
+    distinct = pl.concat([series.filter(~changeable), after]).n_unique()
+    return Spelling(step, changes, len(series) - distinct, _mixed(series, step, changes))
+
+
+def _mixed(series: pl.Series, step: str, changes: int) -> bool:
+    if step not in _COMPARABLE:
+        # A blank at an end and a letter in an unusual form are strange wherever they stand.
+        return True
+    comparable = series.filter(series.str.contains(_COMPARABLE[step]))
+    if step == "zeros":
+        # Numbers filled up to one width are spelled in one way.
+        return comparable.str.len_bytes().n_unique() > 1
+    return changes < len(comparable)

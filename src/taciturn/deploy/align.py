@@ -5,23 +5,29 @@ Nothing is kept on the way: an alignment that was interrupted is begun anew, und
 
 from __future__ import annotations
 
+import math
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from taciturn.crypto.group import library
+<<<<<<< HEAD
 from taciturn.data.files import Dialect
 from taciturn.data.normalisation import Normalisation
+=======
+from taciturn.data.normalisation import Normalisation, Spelling, further, in_words, spellings
+>>>>>>> main
 from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import ALIGNMENT
 from taciturn.deploy.log import Log
 from taciturn.deploy.session import Meeting, PeerSession
+from taciturn.deploy.settings_file import add_settings
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
 from taciturn.errors import RowOrderError, shown_by
-from taciturn.faces import Hint
+from taciturn.faces import Hint, toml_value
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, align
 from taciturn.protocol.events import Aligning, Event
@@ -75,20 +81,25 @@ class AligningParty:
         self._session = PeerSession(config, endpoint, callbacks)
         self._log = self._session.log
         self._normalisation, self._file = normalisation, list_file(config, out)
+<<<<<<< HEAD
         self._own = ids_alone(
             config.path(config.data.file),
             id_column=config.data.id,
             dialect=Dialect.of(config.data),
         )
+=======
+        self._asked_for = out
+        self._own = ids_alone(config.path(config.data.file), id_column=config.data.id)
+>>>>>>> main
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
         self._pace = _Pace(self._log)
 
     def run(self) -> AlignmentResult:
-        """Aligns, and writes the list.
+        """Aligns, writes the list, and names it in the party's file where that can be done.
 
         Raises:
-            RowOrderError: The two sides have no id in common.
+            RowOrderError: The two sides have no id in common, or fewer than the settings accept.
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         self._log("alignment started", ids=len(self._own))
@@ -100,6 +111,8 @@ class AligningParty:
             confirmed = meeting.finish(FAREWELL_SECONDS)
             seconds = time.monotonic() - (traffic.since or time.monotonic())
         self._log("aligned", rows=len(alignment.rows), file=str(self._file))
+        lines = self._lacking()
+        added = self._asked_for is None and self._add(lines)
         return AlignmentResult(
             role=self.config.role,
             peer=self.config.link.peer,
@@ -107,9 +120,13 @@ class AligningParty:
             ids=len(self._own),
             peer_ids=alignment.peer_ids,
             common=len(alignment.rows),
+            match=matched_fraction(alignment, len(self._own)),
+            spellings=self._spellings(alignment),
             file=str(self._file),
-            configured=self.config.data.aligned is not None
-            and self.config.path(self.config.data.aligned).resolve() == self._file.resolve(),
+            configured=added or "aligned" not in lines,
+            settings=self.config.where,
+            added=_toml_lines(lines) if added else (),
+            to_add=() if added else _toml_lines(lines),
             peer_confirmed=confirmed,
             seconds=seconds,
             waiting_seconds=traffic.waiting,
@@ -117,6 +134,28 @@ class AligningParty:
             bytes_received=traffic.bytes_received,
             version=__version__,
         )
+
+    def _lacking(self) -> dict[str, str]:
+        """What the party's file does not say yet, so that a training takes these rows."""
+        data, lines = self.config.data, dict[str, str]()
+        named = None if data.aligned is None else self.config.path(data.aligned).resolve()
+        if named != self._file.resolve():
+            lines["aligned"] = _relative(self._file, self.config.folder)
+        if self._normalisation != self.config.normalisation:
+            lines["normalise"] = str(self._normalisation)
+        return lines
+
+    def _add(self, lines: dict[str, str]) -> bool:
+        if not lines or not add_settings(Path(self.config.where), "data", lines):
+            return False
+        self._log("settings added", file=self.config.where, lines=list(_toml_lines(lines)))
+        return True
+
+    def _spellings(self, alignment: Alignment) -> tuple[Spelling, ...]:
+        """What else might make ids of this table the peer's; nothing where all are."""
+        if len(alignment.rows) == len(self._own):
+            return ()
+        return spellings(self._common, self._normalisation)
 
     def _align(self, meeting: Meeting) -> Alignment:
         role, terms = self.config.role, self._normalisation.canonical()
@@ -132,18 +171,74 @@ class AligningParty:
             self._pace.passed(event)
 
     def _write(self, alignment: Alignment) -> None:
-        if not len(alignment.rows):
-            raise RowOrderError(
-                f"the two sides have no id in common: {len(self._own)} here, "
-                f"{alignment.peer_ids} there",
-                where=f"column {self.config.data.id!r} of {self.config.data.file}",
-                hint=Hint(
-                    "name the same kind of id on both sides; a different spelling may need "
-                    "{normalise}"
-                ),
-            )
+        require_common(alignment, len(self._own), self._place(), self._spellings(alignment))
+        self._require_match(alignment)
         own, common = self._own.take(alignment.rows), self._common.take(alignment.rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
+
+    def _place(self) -> str:
+        return f"column {self.config.data.id!r} of {self.config.data.file}"
+
+    def _require_match(self, alignment: Alignment) -> None:
+        match, least = matched_fraction(alignment, len(self._own)), self.config.data.minimum_match
+        if match >= least:
+            return
+        tried = self._spellings(alignment)
+        better = further(self._normalisation, tried)
+        if better == self._normalisation:
+            way_out = "name the same kind of id on both sides; or "
+        else:
+            way_out = f"{in_words(tried, len(self._own))}: try {{normalise}} on both sides; or "
+        raise RowOrderError(
+            f"only {len(alignment.rows):,} ids are common, {match:.1%} of the shorter list, and "
+            f"minimum-match is {least:g}: {len(self._own):,} here, {alignment.peer_ids:,} there",
+            where=self._place(),
+            hint=Hint(
+                way_out + "if so few are right, write {minimum_match} under [data] on both sides",
+                normalise=str(better),
+                minimum_match=math.floor(match * 1000) / 1000,
+            ),
+        )
+
+
+def matched_fraction(alignment: Alignment, own: int) -> float:
+    """How much of the shorter of the two lists is common: the same number on both sides."""
+    return len(alignment.rows) / min(own, alignment.peer_ids)
+
+
+def require_common(
+    alignment: Alignment, own: int, where: str, tried: tuple[Spelling, ...] = ()
+) -> None:
+    """Insists that the two sides have an id in common.
+
+    Args:
+        alignment: What they came to.
+        own: How many ids this side has.
+        where: Where they stand.
+        tried: What else could be done to this side's ids.
+
+    Raises:
+        RowOrderError: They have none.
+    """
+    if not len(alignment.rows):
+        raise RowOrderError(
+            f"the two sides have no id in common: {own} here, {alignment.peer_ids} there",
+            where=where,
+            hint=Hint(
+                "name the same kind of id on both sides; a different spelling may need "
+                "{normalise}" + (f" ({in_words(tried, own)})" if tried else "")
+            ),
+        )
+
+
+def _toml_lines(values: dict[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name} = {toml_value(value)}" for name, value in values.items())
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """A path as a party's file names it: relative to its folder where it lies below."""
+    whole, base = path.resolve(), folder.resolve()
+    return str(whole.relative_to(base)) if whole.is_relative_to(base) else str(whole)
 
 
 class _Pace:

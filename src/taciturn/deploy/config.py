@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
+from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.privacy.registry import mechanism_class
@@ -34,6 +35,8 @@ from taciturn.settings.table import TableSettings
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
 DERIVED = ("l_rr", "passes", "alice_columns", "rows")
+# What Bob writes as accept-leak, word for word.
+ACCEPTED_LEAK = "my labels will be readable"
 # The most columns that Bob accepts where their number is not agreed on.
 MOST_COLUMNS = 1000
 
@@ -66,6 +69,25 @@ class DataSection(TableSettings):
             example="{role}.aligned.csv",
         ),
     ] = None
+    normalise: Annotated[
+        str,
+        _data(
+            "Which differences in the spelling of ids to ignore; the same on both sides.",
+            detail="`none`, or any of `trim` (blanks at the ends), `case`, `nfkc` (Unicode) and "
+            "`zeros` (in front of numbers), separated by commas ([align.md](align.md)). For "
+            "`taciturn align` and `taciturn predict`, whose option comes first",
+            example="trim,case",
+        ),
+    ] = NONE
+    minimum_match: Annotated[
+        float,
+        Field(ge=0, le=1),
+        _data(
+            "An alignment stops where a smaller fraction of the shorter list of ids is common.",
+            detail="Between 0 and 1; the shorter of the two sides' lists "
+            "([align.md](align.md)). Not for predictions",
+        ),
+    ] = 0.5
     label: str | None = None
     intercept: bool = True
 
@@ -195,6 +217,17 @@ class PrivacySection(Checked):
             example=50.0,
         ),
     ] = None
+    accept_leak: Annotated[
+        str | None,
+        Setting(
+            "Bob: only with these words, where Alice can compute labels from what she receives.",
+            Scope.PRIVACY,
+            detail="Without them Bob's side does not begin such a training: `none`, `hybrid`, "
+            "`mult` with `one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
+            "and whatever else has an infinite price ([threat_model.md](threat_model.md))",
+            example=ACCEPTED_LEAK,
+        ),
+    ] = None
     scores_per_row: Annotated[
         PositiveInt | None,
         Setting(
@@ -306,6 +339,7 @@ class PartyConfig:
         with shown_by(self.face):
             self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
             self._check_role()
+            self.normalisation = Normalisation.of(self.data.normalise)
         # What one solver has and the other has not is said now, before a table is read.
         self.settings()
 
@@ -384,6 +418,18 @@ class PartyConfig:
                 "the times of answers are Bob's to hide",
                 setting="answer_milliseconds",
                 hint="leave it out here; Bob writes it in his file",
+            )
+        if self.role == "alice" and self.privacy.accept_leak is not None:
+            raise ConfigError(
+                "whether labels may be readable is Bob's to say: they are his",
+                setting="accept_leak",
+                hint="leave it out here; Bob writes it in his file",
+            )
+        if self.privacy.accept_leak not in (None, ACCEPTED_LEAK):
+            raise ConfigError(
+                "accept-leak is accepted in these words only",
+                setting="accept_leak",
+                hint=Hint("write {accept_leak}, or leave it out", accept_leak=ACCEPTED_LEAK),
             )
         if self.role == "bob" and self.privacy.scores_per_row is not None:
             raise ConfigError(

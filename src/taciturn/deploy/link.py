@@ -41,6 +41,7 @@ from taciturn.faces import Hint
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, PREDICTION = 1, 2, 3, 4
 LAST_WORDS_SECONDS = 0.2
+CONNECTED, BROKEN = "connected", "the connection broke; reconnecting"
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
 _OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
 _HEAD = struct.Struct("<BQQ")
@@ -323,7 +324,7 @@ class Link:
         if not self._rejoins:
             self.close()
             raise _over()
-        self._announce("the connection broke; reconnecting")
+        self._announce(BROKEN)
         self.close()
 
     def _live(self, timeout: float | None = None) -> Channel:
@@ -340,8 +341,10 @@ class Link:
             channel = self._endpoint.connect(left)
             try:
                 self._open(channel, min(left, self._patience.opening))
-            except (ConnectionLost, PeerSilent):
+            except (ConnectionLost, PeerSilent) as problem:
                 channel.close()
+                if isinstance(problem, PeerSilent):
+                    self._announce("the peer is connected and has not begun; waiting")
                 # Before the two have met, a session of one link has not used it up.
                 if not self._rejoins and self._peer != UNKNOWN:
                     raise _over() from None
@@ -354,7 +357,7 @@ class Link:
                 self._channel = channel
                 self.traffic.links += 1
                 self.traffic.since = self.traffic.since or time.monotonic()
-                self._announce("connected")
+                self._announce(CONNECTED)
         return self._channel
 
     def _open(self, channel: Channel, timeout: float) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.data.tables import LabelTable
+from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import Traffic
 from taciturn.engine.callbacks import Announce
 from taciturn.files import append_private, reporting_write_errors, write_private
@@ -39,6 +40,12 @@ class Log:
     def __init__(self, path: Path | None, role: str, announce: Announce) -> None:
         self._path, self._role, self._announce = path, role, announce
 
+    @classmethod
+    def of(cls, config: PartyConfig, announce: Announce) -> Log:
+        """The log that a party's file names."""
+        name = config.output.log
+        return cls(config.path(name) if name else None, config.role, announce)
+
     def __call__(self, event: str, **facts: Any) -> None:  # noqa: ANN401 - JSON
         """Notes an event.
 
@@ -52,6 +59,26 @@ class Log:
         line = json.dumps({"time": now, "role": self._role, "event": event, **facts})
         with reporting_write_errors(self._path, "log"):
             append_private(self._path, line + "\n")
+
+
+def on_change(say: Announce) -> Announce:
+    """Says a text when it is not the one that was said last.
+
+    >>> say = on_change(print)
+    >>> for text in ("a", "a", "b", "a"):
+    ...     say(text)
+    a
+    b
+    a
+    """
+    last = [""]
+
+    def say_new(text: str) -> None:
+        if text != last[0]:
+            last[0] = text
+            say(text)
+
+    return say_new
 
 
 def _in_words(facts: dict[str, Any]) -> str:

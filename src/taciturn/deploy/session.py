@@ -123,8 +123,8 @@ class PeerSession:
     ) -> None:
         self._role, self._endpoint, self._callbacks = config.role, endpoint, callbacks
         self._answer_milliseconds = config.privacy.answer_milliseconds
-        log, way = config.output.log, config.link
-        self.log = Log(config.path(log) if log else None, config.role, callbacks.announce)
+        way = config.link
+        self.log = Log.of(config, callbacks.announce)
         self.patience = Patience(
             way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
         )

@@ -39,7 +39,7 @@ _AGREED = (
     "split_salt",
     "evaluate",
 )
-_TABLE = ("file", "id", "#aligned")
+_TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
 _LABELS = ("label", "intercept")
 _PREPARATION = ("#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
@@ -101,7 +101,9 @@ def template(role: Role, trial: Trial) -> str:
         "state": page.lines("state", _STATE),
         "output": page.lines("output", _OUTPUT),
     }
-    own["privacy"] = page.lines("privacy", _LIMITS if role == "bob" else _COUNTED)
+    # Where it cannot be otherwise, Bob is shown what he has to accept.
+    leak = () if chosen.claims_protection else ("#accept_leak",)
+    own["privacy"] = page.lines("privacy", (*leak, *_LIMITS) if role == "bob" else _COUNTED)
     head = f'# taciturn party {role}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     sections = "\n".join(_section(name, lines) for name, lines in own.items())
     return f"{head}{_AGREEMENT_HEAD}{_section('agreement', agreement)}\n{_OWN_HEAD}{sections}"

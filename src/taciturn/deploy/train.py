@@ -20,6 +20,7 @@ from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures
+from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard
 from taciturn.deploy.score_book import Charge, ScoreBook, score_book
 from taciturn.deploy.session import Meeting, PeerSession
@@ -37,6 +38,7 @@ from taciturn.errors import (
     shown_by,
 )
 from taciturn.faces import Hint
+from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.metrics import evaluate
 from taciturn.parallel import one_thread
@@ -62,8 +64,9 @@ if TYPE_CHECKING:
     from taciturn.engine.transcript import TranscriptFile
 
 LINGER_SECONDS = 60.0
+_UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
 # Limits that do not change what a session says.
-_FREE_LIMITS = {"answer_milliseconds", "scores_per_row", "scores"}
+_FREE_LIMITS = {"answer_milliseconds", "scores_per_row", "scores", "accept_leak"}
 
 
 class Party:
@@ -139,6 +142,7 @@ class Party:
                 hello.columns if self.config.role == "bob" else len(tables.train.columns),
                 tables.train.rows,
             ),
+            outlook=outlook(self.config, tables, self.terms),
             estimate=self._estimate(),
             columns_exposed=self._exposure(),
         )
@@ -153,6 +157,7 @@ class Party:
         Raises:
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
+        self._require_accepted()
         with state_folder(self.config) as kept:
             for warning in kept.warnings:
                 self.log("warning", about=warning)
@@ -172,6 +177,24 @@ class Party:
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
             return replace(done, peer_confirmed=confirmed)
+
+    def _require_accepted(self) -> None:
+        """Refuses, and tells the peer, where labels would be readable and Bob has not said so.
+
+        Raises:
+            ConfigError: He has not.
+            BudgetExceeded: The training would end with this error on its way.
+        """
+        if self.config.role == "alice":
+            return
+        ledger = planned_ledger(self.config, self.tables, self.terms).statement()
+        problem = leak_refusal(self.config, self.terms, ledger)
+        if problem is None:
+            return
+        # What keeps us from telling is of less interest than what is told.
+        with suppress(TaciturnError):
+            self._session.refuse(TRAINING, AgreementError(_UNACCEPTED))
+        raise problem
 
     def _require_scores(self, book: ScoreBook, past: Past) -> None:
         """Refuses now, and tells the peer, what would be refused when the first score is due.
@@ -405,7 +428,7 @@ class _Training:
             )
             self.figures.finish(result.trained)
             share = self._share(result)
-            share.save(config.path(config.output.model))
+            self._save(share)
             if self.recording is not None:
                 self.recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
@@ -422,6 +445,14 @@ class _Training:
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
+
+    def _save(self, share: ModelShare) -> None:
+        """Writes the model; one of an earlier session keeps a name of its own."""
+        path = self.party.config.path(self.party.config.output.model)
+        kept = set_aside(path, share.session)
+        if kept is not None:
+            self.party.log("earlier model kept", file=kept.name)
+        share.save(path)
 
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.log import Log, on_change
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.engine.callbacks import Announce
@@ -18,8 +19,8 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
 
     Args:
         config: The party's settings.
-        announce: Told of the certificate's warnings, the port, and of callers that were refused; or
-            why an attempt to connect failed, which is tried again.
+        announce: Told of the certificate's warnings and the port; and, as the log is, of callers
+            that were refused, or why nobody is connected while this side waits.
 
     Raises:
         CertificateError: The party's own certificate, key or authority is not fit for use.
@@ -33,6 +34,8 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
     limits = Limits(dead_after=link.dead_seconds)
+    log = Log.of(config, announce)
+    waits = on_change(lambda reason: log("waiting for the peer", reason=reason))
     endpoint: Endpoint
     # A party opens a port or dials, and loads what it does.
     if link.listen is not None:
@@ -43,7 +46,8 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
             credentials,
             peer=link.peer,
             limits=limits,
-            on_refused=lambda reason: announce(f"refused a connection: {reason}"),
+            on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
+            on_quiet=waits,
         )
         announce(f"listening on port {served.port} for {link.peer}")
     else:
@@ -54,7 +58,7 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
             credentials,
             peer=link.peer,
             limits=limits,
-            on_failed=lambda reason: announce(f"an attempt to connect failed: {reason}"),
+            on_failed=waits,
         )
         announce(f"connecting to {link.peer} at {link.connect}")
     try:

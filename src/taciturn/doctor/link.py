@@ -7,6 +7,7 @@ import socket
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.transport.address import check_address
+from taciturn.deploy.transport.probe import obstacle, split_address
 from taciturn.errors import ConfigError
 from taciturn.results.doctor import Finding
 
@@ -22,17 +23,16 @@ def look_at_link(config: PartyConfig) -> Finding:
         check_address(address, where=where, any_port=listen is not None)
     except ConfigError as problem:
         return Finding.of_error(_AREA, problem)
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
+    host, port = split_address(address)
     try:
-        places = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError:
         return Finding.problem(
             _AREA,
             f"the name {host} does not resolve to an address",
             "correct it in the file, or add it to the name service or /etc/hosts",
         )
-    return _port(address, places[0]) if listen else _peer(address, int(port), host)
+    return _port(address, places[0]) if listen else _peer(address)
 
 
 def _port(address: str, place: tuple[socket.AddressFamily, object, int, str, object]) -> Finding:
@@ -55,13 +55,12 @@ def _port(address: str, place: tuple[socket.AddressFamily, object, int, str, obj
     return Finding.ok(_AREA, f"{address} is free; only the peer can test whether it reaches it")
 
 
-def _peer(address: str, port: int, host: str) -> Finding:
-    try:
-        with socket.create_connection((host, port), timeout=_PATIENCE):
-            return Finding.ok(_AREA, f"{address} can be reached; its identity was not checked")
-    except OSError as problem:
-        return Finding.warning(
-            _AREA,
-            f"{address} does not answer: {problem.strerror or problem}",
-            "start the peer and try again; otherwise check both firewalls",
-        )
+def _peer(address: str) -> Finding:
+    reason = obstacle(address, _PATIENCE)
+    if not reason:
+        return Finding.ok(_AREA, f"{address} can be reached; its identity was not checked")
+    return Finding.warning(
+        _AREA,
+        f"{address} does not answer: {reason}",
+        "start the peer and try again; otherwise check both firewalls",
+    )

@@ -6,14 +6,20 @@ Nothing is made, written or locked for longer than a look takes.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import shutil
 import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
+from taciturn.data.normalisation import in_words, spellings
+from taciturn.data.own import ids_alone
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
+from taciturn.deploy.outlook import outlook
 from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
@@ -21,13 +27,22 @@ from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.doctor.link import look_at_link
 from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError, counted
 from taciturn.results.doctor import Finding
+from taciturn.results.outlook import Outlook
+
+Report: TypeAlias = Callable[[Outlook], None]
+"""Told what a training will cost."""
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
 _OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
 
 
-def look_at_party(path: Path) -> list[Finding]:
-    """Everything about one party's file; where it cannot be read, that alone."""
+def look_at_party(path: Path, report: Report = lambda price: None) -> list[Finding]:
+    """Everything about one party's file; where it cannot be read, that alone.
+
+    Args:
+        path: The file.
+        report: Called with what the training will cost, where that can be known.
+    """
     try:
         config = PartyConfig.read(path)
     except ConfigError as problem:
@@ -35,7 +50,7 @@ def look_at_party(path: Path) -> list[Finding]:
     return [
         Finding.ok("config", f"{path}: {config.role} with {config.link.peer}"),
         *look_at_certificates(config),
-        *look_at_table(config),
+        *look_at_table(config, report),
         *look_at_state(config),
         *look_at_output(config),
         look_at_link(config),
@@ -75,8 +90,8 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     return [*findings, *soon, *exposure]
 
 
-def look_at_table(config: PartyConfig) -> list[Finding]:
-    """The table: readable, with its ids, fit for training; and the settings with it."""
+def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> list[Finding]:
+    """The table: readable, with its ids, fit for training; the settings with it, and the price."""
     try:
         tables = load_tables(config)
     except TaciturnError as problem:
@@ -87,18 +102,64 @@ def look_at_table(config: PartyConfig) -> list[Finding]:
             "data",
             f"{config.data.file}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
             f"{counted(len(tables.train.columns), 'column')}; digest of the ids "
-            f"{tables.train.ids.digest()[:16]}, the same on both sides",
-        )
+            f"{tables.train.ids.digest()[:16]}, to compare with the peer's",
+        ),
+        *_alignment(config),
     ]
     for note in tables.notes:
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
-        terms_of(config, tables)
+        terms = terms_of(config, tables)
+        price = outlook(config, tables, terms)
     except TaciturnError as problem:
-        findings.append(Finding.of_error("agreement", problem))
-    else:
-        agreed = config.agreed["mechanism"]
-        findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
+        return [*findings, Finding.of_error("agreement", problem)]
+    report(price)
+    agreed = config.agreed["mechanism"]
+    findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
+    return [*findings, *_price(price)]
+
+
+def _price(price: Outlook) -> list[Finding]:
+    """What a training will cost in one line; Alice's costs no label."""
+    if price.ledger is None:
+        return []
+    total = price.ledger.label_epsilon_total
+    if price.refused is not None:
+        return [Finding.problem("price", price.refused.why, price.refused.way_out)]
+    if math.isinf(total):
+        return [
+            Finding.warning(
+                "price", "labels will be readable, as accept-leak accepts", "is that meant?"
+            )
+        ]
+    return [Finding.ok("price", f"a label's epsilon in all will be {total:g}")]
+
+
+def _alignment(config: PartyConfig) -> list[Finding]:
+    """Which rows are taken, and what this side's ids alone tell about a match with the peer's."""
+    if config.data.aligned is not None:
+        return [Finding.ok("data", f"only the rows of {config.data.aligned}, which align wrote")]
+    findings = [
+        Finding.ok(
+            "data",
+            "every row is taken, for no list is named ([data] aligned): the peer's rows must have "
+            "the same ids, which a dry run compares",
+        )
+    ]
+    path, column = config.path(config.data.file), config.data.id
+    try:
+        ids = config.normalisation.apply(ids_alone(path, id_column=column))
+    except TaciturnError as problem:
+        return [*findings, Finding.of_error("data", problem)]
+    mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]
+    if mixed:
+        findings.append(
+            Finding.warning(
+                "data",
+                f"ids are spelled in more than one way: {in_words(mixed, len(ids))}",
+                "write normalise under [data] on both sides, and run taciturn align",
+            )
+        )
     return findings
 
 

@@ -11,14 +11,20 @@ from taciturn.doctor.machine import look_at_machine
 from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
 from taciturn.doctor.schemes import look_at_schemes
 from taciturn.results.doctor import Finding
+from taciturn.results.outlook import Outlook
 
 
-def visit(config: Path | None, announce: Callable[[str], None]) -> list[Finding]:
+def visit(
+    config: Path | None,
+    announce: Callable[[str], None],
+    report: Callable[[Outlook], None] = lambda price: None,
+) -> list[Finding]:
     """Looks at everything, in the order in which it is shown.
 
     Args:
         config: A party's file, or None for the machine alone.
         announce: Called with what is looked at now.
+        report: Called with what a party's training will cost, where that can be known.
     """
     announce("packages")
     findings = [look_at_python(), *look_at_packages(), *look_at_extras(), *look_at_extensions()]
@@ -30,11 +36,11 @@ def visit(config: Path | None, announce: Callable[[str], None]) -> list[Finding]
     findings += look_at_datasets()
     if config is not None:
         announce(str(config))
-        findings += _party(config)
+        findings += _party(config, report)
     return findings
 
 
-def _party(config: Path) -> list[Finding]:
+def _party(config: Path, report: Callable[[Outlook], None]) -> list[Finding]:
     try:
         # Imported here: where gRPC or file locks are missing, the rest is still told.
         from taciturn.doctor.party import look_at_party
@@ -46,4 +52,4 @@ def _party(config: Path) -> list[Finding]:
                 "see the findings on packages and the platform",
             )
         ]
-    return look_at_party(config)
+    return look_at_party(config, report)

@@ -1,4 +1,4 @@
-"""Intervals: an exact one for a share, an approximate one for an AUC, Student's for a mean.
+"""Intervals: exact or Wilson's for a share, approximate ones of a model's figures, of a mean.
 
 The Clopper-Pearson interval [ClopperPearson34] holds every share ``p`` under which neither
 so few nor so many successes would be rarer than ``(1 - confidence)/2``::
@@ -16,18 +16,27 @@ normal quantile times the standard error that A would give [HanleyMcNeil82]::
 with P ones and N zeros, or P zeros and N ones if that is larger, since which class is the more
 scattered one is not known. Taking the error at A rather than at the observed area keeps the ends in
 [0, 1] and the interval open at an area of 1, where the observed error is 0 however few the rows.
+
+Those that a party itself needs are in closed form, without SciPy: Wilson's of a share [Wilson27],
+the logit interval of an average precision [BoydEP13], the normal one of a mean, and ::
+
+    KS      +- sqrt(log(2/(1-c)) / 2 (1/P + 1/N))                                   [Smirnov48]
+    O/E     SE(log O/E)^2 = (1 - O/n)/O                                             [DebrayEtAl17]
+
+All of them are for one model on rows that it was not trained on; on training rows they say how
+much the rows' number alone leaves open.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import fmean, stdev
-
-# Not scipy.stats, which has the same functions behind a second of imports.
-from scipy.special import betainccinv, betaincinv, ndtri, stdtrit
+from statistics import NormalDist, fmean, stdev
 
 from taciturn.errors import ConfigError, DataError
+
+Interval = tuple[float, float]
+UNKNOWN: Interval = (math.nan, math.nan)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -51,6 +60,10 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
     >>> clopper_pearson(0, 0)
     (0.0, 1.0)
     """
+    # Loaded here: a party computes no such interval, and does without SciPy. Not scipy.stats, which
+    # has the same functions behind a second of imports.
+    from scipy.special import betainccinv, betaincinv
+
     _check_confidence(confidence)
     if not 0 <= successes <= trials:
         raise DataError(f"{successes} successes in {trials} trials")
@@ -94,10 +107,10 @@ def auc_interval(
     """
     _check_confidence(confidence)
     if math.isnan(auc):
-        return math.nan, math.nan
+        return UNKNOWN
     if not 0 <= auc <= 1 or min(positives, negatives) < 1:
         raise DataError(f"an AUC of {auc} with {positives} positives and {negatives} negatives")
-    z = float(ndtri((1 + confidence) / 2))
+    z = _quantile(confidence)
 
     def end(outside: float) -> float:
         """The area nearest ``outside`` that the observed one does not contradict, by bisection."""
@@ -113,6 +126,107 @@ def auc_interval(
     return end(0.0), end(1.0)
 
 
+def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
+    """Wilson's interval of a share: the shares from which the observed one is not far.
+
+    Args:
+        successes: How often it happened.
+        trials: How often it could have, at least once.
+        confidence: The coverage aimed at, above 0 and below 1.
+
+    >>> tuple(round(end, 4) for end in wilson(8, 10))
+    (0.4902, 0.9433)
+    >>> tuple(round(end, 4) for end in wilson(10, 10))
+    (0.7225, 1.0)
+    """
+    squared = _quantile(confidence) ** 2
+    share = successes / trials
+    middle = (share + squared / (2 * trials)) / (1 + squared / trials)
+    reach = math.sqrt(squared * (share * (1 - share) + squared / (4 * trials)) / trials)
+    reach /= 1 + squared / trials
+    return max(0.0, middle - reach), min(1.0, middle + reach)
+
+
+def precision_interval(average: float, positives: int, confidence: float = 0.95) -> Interval:
+    """The logit interval of an average precision.
+
+    Args:
+        average: The observed one, in [0, 1]; NaN where there is no one.
+        positives: How many ones there are.
+        confidence: The coverage aimed at, above 0 and below 1.
+
+    >>> tuple(round(end, 4) for end in precision_interval(0.8, positives=50))
+    (0.6667, 0.8889)
+    """
+    if math.isnan(average):
+        return UNKNOWN
+    # At 1 and at 0 the logit has no interval: half a row is taken off, as one does with shares.
+    inside = min(max(average, 0.5 / positives), 1 - 0.5 / positives)
+    reach = _quantile(confidence) / math.sqrt(positives * inside * (1 - inside))
+    middle = math.log(inside / (1 - inside))
+    low, high = (1 / (1 + math.exp(-middle - sign * reach)) for sign in (-1, 1))
+    return min(low, average), max(high, average)
+
+
+def distance_interval(
+    distance: float, positives: int, negatives: int, confidence: float = 0.95
+) -> Interval:
+    """Smirnov's band around a Kolmogorov-Smirnov distance: wide, and it holds.
+
+    Both observed distribution functions lie within it of the true ones, everywhere at once. The
+    error at the threshold of the distance alone would be smaller, and too small: that threshold was
+    chosen.
+
+    Args:
+        distance: The observed one, in [0, 1]; NaN where a class is absent.
+        positives: How many ones there are.
+        negatives: How many zeros there are.
+        confidence: The coverage aimed at, above 0 and below 1.
+
+    >>> tuple(round(end, 4) for end in distance_interval(0.5, positives=100, negatives=400))
+    (0.3482, 0.6518)
+    """
+    _check_confidence(confidence)
+    if math.isnan(distance):
+        return UNKNOWN
+    reach = math.sqrt(-math.log((1 - confidence) / 2) / 2 * (1 / positives + 1 / negatives))
+    return max(0.0, distance - reach), min(1.0, distance + reach)
+
+
+def mean_interval(mean: float, deviation: float, count: int, confidence: float = 0.95) -> Interval:
+    """The normal interval of a mean.
+
+    Args:
+        mean: The observed one.
+        deviation: The standard deviation of what it is the mean of.
+        count: How many values that were.
+        confidence: The coverage aimed at, above 0 and below 1.
+
+    >>> tuple(round(end, 4) for end in mean_interval(0.5, 1.0, 100))
+    (0.304, 0.696)
+    """
+    reach = _quantile(confidence) * deviation / math.sqrt(count)
+    return mean - reach, mean + reach
+
+
+def ratio_interval(observed: int, expected: float, rows: int, confidence: float = 0.95) -> Interval:
+    """The log-normal interval of observed over expected ones.
+
+    Args:
+        observed: How many ones there are.
+        expected: The sum of their probabilities.
+        rows: How many rows there are.
+        confidence: The coverage aimed at, above 0 and below 1.
+
+    >>> tuple(round(end, 4) for end in ratio_interval(50, 40.0, 1000))
+    (0.9541, 1.6377)
+    """
+    if not (observed and expected > 0):
+        return UNKNOWN
+    reach = _quantile(confidence) * math.sqrt((1 - observed / rows) / observed)
+    return observed / expected * math.exp(-reach), observed / expected * math.exp(reach)
+
+
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
     """Student's interval of a mean.
 
@@ -123,6 +237,9 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
     >>> tuple(round(end, 4) for end in t_interval([0.9, 1.0, 0.95]))
     (0.8258, 1.0742)
     """
+    # Loaded here, as above.
+    from scipy.special import stdtrit
+
     _check_confidence(confidence)
     reach = stdtrit(len(values) - 1, (1 + confidence) / 2) * stdev(values) / math.sqrt(len(values))
     return fmean(values) - float(reach), fmean(values) + float(reach)
@@ -137,6 +254,12 @@ def _auc_error(area: float, positives: int, negatives: int) -> float:
         (negatives - 1) * gap_1 + (positives - 1) * gap_2,
     )
     return math.sqrt(max(0.0, area * (1 - area) + spread) / (positives * negatives))
+
+
+def _quantile(confidence: float) -> float:
+    """How many standard errors an interval reaches."""
+    _check_confidence(confidence)
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def _check_confidence(confidence: float) -> None:

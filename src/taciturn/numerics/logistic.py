@@ -52,10 +52,27 @@ def log_loss(scores: FloatArray, labels: LabelArray) -> float:
     >>> round(log_loss(np.array([0.0, 1000.0, 1000.0]), np.array([1, 1, 0])), 6)
     333.564382
     """
+    return float(np.mean(row_losses(scores, labels)))
+
+
+def row_losses(scores: FloatArray, labels: LabelArray) -> FloatArray:
+    """The loss of each row, of which ``log_loss`` is the mean.
+
+    Args:
+        scores: One logit for each row.
+        labels: 0 or 1 for each row.
+
+    Raises:
+        ShapeError: If the two do not fit, or there are no rows.
+
+    >>> row_losses(np.array([0.0, 0.0]), np.array([1, 0])).round(4).tolist()
+    [0.6931, 0.6931]
+    """
     _check_rows(scores, labels)
     # Turning the sign of the score, not subtracting y z, keeps the small losses of sure rows.
     signed = np.where(labels, -scores, scores)
-    return float(np.mean(np.logaddexp(0.0, signed)))
+    losses: FloatArray = np.logaddexp(0.0, signed)
+    return losses
 
 
 def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:

@@ -8,10 +8,21 @@ threshold, ``P`` ones and ``N`` zeros::
     KS     = max |TP/P - FP/N|
     Brier  = mean (p - y)^2
     ECE    = sum over bins (count/n) |mean p - share of ones|                 [Guo17]
+    O/E    = ones / sum p: above 1 the model says too few, below 1 too many
 
 AUC and KS are computed in integers and divided once, hence exact to the last rounding. Figures that
 compare the two classes are NaN where one is absent: there is nothing to compare, and no number
-would be true.
+would be true. Intervals are of 95 % (``taciturn.numerics.intervals``).
+
+**Class weights** w0, w1 move the log-odds of a fitted model by ``log(w1/w0)``: the odds of a one
+are w1/w0 times what they are among the rows [KingZeng01]. A score keeps what training made of it,
+so that its sign is the class that the weights ask for; a probability is ``sigma(z - log(w1/w0))``.
+
+What one model adds to another on the same rows is the difference of their AUCs with the interval of
+DeLong, DeLong and Clarke-Pearson [DeLong88]: each row's *placement*, the share of the other class
+that it is right of, has its difference between the two models, and ::
+
+    SE^2 = var(differences of ones)/P + var(differences of zeros)/N
 """
 
 from __future__ import annotations
@@ -24,7 +35,16 @@ from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError, DataError, LabelValueError, MissingValueError, ShapeError
-from taciturn.numerics.logistic import log_loss, sigmoid
+from taciturn.numerics.intervals import (
+    UNKNOWN,
+    auc_interval,
+    distance_interval,
+    mean_interval,
+    precision_interval,
+    ratio_interval,
+    wilson,
+)
+from taciturn.numerics.logistic import row_losses, sigmoid
 
 _Truth = NDArray[np.bool]
 
@@ -191,6 +211,9 @@ def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -
 class Metrics:
     """Every figure of one set of scores; those that need both classes are NaN without them.
 
+    ``…_low`` and ``…_high`` are the ends of an interval of 95 %, NaN in records of versions that
+    had none.
+
     Args:
         rows: How many rows were scored.
         accuracy: Share on the right side of 0.
@@ -202,6 +225,8 @@ class Metrics:
         loss: Mean log loss in nats.
         calibration_error: Expected calibration error, in ten bins.
         calibration: Those of the bins that hold a row.
+        base_rate: The share of ones among the rows.
+        calibration_ratio: Observed over expected ones.
     """
 
     rows: int
@@ -214,14 +239,29 @@ class Metrics:
     loss: float
     calibration_error: float
     calibration: tuple[CalibrationBin, ...]
+    base_rate: float = math.nan
+    calibration_ratio: float = math.nan
+    accuracy_low: float = math.nan
+    accuracy_high: float = math.nan
+    auc_low: float = math.nan
+    auc_high: float = math.nan
+    pr_auc_low: float = math.nan
+    pr_auc_high: float = math.nan
+    ks_low: float = math.nan
+    ks_high: float = math.nan
+    loss_low: float = math.nan
+    loss_high: float = math.nan
+    calibration_ratio_low: float = math.nan
+    calibration_ratio_high: float = math.nan
 
 
-def evaluate(scores: FloatArray, labels: LabelArray) -> Metrics:
+def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metrics:
     """All figures at once; the rows are sorted only once.
 
     Args:
         scores: One logit for each row.
         labels: 0 or 1 for each row.
+        shift: By how much class weights have moved the logits (``log_odds_shift``).
 
     Raises:
         DataError: If scores and labels are not fit for use (its kind says why).
@@ -229,24 +269,106 @@ def evaluate(scores: FloatArray, labels: LabelArray) -> Metrics:
     >>> figures = evaluate(np.array([2.0, -1.0, 0.5, -3.0]), np.array([1, 0, 0, 0]))
     >>> figures.accuracy, figures.auc, round(figures.loss, 4)
     (0.75, 1.0, 0.3657)
+    >>> figures.base_rate, round(figures.auc_low, 2), figures.auc_high
+    (0.25, 0.3, 1.0)
     """
     truth = _checked(scores, labels)
-    probabilities = sigmoid(scores)
+    probabilities = sigmoid(scores - shift)
     guesses = scores > 0
     curve = _curve(scores, truth)
     table = _calibration(probabilities, truth, bins=10)
-    return Metrics(
-        rows=len(truth),
-        accuracy=float(np.mean(guesses == truth)),
-        balanced_accuracy=_balanced(guesses, truth),
-        auc=curve.auc(),
-        pr_auc=curve.pr_auc(),
-        ks=curve.ks(),
-        brier=_brier(probabilities, truth),
-        loss=log_loss(scores, truth),
-        calibration_error=table.error,
-        calibration=table.bins,
+    losses = row_losses(scores - shift, truth)
+    loss, expected = float(np.mean(losses)), float(probabilities.sum())
+    right = int(np.count_nonzero(guesses == truth))
+    area, average, distance = curve.auc(), curve.pr_auc(), curve.ks()
+    ends = (
+        wilson(right, len(truth)),
+        auc_interval(area, curve.ones, curve.zeros),
+        precision_interval(average, curve.ones),
+        distance_interval(distance, curve.ones, curve.zeros),
+        _mean_ends(losses, loss),
+        ratio_interval(curve.ones, expected, len(truth)),
     )
+    return Metrics(
+        len(truth),
+        right / len(truth),
+        _balanced(guesses, truth),
+        area,
+        average,
+        distance,
+        _brier(probabilities, truth),
+        loss,
+        table.error,
+        table.bins,
+        curve.ones / len(truth),
+        curve.ones / expected if expected > 0 else math.nan,
+        *(end for interval in ends for end in interval),
+    )
+
+
+def log_odds_shift(class_weight: tuple[float, float] | None) -> float:
+    """By how much class weights move the logits of a fitted model.
+
+    0 where one class counts nothing: the model has seen the other only, and there is no way back.
+
+    >>> round(log_odds_shift((0.05, 1.0)), 4), log_odds_shift(None), log_odds_shift((0.0, 1.0))
+    (2.9957, 0.0, 0.0)
+    """
+    if class_weight is None or not all(class_weight):
+        return 0.0
+    return math.log(class_weight[1] / class_weight[0])
+
+
+@dataclass(frozen=True, slots=True)
+class AddedAuc:
+    """By how much the AUC of one model exceeds another's on the same rows; 95 % interval."""
+
+    auc: float
+    low: float
+    high: float
+
+
+def added_auc(scores: FloatArray, others: FloatArray, labels: LabelArray) -> AddedAuc:
+    """The difference of two AUCs on the same rows, with DeLong's interval.
+
+    Where an area is 0 or 1 its own error is unknown, not zero: there the interval is as wide as
+    both models' intervals allow.
+
+    Args:
+        scores: One number for each row: those of the model that may add something.
+        others: Those of the model it is compared with.
+        labels: 0 or 1 for each row.
+
+    Returns:
+        NaN where a class is absent.
+
+    Raises:
+        DataError: If scores and labels are not fit for use (its kind says why).
+
+    >>> labels = np.array([0, 0, 0, 1, 1, 1])
+    >>> better, worse = np.array([1.0, 2, 4, 3, 5, 6]), np.array([1.0, 5, 4, 3, 2, 6])
+    >>> added = added_auc(better, worse, labels)
+    >>> round(added.auc, 4), round(added.low, 4), round(added.high, 4)
+    (0.3333, -0.2001, 0.8668)
+    """
+    truth, same = _checked(scores, labels), _checked(others, labels)
+    areas = _curve(scores, truth).auc(), _curve(others, same).auc()
+    difference = areas[0] - areas[1]
+    ones, zeros = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
+    if not (ones and zeros):
+        return AddedAuc(math.nan, math.nan, math.nan)
+    if min(ones, zeros) < 2 or not all(0 < area < 1 for area in areas):
+        first, second = (
+            # A constant ranks nothing: its area is known.
+            (area, area) if np.ptp(ranked) == 0 else auc_interval(area, ones, zeros)
+            for area, ranked in zip(areas, (scores, others), strict=True)
+        )
+        return AddedAuc(difference, first[0] - second[1], first[1] - second[0])
+    moved = _placements(scores, truth) - _placements(others, truth)
+    error = np.var(moved[truth], ddof=1) / ones + np.var(moved[~truth], ddof=1) / zeros
+    # The deviation of a mean of one is its own.
+    low, high = mean_interval(difference, math.sqrt(error), 1)
+    return AddedAuc(difference, max(-1.0, low), min(1.0, high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +415,25 @@ def _curve(scores: FloatArray, truth: _Truth) -> _Curve:
     last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
     true = np.cumsum(truth[order], dtype=np.int64)[last]
     return _Curve(true=true, false=last + 1 - true)
+
+
+def _mean_ends(values: FloatArray, mean: float) -> tuple[float, float]:
+    """The interval of a mean; none of one that diverged."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = float(np.std(values))
+    return mean_interval(mean, deviation, len(values)) if math.isfinite(deviation) else UNKNOWN
+
+
+def _placements(scores: FloatArray, truth: _Truth) -> FloatArray:
+    """Of each row the share of the other class that it is on the right side of; ties count half."""
+    ones, zeros = np.sort(scores[truth]), np.sort(scores[~truth])
+    placements = np.empty(len(scores))
+    for mask, others, sides in ((truth, zeros, (1, 0)), (~truth, ones, (-1, 1))):
+        below = np.searchsorted(others, scores[mask], "left")
+        upto = np.searchsorted(others, scores[mask], "right")
+        sign, offset = sides
+        placements[mask] = offset + sign * (below + upto) / (2 * len(others))
+    return placements
 
 
 def _balanced(guesses: NDArray[np.bool], truth: _Truth) -> float:

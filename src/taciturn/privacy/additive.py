@@ -44,6 +44,10 @@ class Additive(ResidueMechanism[LaplaceDraws]):
         """The mechanism of an agreement."""
         return cls(AdditiveNoise(given(agreed, "epsilon")), agreed.residue_bits)
 
+    def receives(self) -> str:
+        """Noisy residues."""
+        return "the residue of each row with Laplace noise, once an epoch"
+
     @property
     def sigma(self) -> float:
         """The noise's scale in steps of the grid."""

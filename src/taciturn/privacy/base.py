@@ -169,9 +169,9 @@ class Mechanism(ABC):
         """How many rows a small training needs to be like the real one, where that is many."""
         return 0
 
-    def releases(self, epochs: int) -> int:
-        """How many releases speak of a row: one each epoch."""
-        return epochs
+    def receives(self) -> str:
+        """What Alice receives that depends on labels: what follows "Alice receives"."""
+        return f"what {self.name} says of itself: {self.summary}"
 
     def usual_rows(self, most: int) -> int:
         """How many rows an encrypted vector speaks of as a rule; it has room for ``most``."""
@@ -206,6 +206,11 @@ class GradientMechanism(EncryptedMechanism):
     """A mechanism that returns a masked gradient to Alice."""
 
     conversation = "revealed"
+
+    @property
+    def gradient_event(self) -> PrivacyEvent:
+        """What ``release`` is: the mechanism's event, where that is not another release."""
+        return self.event
 
     @abstractmethod
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:

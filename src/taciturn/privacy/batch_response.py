@@ -374,6 +374,13 @@ class Hybrid(GradientMechanism):
         """Many subsets, of which batches hide in different ones."""
         return 12 * (settings.batch_size or 1) + 8 * (settings.l_rr or 100)
 
+    def receives(self) -> str:
+        """The response, and the gradients."""
+        return (
+            "which rows may be in each hidden batch, and the batch's gradient as it is: labels can "
+            "be computed from it"
+        )
+
     def usual_rows(self, most: int) -> int:
         """The rows that Alice scores on average."""
         return round(self.design.asked_rows)

@@ -67,7 +67,7 @@ class FlippedLabels(GradientMechanism):
 
     def __init__(self, event: LabelResponse, over: Mechanism) -> None:
         self.event = event
-        self.gradient_event = FlippedLabelGradient(event.epsilon)
+        self._over = over
         self.conversation = over.conversation
         self.encrypts = over.encrypts
         self.shares_weights = over.shares_weights
@@ -124,9 +124,17 @@ class FlippedLabels(GradientMechanism):
         """
         return float(1.0 / (1.0 + np.exp(-self.event.epsilon)))
 
-    def releases(self, epochs: int) -> int:
-        """One, however often the flipped labels are used."""
-        return 1
+    @property
+    def gradient_event(self) -> FlippedLabelGradient:
+        """What a gradient of the flipped labels is: paid for with the flips."""
+        return FlippedLabelGradient(self.event.epsilon)
+
+    def receives(self) -> str:
+        """What the mechanism that it runs over tells, of flipped labels."""
+        return (
+            f"{self._over.receives()}; all of it of labels that were flipped before, each with "
+            f"probability {100 * (1 - self.keep):.2f} %"
+        )
 
     def notes(self) -> tuple[str, ...]:
         """What a flipped label tells, where Alice can have it: attacks reach that, not chance."""

@@ -67,19 +67,24 @@ class Ledger:
         self._delta = delta
         self._tainted = False
 
-    def affords(self, event: PrivacyEvent, rows: IndexArray) -> bool:
-        """Whether each of the rows can still pay for such a release."""
+    def affords(self, event: PrivacyEvent, rows: IndexArray, times: int = 1) -> bool:
+        """Whether each of the rows can still pay for so many releases of the kind."""
         if self._budget is None:
             return True
-        cost = price(event).label
+        cost = times * price(event).label
         if not cost or not len(rows):
             return True
         if self._tainted:
             return False
         return bool(self._label_totals(rows).max() + cost <= self._budget * (1 + _ROUNDING))
 
-    def charge(self, event: PrivacyEvent, rows: IndexArray) -> None:
-        """Charges one release that depends on the labels of ``rows``; call it before sending.
+    def charge(self, event: PrivacyEvent, rows: IndexArray, times: int = 1) -> None:
+        """Charges a release that depends on the labels of ``rows``; call it before sending.
+
+        Args:
+            event: What it is.
+            rows: Whose labels.
+            times: How many of them at once: more than one in a forecast only.
 
         Raises:
             BudgetExceeded: A row would pay more than the budget; nothing was charged.
@@ -88,7 +93,7 @@ class Ledger:
         """
         price(event)
         self._require_paid(event, rows)
-        if not self.affords(event, rows):
+        if not self.affords(event, rows, times):
             raise BudgetExceeded(
                 f"a release would take a label's epsilon above the budget of {self._budget:g}",
                 setting="budget",
@@ -96,7 +101,7 @@ class Ledger:
             )
         if event not in self._counts:
             self._counts[event] = np.zeros(self.rows, dtype=np.int64)
-        self._counts[event][rows] += 1
+        self._counts[event][rows] += times
 
     def _require_paid(self, event: PrivacyEvent, rows: IndexArray) -> None:
         if event.rests_on is None or not len(rows):

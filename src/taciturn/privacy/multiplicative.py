@@ -115,6 +115,11 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
         """Its variant too: the printed one learns nothing."""
         return ("epsilon", "variant")
 
+    def receives(self) -> str:
+        """Noisy residues, of which one variant keeps the sign."""
+        signs = "; its sign, which is the label, stays" if self.keeps_signs else ""
+        return f"the residue of each row times Laplace noise, once an epoch{signs}"
+
     def draw(self, count: int, entropy: Entropy) -> LaplaceDraws:
         """Unit draws, which serve every scale."""
         return draw(count, entropy)

@@ -111,9 +111,14 @@ class Sealed(EncryptedMechanism):
             return {}
         return {"reveal_delta": DEFAULT_REVEAL_DELTA}
 
-    def releases(self, epochs: int) -> int:
-        """One where the model is told: once, at the end."""
-        return 1 if isinstance(self.event, NoisyModel) else epochs
+    def receives(self) -> str:
+        """Ciphertexts; her weights where they are revealed."""
+        sealed = "ciphertexts under Bob's key, and nothing that he decrypted"
+        if isinstance(self.event, NoisyModel):
+            return f"{sealed} but, at the end, her weights with noise"
+        if isinstance(self.event, NonPrivate):
+            return f"{sealed} but, at the end, her weights as they are, which depend on labels"
+        return sealed
 
     def notes(self) -> tuple[str, ...]:
         """What became of the model, where it was told with noise."""

@@ -40,13 +40,19 @@ class Unprotected(GradientMechanism):
         self, class_weight: tuple[float, float] | None = None, solver: Solver = "sgd"
     ) -> None:
         self._class_weight = class_weight
-        seen = "the gradient of every batch" if solver == "sgd" else "a sum over all rows each pass"
-        self.assumption = f"no protection: Alice sees {seen}"
+        self._seen = (
+            "the gradient of every batch" if solver == "sgd" else "a sum over all rows each pass"
+        )
+        self.assumption = f"no protection: Alice sees {self._seen}"
 
     @classmethod
     def of(cls, agreed: Agreement) -> Unprotected:
         """The mechanism of an agreement."""
         return cls(agreed.class_weight, agreed.solver)
+
+    def receives(self) -> str:
+        """Gradients, which give labels away."""
+        return f"{self._seen}, as it is: labels can be computed from it"
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """The ordinary one, times the weight of its class."""

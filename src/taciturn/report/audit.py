@@ -185,7 +185,7 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
         )
         for audit, canary in zip(demo.runs, canaries, strict=True)
     ]
-    headings = ("mechanism", "held-out accuracy", "centralised", "told, shuffled", "true", "by")
+    headings = ("mechanism", "held-out accuracy", "in one place", "told, shuffled", "true", "by")
     caption = (
         f"{first.dataset}, {first.rows_train} training rows, "
         f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"

@@ -6,7 +6,7 @@ import math
 
 from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
-from taciturn.report.parties import exposure_facts
+from taciturn.report.parties import exposure_facts, outlook_blocks
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import percent, share
 from taciturn.results.check import (
@@ -44,6 +44,7 @@ def check_blocks(result: CheckResult) -> list[Block]:
         Facts(_facts(result.facts)),
         *(Paragraph(f"note: {note}", "warning") for note in (*result.warnings, *result.notes)),
         *_columns(result),
+        *([] if result.price is None else outlook_blocks(result.price)),
         *_predictions(result),
         Paragraph(_CLOSING[result.verdict], "strong"),
         *([] if result.verdict == CLEAR else [Facts(advice)]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taciturn.errors import counted
 from taciturn.report.blocks import Block, Paragraph, Span, Tone, Words, table
+from taciturn.report.parties import outlook_blocks
 from taciturn.results.doctor import DoctorResult, Finding, Level
 
 _TONES: dict[Level, Tone] = {Level.OK: "good", Level.WARNING: "warning", Level.PROBLEM: "bad"}
@@ -16,6 +17,7 @@ def doctor_blocks(result: DoctorResult) -> list[Block]:
     tone: Tone = "bad" if problems else "warning" if warnings else "strong"
     return [
         table(("", "", "looked at"), map(_look, result.checks), words=range(3), label="Looks"),
+        *([] if result.price is None else outlook_blocks(result.price)),
         Paragraph(Span(ending if problems or warnings else "all is well", tone)),
     ]
 

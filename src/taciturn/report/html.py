@@ -6,12 +6,13 @@ that a column name or a note is words and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from taciturn.report.blocks import Figure, Page, printable, spans
+from taciturn.report.blocks import Block, Figure, Page, printable, spans
 
 
 def render(page: Page) -> str:
@@ -21,6 +22,17 @@ def render(page: Page) -> str:
         page: What is on it.
     """
     return _template().render(page=page)
+
+
+def fragment(blocks: Iterable[Block]) -> str:
+    """Blocks as a part of somebody else's page, which has a style of its own.
+
+    Args:
+        blocks: What to show; figures take the colours of the page around them.
+    """
+    empty = Page(window="", title="", subject="", blocks=())
+    macros = _template().make_module({"page": empty})
+    return f'<div class="taciturn">{macros.render(tuple(blocks))}</div>'  # type: ignore[attr-defined]
 
 
 def _drawn(figure: Figure) -> Markup:

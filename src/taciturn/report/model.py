@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Table, table
 from taciturn.report.words import NONE, share
-from taciturn.results.model import ModelCard
+from taciturn.results.model import ListedModel, ModelCard, ModelList
 
 
 def card_blocks(card: ModelCard, top: int) -> list[Block]:
@@ -23,6 +23,27 @@ def card_blocks(card: ModelCard, top: int) -> list[Block]:
     if len(lines) > top:
         blocks.append(Paragraph(f"and {len(lines) - top:,} more columns (--top, --json)", "muted"))
     return [*blocks, *(Paragraph(f"note: {note}", "warning") for note in card.notes)]
+
+
+def list_blocks(models: ModelList) -> list[Block]:
+    """The newest model and those of earlier sessions."""
+    headings = ("file", "written", "session", "mechanism", "rows")
+    return [
+        table(
+            headings,
+            [_listed(model) for model in models.models],
+            caption="models, the newest first",
+            words=(0, 1, 2, 3),
+        )
+    ]
+
+
+def _listed(model: ListedModel) -> tuple[str, ...]:
+    name = f"{model.file} (newest)" if model.newest else model.file
+    if model.problem is not None:
+        return name, model.written, NONE, model.problem, NONE
+    rows = NONE if model.rows is None else f"{model.rows:,}"
+    return name, model.written, model.session or NONE, model.mechanism or NONE, rows
 
 
 def _facts(card: ModelCard) -> Facts:

@@ -21,8 +21,16 @@ from taciturn.privacy.statement import Statement
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
 from taciturn.report.plots import attacks_svg, curves_of, epochs_svg
-from taciturn.report.training import distance, metrics_table, randomness, traffic, whose
+from taciturn.report.training import (
+    distance,
+    metrics_table,
+    randomness,
+    traffic,
+    whose,
+    worth_facts,
+)
 from taciturn.report.words import NONE, data_size, epsilon, interval, most_sure, plain, share
+from taciturn.report.worth import divergence
 from taciturn.results.audit import AuditRun, Findings, MessageSeen
 from taciturn.results.runs import AuditResult
 from taciturn.results.serialise import Dataclass, record_of
@@ -343,11 +351,13 @@ def _membership(audit: AuditResult) -> list[b.Section]:
 
 def _utility(audit: AuditResult) -> b.Section:
     words = (
-        "Held-out rows beside a model trained centrally on the same batches, with the true labels "
-        "and no noise."
+        "Held-out rows, beside a model of Bob's columns alone and beside the same solver in one "
+        "place, in clear, on the same batches with the true labels and no noise. Intervals are of "
+        "the held-out rows, 95 %."
     )
-    apart = b.Paragraph(f"Distance to the centralised model: {distance(audit)}.", "muted")
-    blocks = (b.Paragraph(words), metrics_table(audit), apart)
+    apart = b.Paragraph(f"Distance to the model in one place: {distance(audit)}.", "muted")
+    worth = (*divergence(audit.means.diverged), b.Facts(worth_facts(audit)))
+    blocks = (b.Paragraph(words), metrics_table(audit), *worth, apart)
     return b.Section("How good the model is", "utility", blocks, "Utility")
 
 

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import math
 
+from taciturn.data.normalisation import Normalisation, further, in_words
 from taciturn.errors import counted
-from taciturn.report.blocks import Block, Facts, Paragraph, Words, table
-from taciturn.report.training import own_metrics
-from taciturn.report.words import data_size
+from taciturn.privacy.statement import Statement
+from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Words, table
+from taciturn.report.training import label_epsilon, own_metrics
+from taciturn.report.words import data_size, share
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
-from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult, ScoredRow
+from taciturn.results.outlook import Outlook
+from taciturn.results.parties import (
+    AlignmentResult,
+    DryRun,
+    PartyRun,
+    PredictionResult,
+    ScoredRow,
+)
 
 MOST_SHOWN = 10
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
-_NEXT = "To train on these rows, name this list in the settings, as [data] aligned."
+# Below it, ways to spell ids are named also where this side's table is consistent in them.
+_LOW_MATCH = 0.8
 _NO_LIST = "the peer has not confirmed the last message; if it has no list, run both again"
 
 
@@ -40,7 +50,36 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
     if result.estimate is not None:
         facts["estimate"] = _forecast(result.estimate)
     exposed = result.columns_exposed
-    return [title, Facts(facts), *([] if exposed is None else [exposure_facts(exposed)])]
+    return [
+        title,
+        Facts(facts),
+        *outlook_blocks(result.outlook),
+        *([] if exposed is None else [exposure_facts(exposed)]),
+    ]
+
+
+def outlook_blocks(price: Outlook) -> list[Block]:
+    """What a training will cost Bob's labels, and what each side will receive."""
+    blocks: list[Block] = []
+    if price.ledger is not None:
+        blocks += [Heading("What it will cost Bob's labels:"), Facts(_statement(price.ledger))]
+    learns = {"Alice": price.learns.alice, "Bob": price.learns.bob}
+    blocks += [Heading("What each side will receive:"), Facts(learns)]
+    if price.refused is not None:
+        refused = f"As it stands this side will not begin: {price.refused.why}."
+        blocks += [Paragraph(refused, "bad"), Paragraph(f"Way out: {price.refused.way_out}.")]
+    return blocks
+
+
+def _statement(ledger: Statement) -> dict[str, Words]:
+    releases = counted(ledger.releases_per_row, "release")
+    return {
+        "a release": f"of a label, {label_epsilon(ledger.label_epsilon_per_release)}",
+        "a row": f"at most {releases}" if ledger.releases_per_row else "no release in clear",
+        "in all": f"of a label, {label_epsilon(ledger.label_epsilon_total)}"
+        + (f", with delta {ledger.label_delta_total:g}" if ledger.label_delta_total else ""),
+        "this rests on": ledger.assumption,
+    }
 
 
 def exposure_facts(exposed: ColumnExposure) -> Facts:
@@ -119,8 +158,9 @@ def _ledger(result: PartyRun) -> list[Block]:
 def alignment_blocks(result: AlignmentResult) -> list[Block]:
     """How many rows are common, where the list is, and what comes next."""
     facts = {
-        "common rows": f"{result.common:,}",
-        "ids": f"{result.ids:,} here, {result.peer_ids:,} there",
+        "common rows": f"{result.common:,}: {share(result.common / result.ids, 1)} of "
+        f"{result.ids:,} here, {share(result.common / result.peer_ids, 1)} of "
+        f"{result.peer_ids:,} there",
         "normalised": result.normalise,
         "time": _time(result.seconds, result.waiting_seconds),
         "traffic": _crossed(result.bytes_sent, result.bytes_received),
@@ -130,9 +170,33 @@ def alignment_blocks(result: AlignmentResult) -> list[Block]:
     return [
         title,
         Facts(facts),
-        *([] if result.configured else [Paragraph(_NEXT)]),
+        *_spellings(result),
+        *_settings(result),
         *([] if result.peer_confirmed else [Paragraph(_NO_LIST, "warning")]),
     ]
+
+
+def _spellings(result: AlignmentResult) -> list[Block]:
+    """What may keep more rows from matching, as far as this side's own table shows it."""
+    low = result.match < _LOW_MATCH
+    tried = [spelling for spelling in result.spellings if low or spelling.mixed]
+    if not tried:
+        return []
+    better = further(Normalisation.of(result.normalise), tried)
+    way_out = f"; to try it, give --normalise {better} on both sides"
+    words = f"Of the spelling: {in_words(tried, result.ids)}"
+    return [Paragraph(f"{words}{way_out if any(not one.merges for one in tried) else ''}.")]
+
+
+def _settings(result: AlignmentResult) -> list[Block]:
+    """The lines of the party's file: those that were written, and those that are to be."""
+    if result.added:
+        return [Paragraph(f"wrote into {result.settings}, under [data]: {'; '.join(result.added)}")]
+    if result.to_add:
+        lines = "; ".join(result.to_add)
+        words = f"To train on these rows, write into {result.settings}, under [data]: {lines}"
+        return [Paragraph(words, "warning")]
+    return []
 
 
 def prediction_blocks(result: PredictionResult) -> list[Block]:

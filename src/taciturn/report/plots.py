@@ -26,6 +26,7 @@ from matplotlib.ticker import (
 )
 
 from taciturn.audit.verdict import Measure, Verdict, interval_of, value_of
+from taciturn.numerics.metrics import Metrics
 from taciturn.report.blocks import printable
 from taciturn.report.words import share
 from taciturn.results.audit import AfterEpochs, AttackScore, Findings
@@ -82,6 +83,18 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def attacks_svg(findings: Findings, verdict: Verdict, name: str) -> str:
+    """The picture of attacks and controls, for a page.
+
+    Args:
+        findings: What a run showed.
+        verdict: What it comes to.
+        name: The figure's.
+    """
+    with style():
+        return to_svg(attacks_figure(findings, verdict), name)
+
+
+def attacks_figure(findings: Findings, verdict: Verdict) -> Figure:
     """Each attack's figure with its interval below the controls, which are vertical lines.
 
     The figure is that by which the verdict ranks; the axis names it. A filled dot is an attack that
@@ -90,29 +103,47 @@ def attacks_svg(findings: Findings, verdict: Verdict, name: str) -> str:
     Args:
         findings: What a run showed.
         verdict: What it comes to.
-        name: The figure's.
     """
     controls, attacks, by = findings.controls, findings.attacks, verdict.ranked_by
     names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
     names += [] if attacks else ["no attack applies"]
     lows = [interval_of(one, by)[0] for one in attacks]
     lowest = _floor([value_of(one, by) for one in controls] + lows)
-    with style():
-        figure = Figure((430 / _POINTS, (30 * len(names) + 60) / _POINTS), layout="constrained")
-        axes = figure.add_subplot(xlim=(lowest, 1.0), ylim=(len(names) - 0.4, -0.7), xlabel=by)
-        _count_shares(axes, "x", ticks=4)
-        for place, control in enumerate(controls):
-            ends = [place, len(names) - 0.5]
-            looks = {"color": INK, "linestyle": _DASHES[1 + place % 2]}
-            _plot(axes, [value_of(control, by)] * 2, ends, **looks)
-            _beside(axes, place, share(value_of(control, by)))
-        for place, attack in enumerate(attacks, start=len(controls)):
-            _attack(axes, place, attack, verdict, lowest)
-        axes.set_yticks(range(len(names)), names)
-        for place, label in enumerate(axes.get_yticklabels()):
-            label.set_color(MUTED if place < len(controls) else INK)
-            label.set_fontweight("bold" if names[place] in map(_short, verdict.above) else "normal")
-        return to_svg(figure, name)
+    figure = Figure((430 / _POINTS, (30 * len(names) + 60) / _POINTS), layout="constrained")
+    axes = figure.add_subplot(xlim=(lowest, 1.0), ylim=(len(names) - 0.4, -0.7), xlabel=by)
+    _count_shares(axes, "x", ticks=4)
+    for place, control in enumerate(controls):
+        ends = [place, len(names) - 0.5]
+        looks = {"color": INK, "linestyle": _DASHES[1 + place % 2]}
+        _plot(axes, [value_of(control, by)] * 2, ends, **looks)
+        _beside(axes, place, share(value_of(control, by)))
+    for place, attack in enumerate(attacks, start=len(controls)):
+        _attack(axes, place, attack, verdict, lowest)
+    axes.set_yticks(range(len(names)), names)
+    for place, label in enumerate(axes.get_yticklabels()):
+        label.set_color(MUTED if place < len(controls) else INK)
+        label.set_fontweight("bold" if names[place] in map(_short, verdict.above) else "normal")
+    return figure
+
+
+def calibration_figure(metrics: Metrics) -> Figure:
+    """How often it happened beside how often it was predicted; the larger a dot, the more rows.
+
+    Args:
+        metrics: Of the rows that were scored.
+    """
+    figure = Figure((360 / _POINTS, 320 / _POINTS), layout="constrained")
+    axes = figure.add_subplot(
+        xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed share"
+    )
+    for direction in ("x", "y"):
+        _count_shares(axes, direction, ticks=5)
+    _plot(axes, [0, 1], [0, 1], color=MUTED, linestyle=_DASHES[1])
+    bins = metrics.calibration
+    sizes = [20 + 180 * one.count / metrics.rows for one in bins]
+    _plot(axes, [one.predicted for one in bins], [one.observed for one in bins], color=COLOURS[0])
+    axes.scatter([one.predicted for one in bins], [one.observed for one in bins], sizes, COLOURS[0])
+    return figure
 
 
 def _attack(axes: Axes, place: int, attack: AttackScore, verdict: Verdict, lowest: float) -> None:

@@ -1,4 +1,4 @@
-"""A training as blocks: how good the model is, how near the centralised one, at what price."""
+"""A training as blocks: how good the model is, what the partner adds, at what price."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from taciturn.errors import counted
 from taciturn.numerics.metrics import Metrics
 from taciturn.report.blocks import Block, Facts, Paragraph, Table, Words, table
 from taciturn.report.words import data_size, figure, percent, share
+from taciturn.report.worth import arrived, base_rate, divergence, ends, partner_adds
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import R, Runs
 from taciturn.results.training import TrainingRun
@@ -20,7 +21,17 @@ SHARES = {
     "ks": "KS",
     "balanced_accuracy": "balanced accuracy",
 }
-LOSSES = {"brier": "Brier score", "loss": "log loss", "calibration_error": "calibration error"}
+LOSSES = {
+    "loss": "log loss",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+    "calibration_ratio": "observed / expected",
+}
+OWN = ("accuracy", "auc", "ks", "pr_auc")
+MEANING = (
+    "Of the held-out rows: the interval, Bob alone (a model of his columns only), and one place "
+    "(the same solver in one place, in clear)."
+)
 
 
 def training_blocks(runs: Runs[R]) -> list[Block]:
@@ -29,7 +40,8 @@ def training_blocks(runs: Runs[R]) -> list[Block]:
         Paragraph(_title(runs), "strong"),
         *_preparation(runs),
         metrics_table(runs),
-        Facts(training_facts(runs)),
+        *divergence(runs.means.diverged),
+        Facts(worth_facts(runs) | training_facts(runs)),
         *(Paragraph(f"note: {note}", "warning") for note in runs.notes),
     ]
 
@@ -48,27 +60,45 @@ def traffic(to_alice: float, to_bob: float) -> str:
 
 
 def metrics_table(runs: Runs[R]) -> Table:
-    """The model's figures beside those of a model trained in one place."""
+    """The model's figures beside those of Bob's columns alone, and of the same solver in clear."""
     means = runs.means
-    parts = (means.train, means.test, means.centralised)
-    rows = [(name, *(share(part.get(key)) for part in parts)) for key, name in SHARES.items()]
-    rows += [(name, *(figure(part.get(key)) for part in parts)) for key, name in LOSSES.items()]
-    headings = ("", "training rows", "held-out rows", "centralised, held-out")
-    return table(headings, rows, label="Figures of the model")
+    parts = (means.train, means.test, means.bob_alone or {}, means.centralised)
+    spelled = {key: share for key in SHARES} | {key: figure for key in LOSSES}
+    rows = []
+    for key, name in (SHARES | LOSSES).items():
+        train, test, alone, clear = (spelled[key](part.get(key)) for part in parts)
+        rows.append((name, train, test, ends(means.test, key), alone, clear))
+    headings = ("", "training", "held-out", "95 % interval", "Bob alone", "one place")
+    return table(headings, rows, label="Figures of the model", caption=MEANING)
+
+
+def worth_facts(runs: Runs[R]) -> dict[str, Words]:
+    """Whether the partner's columns are worth it, and whether the training arrived."""
+    first, means = runs.first, runs.means
+    rows = "held-out rows" if first.rows_test else "training rows"
+    changes = [run.last_change for run in runs.trainings if run.last_change is not None]
+    change = max(changes, key=abs) if changes else None
+    facts = {
+        "base rate": base_rate(means.test.get("base_rate"), rows),
+        "the partner adds": partner_adds(means.partner_adds),
+        "converged": arrived(means.converged, change, "epoch" if first.passes is None else "pass"),
+    }
+    return {name: words for name, words in facts.items() if words}
 
 
 def own_metrics(parts: dict[str, Metrics | None]) -> Table:
     """A few figures of a model for each set of rows that has them."""
     rows = [
-        (name, share(part.accuracy), share(part.auc), figure(part.loss))
+        (name, *(share(getattr(part, key)) for key in OWN), figure(part.loss))
         for name, part in parts.items()
         if part is not None
     ]
-    return table(("", "accuracy", "AUC", "log loss"), rows, label="Figures of the model")
+    headings = ("", *(SHARES[key] for key in OWN), "log loss")
+    return table(headings, rows, label="Figures of the model")
 
 
 def distance(runs: Runs[R]) -> str:
-    """How far the weights are from those of centralised training."""
+    """How far the weights are from those of the same solver in one place, in clear."""
     means = runs.means
     bound = (
         "no bound is known here"
@@ -85,7 +115,7 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
     return {
         "training": f"{_solver(first)}, {_steps(first, iterations)}{whose(scope)}, "
         f"{means.seconds:.1f} s",
-        "distance to centralised": distance(runs),
+        "distance to one place": distance(runs),
         **_optimum(runs),
         "randomness": randomness(runs),
         "protection": _protection(runs),

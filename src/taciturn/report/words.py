@@ -7,6 +7,7 @@ import math
 from taciturn.report.blocks import NO_BREAK
 
 NONE = "–"
+_HUGE = 1e5
 
 
 def percent(value: float | None, digits: int = 2) -> str:
@@ -40,12 +41,14 @@ def interval(low: float, high: float) -> str:
 
 
 def figure(value: float | None, digits: int = 4) -> str:
-    """A number that is no share, or a dash.
+    """A number that is no share, or a dash; a huge one in short.
 
-    >>> figure(0.12345), figure(None)
-    ('0.1235', '–')
+    >>> figure(0.12345), figure(None), figure(184488823.0)
+    ('0.1235', '–', '1.84e+08')
     """
-    return NONE if value is None or math.isnan(value) else f"{value:.{digits}f}"
+    if value is None or math.isnan(value):
+        return NONE
+    return f"{value:.{digits}f}" if abs(value) < _HUGE else f"{value:.3g}"
 
 
 def epsilon(value: float | None) -> str:

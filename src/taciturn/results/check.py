@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import OMITTED, Result
 
 LEAKS: Final = "leaks"
@@ -93,7 +94,8 @@ class CheckResult(Result):
 
     ``verdict`` is the worst of the verdicts. ``warnings`` say what else there is to know; ``notes``
     which settings the mechanism ignores; ``prediction`` what scoring new rows with the model will
-    tell each side; ``columns`` what the training tells Bob of Alice's columns.
+    tell each side; ``columns`` what the training tells Bob of Alice's columns; ``price`` what a
+    party's training will cost, where its file was checked.
     """
 
     verdict: Level
@@ -104,6 +106,7 @@ class CheckResult(Result):
     recommendations: tuple[Recommendation, ...]
     prediction: PredictionNotes | None
     columns: ColumnExposure | None = field(default=None, metadata=OMITTED)
+    price: Outlook | None = field(default=None, metadata=OMITTED)
 
     @property
     def worst(self) -> Level:

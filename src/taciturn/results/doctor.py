@@ -14,7 +14,8 @@ from enum import StrEnum
 
 from taciturn.errors import TaciturnError
 from taciturn.faces import COMMAND_LINE
-from taciturn.results.serialise import Result, key
+from taciturn.results.outlook import Outlook
+from taciturn.results.serialise import OMITTED, Result, key
 
 
 class Level(StrEnum):
@@ -64,13 +65,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult(Result):
-    """What ``taciturn doctor`` found."""
+    """What ``taciturn doctor`` found; ``price`` is what a party's training will cost, and tell."""
 
     version: str
     config: str | None
     problems: int
     warnings: int
     checks: tuple[Finding, ...]
+    price: Outlook | None = field(default=None, metadata=OMITTED)
 
     @classmethod
     def of(cls, findings: Sequence[Finding], version: str, config: str | None) -> DoctorResult:

@@ -1,4 +1,4 @@
-"""What ``taciturn model show`` says of a model's file."""
+"""What ``taciturn model show`` and ``model list`` say of models' files."""
 
 from __future__ import annotations
 
@@ -43,3 +43,24 @@ class ModelCard(Result):
     preparation: tuple[str, ...]
     notes: tuple[str, ...]
     taciturn: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedModel:
+    """A model's file; what is in it is None where it cannot be read, which ``problem`` explains."""
+
+    file: str
+    newest: bool
+    written: str
+    role: str | None = None
+    session: str | None = None
+    mechanism: str | None = None
+    rows: int | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList(Result):
+    """The model that a party's file names and those of earlier sessions, the newest first."""
+
+    models: tuple[ListedModel, ...]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from taciturn.data.normalisation import Spelling
 from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
 
 
@@ -95,6 +97,7 @@ class DryRun(Result):
 
     identity: Identity = field(metadata=INLINE)
     dry_run: Literal[True] = True
+    outlook: Outlook = field(metadata=INLINE)
     peer_columns: int
     agreement: Sizes
     estimate: Estimate | None
@@ -103,7 +106,12 @@ class DryRun(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignmentResult(Result):
-    """One side's part in an alignment."""
+    """One side's part in an alignment.
+
+    ``match`` is the common fraction of the shorter list. ``spellings`` is about this side's own
+    ids, where some did not match. ``added`` has the lines that were written into the party's file
+    (``settings``), ``to_add`` those that a person has to write.
+    """
 
     role: str
     peer: str
@@ -111,8 +119,13 @@ class AlignmentResult(Result):
     ids: int
     peer_ids: int
     common: int
+    match: float
+    spellings: tuple[Spelling, ...]
     file: str
     configured: bool
+    settings: str
+    added: tuple[str, ...]
+    to_add: tuple[str, ...]
     peer_confirmed: bool
     seconds: float
     waiting_seconds: float

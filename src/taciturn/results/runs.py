@@ -1,8 +1,11 @@
 """One run, or several seeds of it: the mean of what has a mean, the largest of what is a largest.
 
 Which figures are averaged is listed here; everything else that the runs do not share is left out of
-the record's head, and ``runs`` holds it. Over several seeds ``accuracy_low`` and ``accuracy_high``
-are the 95 % interval of the *mean* accuracy over the runs (Student's t), not of one run's rows.
+the record's head, and ``runs`` holds it. Over several seeds an attack's ``accuracy_low`` and
+``accuracy_high`` are the 95 % interval of the *mean* accuracy over the runs (Student's t), not of
+one run's rows. The ends of a model's intervals, and of what the partner adds, are the means of the
+runs' ends: wider than an interval of the mean, as the runs share rows. It has ``converged`` if
+every run has, and ``diverged`` if any has.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from typing import Any, Generic, Protocol, TypeVar
 
-from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.results.audit import AttackScore, AuditRun, Control, Evidence, Findings, Membership
 from taciturn.results.serialise import Result, record_of
 from taciturn.results.training import TrainingRun
@@ -49,6 +52,10 @@ class TrainingMeans:
     train: Mapping[str, float]
     test: Mapping[str, float]
     centralised: Mapping[str, float]
+    bob_alone: Mapping[str, float] | None
+    partner_adds: AddedAuc | None
+    converged: bool | None
+    diverged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,7 @@ class Runs(Result, Generic[R]):
         """What the trainings come to."""
         runs = self.trainings
         bounds = [run.weight_bound for run in runs if run.weight_bound is not None]
+        alone = [run.bob_alone for run in runs]
         return TrainingMeans(
             seconds=fmean(run.seconds for run in runs),
             bytes_to_alice=fmean(run.bytes_to_alice for run in runs),
@@ -90,6 +98,10 @@ class Runs(Result, Generic[R]):
             train=_means([run.train for run in runs]),
             test=_means([run.test for run in runs]),
             centralised=_means([run.centralised for run in runs]),
+            bob_alone=None if None in alone else _means([one for one in alone if one is not None]),
+            partner_adds=_mean_added([run.partner_adds for run in runs]),
+            converged=_all([run.converged for run in runs]),
+            diverged=any(run.diverged for run in runs),
         )
 
     def shared(self, part: Callable[[R], V]) -> tuple[V, str]:
@@ -249,6 +261,25 @@ def _means(parts: Sequence[Metrics]) -> dict[str, float]:
     names = [entry.name for entry in fields(Metrics) if entry.name != "calibration"]
     means = {name: _mean(getattr(part, name) for part in parts) for name in names}
     return {name: mean for name, mean in means.items() if mean is not None}
+
+
+def _mean_added(parts: Sequence[AddedAuc | None]) -> AddedAuc | None:
+    """The mean difference, with the means of the ends; None where a run has none."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return AddedAuc(
+        fmean(part.auc for part in known),
+        fmean(part.low for part in known),
+        fmean(part.high for part in known),
+    )
+
+
+def _all(values: Sequence[bool | None]) -> bool | None:
+    """Whether all hold; None where one is not known and none is false."""
+    if False in values:
+        return False
+    return None if None in values else True
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

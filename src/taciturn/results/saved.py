@@ -16,7 +16,7 @@ from taciturn.results.audit import AuditRun, Membership
 from taciturn.results.check import CheckResult
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
-from taciturn.results.model import ModelCard
+from taciturn.results.model import ModelCard, ModelList
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal
@@ -27,6 +27,7 @@ from taciturn.results.training import TrainingRun
 _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "doctor": ("checks", DoctorResult),
     "model-show": ("coefficients", ModelCard),
+    "model-list": ("models", ModelList),
     "check": ("verdicts", CheckResult),
     "party-dry-run": ("dry_run", DryRun),
     "align": ("peer_ids", AlignmentResult),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.serialise import Result
 
@@ -80,10 +80,13 @@ class Optimum:
 class TrainingRun(Result):
     """One training of ``taciturn train``.
 
-    ``centralised`` has the figures of a model trained in one place by the same solver, on the same
-    batches where there are any; ``optimum`` is of newton alone. ``max_weight_difference`` is how
-    far apart the two are, and ``weight_bound`` how far rounding alone can have moved a weight, or
-    None where no bound is known.
+    ``centralised`` has the figures of the same solver in one place, in clear, on the same batches
+    where there are any, and ``bob_alone`` those of Bob's columns without Alice's, both on held-out
+    rows; ``partner_adds`` is what the joint model's AUC there has beyond the latter.
+    ``converged`` is None where one pass says nothing; ``last_change`` is by how much the last pass
+    lowered the training loss. ``optimum`` is of newton alone. ``max_weight_difference`` is how far
+    the weights are from the centralised ones, and ``weight_bound`` how far rounding alone can have
+    moved one, or None where no bound is known. Records of earlier versions lack what has a default.
     """
 
     dataset: str
@@ -129,6 +132,11 @@ class TrainingRun(Result):
     ledger: Statement
     preparation: tuple[str, ...] = field(repr=False)
     notes: tuple[str, ...]
+    bob_alone: Metrics | None = field(default=None, repr=False)
+    partner_adds: AddedAuc | None = None
+    converged: bool | None = None
+    diverged: bool = False
+    last_change: float | None = None
 
     @property
     def training(self) -> TrainingRun:

@@ -84,7 +84,7 @@ def align_tables(
         bob: The same.
         alice_id: The column that names Alice's rows.
         bob_id: The column that names Bob's rows.
-        normalise: none, or any of trim, case and nfkc, separated by commas.
+        normalise: none, or any of trim, case, nfkc and zeros, separated by commas.
 
     Raises:
         DataError: A table or its ids are not fit for use.

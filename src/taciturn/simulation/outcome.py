@@ -9,9 +9,12 @@ from statistics import fmean
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.engine.transcript import Transcript
-from taciturn.numerics.metrics import Metrics
+from taciturn.errors import DivergenceError
+from taciturn.faces import Hint
+from taciturn.numerics.convergence import Arrival
+from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.batch_response import BatchDesign, acceptance, conditioning
-from taciturn.privacy.registry import mechanism
+from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.agree import unused
 from taciturn.protocol.terms import Terms
@@ -45,6 +48,9 @@ class Measured:
     train: Metrics
     test: Metrics
     comparison: Comparison
+    bob_alone: Metrics
+    partner_adds: AddedAuc
+    arrival: Arrival
     iterations: int
     stopped: str | None
     hidden_batches: HiddenBatches | None
@@ -96,6 +102,11 @@ def training_run(
         train=measured.train,
         test=measured.test,
         centralised=measured.comparison.centralised,
+        bob_alone=measured.bob_alone,
+        partner_adds=measured.partner_adds,
+        converged=measured.arrival.converged,
+        diverged=measured.arrival.diverged,
+        last_change=measured.arrival.last_change,
         optimum=measured.comparison.optimum,
         max_weight_difference=measured.comparison.max_weight_difference,
         weight_bound=measured.comparison.weight_bound,
@@ -112,6 +123,24 @@ def training_run(
             *_unhidden(terms, measured),
             *measured.ledger_notes,
         ),
+    )
+
+
+def require_arrived(run: TrainingRun) -> None:
+    """Refuses a model that is worse than none, unless noise has made it so.
+
+    Raises:
+        DivergenceError: The training diverged.
+    """
+    if not run.diverged or not mechanism_class(run.mechanism).lossless:
+        return
+    out = "standardise or clip the columns"
+    if run.solver == "sgd":
+        out += ", lower {learning_rate}, or use {solver}"
+    raise DivergenceError(
+        f"the training diverged: its log loss on the training rows is {run.train.loss:.4g}, where "
+        "a model that says one half of every row has 0.6931",
+        hint=Hint(out, solver="newton"),
     )
 
 

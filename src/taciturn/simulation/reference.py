@@ -1,4 +1,4 @@
-"""What a simulated run is compared with: noiseless SGD on the same batches, in one place."""
+"""What a simulated run is compared with: the same solver in one place, in clear, without noise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.likelihood import weighted_likelihood
-from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.metrics import Metrics, evaluate, log_odds_shift
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
 from taciturn.privacy.registry import mechanism
@@ -63,7 +63,7 @@ def compare(
         and terms.rate.at(0) * steepest(features, batches, terms.agreement.l2) <= 2
     )
     return Comparison(
-        centralised=evaluate(scores, data.labels_test.values),
+        centralised=_figures(scores, data, terms),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=(
             fixed_point_bound(terms, data.alice_train, features, len(batches))
@@ -85,11 +85,16 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     loss = penalised_loss(joined @ weights, true, weights, agreed.l2, free)
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
     return Comparison(
-        centralised=evaluate(scores, data.labels_test.values),
+        centralised=_figures(scores, data, terms),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=None,
         optimum=Optimum(best.loss, loss - best.loss),
     )
+
+
+def _figures(scores: FloatArray, data: VerticalData, terms: Terms) -> Metrics:
+    shift = log_odds_shift(terms.agreement.class_weight)
+    return evaluate(np.nan_to_num(scores), data.labels_test.values, shift)
 
 
 def fixed_point_bound(

@@ -5,23 +5,25 @@ from __future__ import annotations
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IndexArray
+from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.registry import scheme
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
+from taciturn.numerics.convergence import arrival
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.logistic import log_loss
+from taciturn.numerics.metrics import added_auc, evaluate, log_odds_shift
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
@@ -31,6 +33,7 @@ from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob import predict as bob_predict
+from taciturn.protocol.bob.alone import AloneModel
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOB
@@ -44,7 +47,7 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.outcome import Measured, Outcome, hidden_batches, training_run
 from taciturn.simulation.record import footer_of, header_of
-from taciturn.simulation.reference import compare
+from taciturn.simulation.reference import Comparison, compare
 from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import arrange
 
@@ -93,16 +96,30 @@ class _Run:
     def outcome(self, taps: list[Tap], observe: Observer) -> Outcome:
         data, terms = self.data, self.terms
         start = time.perf_counter()
-        batches = _Batches(observe)
+        batches = _Batches(observe, data.labels_train.values, self._shift)
         (alice, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
         shared = Shared.of(alice, bob)
         hers, his = alice.weights if shared is None else shared.weights, bob.weights
-        score = partial(_joint_metrics, alice_weights=hers, bob_weights=his, grid=terms.score_grid)
+        train, test = (
+            _joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid)
+            for alice_rows, bob_rows in (
+                (data.alice_train, data.bob_train),
+                (data.alice_test, data.bob_test),
+            )
+        )
+        comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
+        alone = AloneModel.fit(data.bob_train, data.labels_train, terms, self.coins.bob)
+        held_out, alone_scores = data.labels_test.values, alone.scores(data.bob_test)
         measured = Measured(
-            train=score(data.alice_train, data.bob_train, data.labels_train),
-            test=score(data.alice_test, data.bob_test, data.labels_test),
-            comparison=compare(data, terms, batches.rows, np.concatenate([hers, his])),
+            train=evaluate(train, data.labels_train.values, self._shift),
+            test=evaluate(test, held_out, self._shift),
+            comparison=comparison,
+            bob_alone=evaluate(alone_scores, held_out, self._shift),
+            partner_adds=added_auc(test, alone_scores, held_out),
+            arrival=arrival(
+                batches.losses(terms.per_epoch(data.labels_train.rows)), self._gap(comparison)
+            ),
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
@@ -134,6 +151,17 @@ class _Run:
             return f"noise without rounding, which this is not; {method.assumption}"
         return method.assumption
 
+    @property
+    def _shift(self) -> float:
+        return log_odds_shift(self.terms.agreement.class_weight)
+
+    def _gap(self, comparison: Comparison) -> tuple[float, float] | None:
+        """The distance to the optimum, where noise does not keep the training from it."""
+        best = comparison.optimum
+        if best is None or not mechanism(self.terms.agreement).lossless:
+            return None
+        return best.gap, best.loss
+
     def _hidden_batches(self, batches: list[IndexArray], redraws: int) -> HiddenBatches | None:
         design = mechanism(self.terms.agreement).hidden_batch
         if design is None:
@@ -160,14 +188,23 @@ def both_programs(
 class _Batches:
     """Notes the true batch of each iteration, which only Bob knows, and passes events on."""
 
-    def __init__(self, observe: Observer) -> None:
-        self._observe = observe
+    def __init__(self, observe: Observer, labels: LabelArray, shift: float) -> None:
+        self._observe, self._labels, self._shift = observe, labels, shift
         self.rows: list[IndexArray] = []
+        self._losses: list[float] = []
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.rows.append(event.rows)
+            if len(event.rows):
+                truth = self._labels[event.rows]
+                self._losses.append(log_loss(event.scores - self._shift, truth))
         self._observe(event)
+
+    def losses(self, per_epoch: int) -> list[float]:
+        """The mean loss of each epoch, of its batches as they were met."""
+        starts = range(0, len(self._losses), per_epoch)
+        return [fmean(self._losses[start : start + per_epoch]) for start in starts]
 
 
 class _Meter:
@@ -183,18 +220,17 @@ class _Meter:
             tap(sender, frame)
 
 
-def _joint_metrics(
+def _joint_scores(
     alice: FeatureTable,
     bob: FeatureTable,
-    labels: LabelTable,
     alice_weights: FloatArray,
     bob_weights: FloatArray,
     grid: FixedPoint,
-) -> Metrics:
+) -> FloatArray:
     """Scores rows by joint prediction, as two parties would."""
     with np.errstate(over="ignore", invalid="ignore"):
         _, scores = run_pair(
             alice_predict.predict(alice, alice_weights, grid),
             bob_predict.predict(bob, bob_weights),
         )
-    return evaluate(scores, labels.values)
+    return scores

@@ -252,11 +252,11 @@ def test_a_stream_that_came_earlier_does_not_replace_a_later_one(authority, monk
     """
     arrived, go_on = threading.Event(), threading.Event()
 
-    def slow_for_the_first(shown: Mapping[str, Sequence[bytes]], peer: str) -> str:
+    def slow_for_the_first(shown: Mapping[str, Sequence[bytes]], peer: str, own: str) -> str:
         if not arrived.is_set():
             arrived.set()
             assert go_on.wait(HANG)
-        return objection(shown, peer)
+        return objection(shown, peer, own)
 
     monkeypatch.setattr("taciturn.deploy.transport.serve.objection", slow_for_the_first)
     server, ended = serving(authority), threading.Event()

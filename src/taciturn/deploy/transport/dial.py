@@ -8,10 +8,14 @@ handshake may: it is tried again, and said. A server that does not accept our *c
 hangs up after the handshake, without a word; the same happens when it is just being stopped. So
 that is taken for a refusal when it has happened several times in a row. One that hangs up earlier
 is full, or about to go: it is tried again.
+
+Each process names itself by a random number when it calls, so that the server can tell a peer that
+calls again after a break from a second one, which has to wait until the first is gone.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -19,20 +23,34 @@ from collections.abc import Callable
 import grpc
 
 from taciturn.deploy.transport.address import check_address, check_name
-from taciturn.deploy.transport.grpc_channel import METHOD, GrpcChannel
+from taciturn.deploy.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel
 from taciturn.deploy.transport.limits import Limits
+from taciturn.deploy.transport.probe import (
+    MUTE,
+    NO_ANSWER,
+    NO_LISTENER,
+    NO_ROUTE,
+    UNKNOWN_NAME,
+    names_shown,
+    obstacle,
+)
 from taciturn.deploy.transport.security import client_credentials
 from taciturn.deploy.transport.tls import Credentials
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
+from taciturn.rng import SystemEntropy
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
 ATTEMPT = 10.0
+# An attempt that takes longer is looked into while it goes on.
+SLOW = 3.0
+# A peer that is started at about the same time is not there at once.
+GRACE = 2.0
 HANGS_UP = 4
 
 _UNTRUSTED = "the server's certificate is not accepted: it was not signed by our authority"
+_OTHER_NAME = "Hostname Verification"
 # Only what has passed TLS's own authentication is told by these.
 _REFUSALS = (
-    ("Hostname Verification", "the server's certificate has another name"),
     ("certificate has expired", "the server's certificate has expired"),
     ("not yet valid", "the server's certificate is not valid yet"),
     ("CERTIFICATE_VERIFY_FAILED", _UNTRUSTED),
@@ -41,7 +59,6 @@ _REFUSALS = (
     ("missing selected ALPN", "the server speaks TLS, but not gRPC"),
     ("Failed parsing HTTP/2", "the server speaks TLS, but not gRPC"),
 )
-_NO_LISTENER = "nothing listens at the address"
 _MISHAPS = (
     ("WRONG_VERSION_NUMBER", "the server does not speak TLS, or its answer was damaged on the way"),
     (
@@ -50,14 +67,18 @@ _MISHAPS = (
     ),
     ("DATA_CORRUPTED", "what the server sent was damaged on the way"),
     ("Handshake", "the server hung up during the handshake"),
-    ("Connection refused", _NO_LISTENER),
+    ("Connection refused", NO_LISTENER),
     ("Connection reset", "the server hung up"),
     ("Socket closed", "the server hung up"),
     ("Broken pipe", "the server hung up"),
-    ("DNS", "the address has a name that is not known here"),
-    ("lookup failed", "the address has a name that is not known here"),
-    ("unreachable", "there is no route to the address"),
-    ("timed out", "the address does not answer"),
+    ("DNS", UNKNOWN_NAME),
+    ("lookup failed", UNKNOWN_NAME),
+    ("unreachable", NO_ROUTE),
+    ("No route", NO_ROUTE),
+    ("timed out", NO_ANSWER),
+    (BUSY, "it is busy with another session of this side's; waiting for its end"),
+    ("Concurrent RPC limit", "it has too many callers at the moment"),
+    ("refused", "this side calls too often; waiting"),
 )
 
 
@@ -73,8 +94,8 @@ class DialEndpoint:
         credentials: Our own certificate, key and authority.
         peer: The name that the peer's certificate must have, whatever its address.
         limits: The numbers of the wire.
-        on_failed: Told, in words, why an attempt failed that reached a server; not of another that
-            fails likewise.
+        on_failed: Told within seconds, in words, why attempts fail while they go on: each reason
+            when it is new, not of another attempt that fails likewise.
 
     Raises:
         ConfigError: The address or the name is not usable.
@@ -92,20 +113,22 @@ class DialEndpoint:
         self._on_failed = on_failed
         self._address = check_address(address, where="address")
         self._peer = check_name(peer, setting="peer")
-        self._credentials = client_credentials(credentials)
+        self._own, self._credentials = credentials, client_credentials(credentials)
         self._limits = limits or Limits()
         self._closed = threading.Event()
         self._current: GrpcChannel | None = None
+        self._mishap = ""
 
     def connect(self, timeout: float) -> GrpcChannel:
         """Calls until the peer answers."""
         self._drop(self._current)
-        until = time.monotonic() + timeout
-        pause, hung_up, mishap = FIRST_PAUSE, 0, ""
+        start = time.monotonic()
+        until = start + timeout
+        pause, hung_up, mishap, self._mishap = FIRST_PAUSE, 0, "", ""
         while not self._closed.is_set():
             left = until - time.monotonic()
             if left <= 0:
-                raise self._nobody(timeout, mishap)
+                raise self._nobody(timeout, mishap or self._mishap)
             channel = self._call(min(left, ATTEMPT))
             if channel.alive and channel.wait_open(0):
                 return channel
@@ -114,13 +137,19 @@ class DialEndpoint:
             hung_up = hung_up + 1 if _hangs_up(details) else 0
             self._drop(channel)
             self._consider(channel, details, hung_up)
-            before, mishap = mishap, _in_words(details)
-            # A peer that is not there yet is what waiting is for.
-            if mishap not in (before, _NO_LISTENER, ""):
-                self._on_failed(mishap)
+            mishap = _in_words(details)
+            if mishap != NO_LISTENER or time.monotonic() - start > GRACE:
+                self._tell(mishap)
             self._closed.wait(min(pause, max(0.0, until - time.monotonic())))
             pause = min(2 * pause, LONGEST_PAUSE)
         raise TransportError("the endpoint is closed")
+
+    def _tell(self, mishap: str) -> None:
+        """Says a reason that was not the last one."""
+        if mishap in (self._mishap, ""):
+            return
+        self._mishap = mishap
+        self._on_failed(mishap)
 
     def close(self) -> None:
         """Ends the live channel and every attempt."""
@@ -138,7 +167,8 @@ class DialEndpoint:
             self._address, self._credentials, self._limits.client_options(self._peer)
         )
         channel = GrpcChannel(self._peer, self._limits)
-        call = wire.stream_stream(METHOD)(channel.outgoing())
+        metadata = [(CALLER, _this_process())]
+        call = wire.stream_stream(METHOD)(channel.outgoing(), metadata=metadata)
 
         def hang_up() -> None:
             call.cancel()
@@ -149,7 +179,11 @@ class DialEndpoint:
         # Closing may have come before there was a channel that it could drop.
         if self._closed.is_set():
             self._drop(channel)
-        channel.wait_open(timeout)
+        channel.wait_open(min(timeout, SLOW))
+        if timeout > SLOW and not (channel.wait_open(0) or channel.ended):
+            # gRPC has nothing to say of an attempt that hangs.
+            self._tell(obstacle(self._address, SLOW) or MUTE)
+            channel.wait_open(timeout - SLOW)
         return channel
 
     def _drop(self, channel: GrpcChannel | None) -> None:
@@ -170,6 +204,8 @@ class DialEndpoint:
                 f"the server does not answer as {self._peer}: it is not taciturn",
                 "check the address",
             )
+        if _OTHER_NAME in details:
+            raise self._somebody_else()
         for sign, words in _REFUSALS:
             if sign in details:
                 raise self._refused(
@@ -185,13 +221,33 @@ class DialEndpoint:
     def _refused(self, message: str, hint: str) -> PeerRefused:
         return PeerRefused(message, where=self._address, hint=hint)
 
+    def _somebody_else(self) -> PeerRefused:
+        """For a server of our authority that is not the peer: who it is, where it says so."""
+        names = names_shown(self._address, self._own.authority, SLOW)
+        if self._own.name in names:
+            return self._refused(
+                f"the server is {self._own.name}, which is this side itself",
+                f"the address to connect to must be that of {self._peer}; exactly one side listens",
+            )
+        shown = f": {', '.join(map(repr, names[:4]))}" if names else ""
+        return self._refused(
+            f"the server's certificate has another name{shown}",
+            f"expected {self._peer}; check the address and the name of the peer",
+        )
+
     def _nobody(self, timeout: float, mishap: str) -> PeerAbsent:
-        seen = f" (last: {mishap})" if mishap else ""
+        seen = f" ({mishap})" if mishap else ""
         return PeerAbsent(
             f"{self._peer} has not answered within {timeout:g} s{seen}",
             where=self._address,
             hint="start the other party, and check its address and the firewall between",
         )
+
+
+@functools.cache
+def _this_process() -> str:
+    """A name of this process among those that call as the same party."""
+    return SystemEntropy().token(8).hex()
 
 
 def _details(channel: GrpcChannel) -> str:

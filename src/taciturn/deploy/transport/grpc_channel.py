@@ -25,6 +25,8 @@ from taciturn.errors import (
 )
 
 METHOD = "/taciturn.Link/Frames1"
+# The key of metadata by which a calling process names itself, and how one that must wait is told.
+CALLER, BUSY = "taciturn-caller", "busy"
 
 
 class GrpcChannel:

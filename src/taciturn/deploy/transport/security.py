@@ -28,8 +28,13 @@ def client_credentials(own: Credentials) -> grpc.ChannelCredentials:
     return grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
 
 
-def objection(shown: Mapping[str, Sequence[bytes]], peer: str) -> str:
+def objection(shown: Mapping[str, Sequence[bytes]], peer: str, own: str = "") -> str:
     """What speaks against a caller whose certificate the authority has signed; nothing, if empty.
+
+    Args:
+        shown: What TLS says of the caller.
+        peer: The name that its certificate must have.
+        own: This side's own name.
 
     >>> objection({"peer_dns": [b"bob"], "ssl_tls_version": [b"TLSv1.3"]}, "bob")
     ''
@@ -41,5 +46,6 @@ def objection(shown: Mapping[str, Sequence[bytes]], peer: str) -> str:
     names = [name.decode("ascii", "replace")[:253].lower() for name in shown.get("peer_dns", ())]
     if peer not in names:
         shown_names = ", ".join(repr(name) for name in names[:4]) or "nobody"
-        return f"its certificate names {shown_names}, not {peer!r}"
+        itself = ", which is this side's own" if own in names else ""
+        return f"its certificate names {shown_names}{itself}, not {peer!r}"
     return ""

@@ -1,0 +1,145 @@
+"""A check of one side's file: what Alice will be able to do, rehearsed with what this side has.
+
+A side has its own table alone, so that something stands in for the other's, and the result says
+what: at Bob random columns for Alice's, at Alice coins for his labels and an intercept for his
+columns. Price and exposure are those of the agreement in the file, and no stand-in is in them.
+
+**Guarantee.** As of ``preflight``. Nothing leaves the machine; nobody is called.
+
+**Assumes.** That what stands in is like the real: columns that repeat each other, or that have few
+values, may tell more than random ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+from taciturn.audit.preflight import preflight
+from taciturn.audit.rehearsal import FEWEST_ROWS, random_table
+from taciturn.data.own import DEFAULTS
+from taciturn.data.raw import RawData
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.outlook import outlook
+from taciturn.deploy.tables import PartyTables, load_tables
+from taciturn.deploy.train import terms_of
+from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.exposure import column_exposure
+from taciturn.errors import ConfigError, counted, shown_by
+from taciturn.faces import Hint
+from taciturn.results.check import CheckResult
+
+_SPELLING = "changes are spelled as options; in a file each is a key of [agreement], on both sides"
+
+
+def check_party(
+    config: PartyConfig, columns: int | None = None, announce: Announce = silent
+) -> CheckResult:
+    """Rehearses the training of a party's file.
+
+    Args:
+        config: Its settings.
+        columns: At Bob, how many columns Alice has, where the agreement does not say.
+        announce: Called with what runs now.
+
+    Raises:
+        ConfigError: The settings do not go together; or Bob does not know Alice's columns.
+        DataError: The table is not fit for use.
+    """
+    with shown_by(config.face):
+        tables = load_tables(config)
+        if config.role == "alice":
+            return _at_alice(config, tables, columns, announce)
+        return _at_bob(config, tables, columns, announce)
+
+
+def _at_alice(
+    config: PartyConfig, tables: PartyTables, columns: int | None, announce: Announce
+) -> CheckResult:
+    if columns is not None:
+        raise ConfigError(
+            "this file is Alice's, and her table has its columns",
+            setting="columns",
+            hint=Hint("leave {columns} out"),
+        )
+    table, terms = tables.train, terms_of(config, tables)
+    frame = pl.from_numpy(table.values, schema=list(table.columns))
+    result = _rehearsed(config, table, frame, None, "all", announce)
+    held_out = 0 if tables.held_out is None else tables.held_out.rows
+    return replace(
+        result,
+        columns=column_exposure(terms, table.rows, table, held_out),
+        price=outlook(config, tables, terms),
+        notes=(
+            *result.notes,
+            "your own columns were rehearsed; coins stood in for Bob's labels, and an intercept "
+            "for his columns",
+            _SPELLING,
+        ),
+    )
+
+
+def _at_bob(
+    config: PartyConfig, tables: PartyTables, columns: int | None, announce: Announce
+) -> CheckResult:
+    count = columns or config.alice_columns
+    if count is None:
+        raise ConfigError(
+            "how many columns Alice has is not agreed on, and random ones must stand in for them",
+            setting="alice_columns",
+            hint=Hint("write {alice_columns}, or use {columns}", alice_columns=30, columns=30),
+        )
+    table, labels = tables.train, tables.labels
+    own = table.values[:, : len(table.columns) - table.free]
+    stand_ins = random_table(table.rows, count).frame
+    names = {name: f"stand-in {name}" for name in stand_ins.columns}
+    his = pl.from_numpy(own, schema=[f"own {name}" for name in table.columns[: own.shape[1]]])
+    frame = pl.concat([stand_ins.rename(names), his], how="horizontal")
+    truth = labels if _enough(labels) else None
+    result = _rehearsed(config, table, frame, truth, count, announce)
+    price = outlook(config, tables, terms_of(config, tables))
+    if price.ledger is not None:
+        # The agreement may have what a simulation has not: a training that ends by labels.
+        total = price.ledger.label_epsilon_total
+        facts = replace(result.facts, label_epsilon_total=total, attack_ceiling=float(expit(total)))
+        result = replace(result, facts=facts)
+    rehearsed = "your own labels were rehearsed, as many of each class"
+    if truth is None:
+        rehearsed = "you have too few labels of one class to rehearse with, so that coins stood in"
+    stood = f"{counted(count, 'random column')} stood in for Alice's, which may tell more"
+    # What Bob would learn of random columns is nobody's concern; how much he receives is in price.
+    return replace(
+        result,
+        columns=None,
+        price=price,
+        notes=(*result.notes, f"{rehearsed}; {stood}", _SPELLING),
+    )
+
+
+def _enough(labels: LabelTable | None) -> bool:
+    """Whether as many of either class as there are of the rarer suffice for a rehearsal."""
+    if labels is None:
+        return False
+    ones = int(labels.values.sum())
+    return 2 * min(ones, labels.rows - ones) >= FEWEST_ROWS
+
+
+def _rehearsed(
+    config: PartyConfig,
+    table: FeatureTable,
+    frame: pl.DataFrame,
+    labels: LabelTable | None,
+    alice: str | int,
+    announce: Announce,
+) -> CheckResult:
+    """The rehearsal on prepared columns, which are used as they are."""
+    intercept = config.role == "alice" or bool(table.free)
+    settings = config.settings().model_copy(update={"alice_columns": alice, "intercept": intercept})
+    # Labels that mean nothing: coins are put in their place.
+    truth = labels or LabelTable.of(np.arange(table.rows) % 2, ids=table.ids)
+    raw = RawData(config.data.file, frame, table.ids, truth, DEFAULTS, whole=True)
+    return preflight(settings, raw, own_labels=labels is not None, announce=announce)

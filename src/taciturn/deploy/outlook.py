@@ -1,0 +1,87 @@
+"""Before a training: what it will cost, what each side will receive, and whether Bob accepts it.
+
+An agreement under which Alice can compute labels (its ledger will say infinity) begins only where
+Bob's own file says so in words: ``[privacy] accept-leak``. Which agreements these are follows from
+the prices of what they release, also where another package's mechanism releases it.
+
+**Guarantee.** Between two parties nothing of an infinite price leaves Bob without that line.
+
+**Assumes.** What the forecast assumes (``taciturn.protocol.bob.forecast``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
+from taciturn.deploy.tables import PartyTables
+from taciturn.engine.disclosure import disclosure
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn.privacy.statement import Statement
+from taciturn.protocol.terms import Terms
+from taciturn.results.outlook import Outlook, Refusal
+
+if TYPE_CHECKING:
+    from taciturn.privacy.ledger import Ledger
+
+
+def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
+    """What this side's training will cost, and tell.
+
+    Args:
+        config: Its settings.
+        tables: Its rows.
+        terms: The agreement in use.
+
+    Raises:
+        BudgetExceeded: The training would end with this error on its way.
+    """
+    held_out = 0 if tables.held_out is None else tables.held_out.rows
+    learns = disclosure(terms, tables.train.rows, held_out)
+    if config.role == "alice":
+        return Outlook(ledger=None, learns=learns)
+    statement = planned_ledger(config, tables, terms).statement()
+    problem = leak_refusal(config, terms, statement)
+    if problem is None:
+        return Outlook(ledger=statement, learns=learns)
+    problem.face = config.face
+    refused = Refusal(problem.message, problem.hint)
+    return Outlook(ledger=statement, learns=learns, refused=refused)
+
+
+def planned_ledger(config: PartyConfig, tables: PartyTables, terms: Terms) -> Ledger:
+    """Bob's ledger as it will stand at the end, of one row that stands for all.
+
+    Raises:
+        BudgetExceeded: The training would end with this error on its way.
+    """
+    # Each side loads its own programs only.
+    from taciturn.protocol.bob.forecast import forecast
+
+    train, limits = tables.train, config.privacy
+    return forecast(terms, train.rows, len(train.columns), budget=limits.budget, delta=limits.delta)
+
+
+def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> ConfigError | None:
+    """Why Bob does not begin; None where labels are protected, or where he accepts the leak.
+
+    Args:
+        config: His settings.
+        terms: The agreement in use.
+        ledger: What it will cost.
+    """
+    if math.isfinite(ledger.label_epsilon_total) or config.privacy.accept_leak == ACCEPTED_LEAK:
+        return None
+    return ConfigError(
+        f"with this agreement {config.link.peer} can compute labels: "
+        f"{terms.mechanism.receives()}; the ledger says: {ledger.assumption}",
+        setting="accept_leak",
+        hint=Hint(
+            "agree on {mechanism} with its defaults, under which none can be computed; or, if that "
+            "is what you want, write {accept_leak} in [privacy]",
+            mechanism="sealed",
+            accept_leak=ACCEPTED_LEAK,
+        ),
+    )

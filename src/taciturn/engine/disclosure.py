@@ -1,0 +1,60 @@
+"""What each side will receive in a training: a few sentences, from what is agreed on.
+
+**Guarantee.** The sentences follow from the agreement and the tables' sizes, so that both sides
+have the same.
+
+**Assumes.** Both keep to the protocol; what one who does not can have is said elsewhere
+(``taciturn.engine.exposure``, ``docs/deviating.md``).
+"""
+
+from __future__ import annotations
+
+from taciturn.engine.exposure import OpenedScores
+from taciturn.errors import counted
+from taciturn.protocol.terms import Terms
+from taciturn.results.outlook import Disclosure
+
+
+def disclosure(terms: Terms, rows: int, held_out: int = 0) -> Disclosure:
+    """What Alice receives, and what Bob does.
+
+    Args:
+        terms: The agreement in use.
+        rows: Training rows.
+        held_out: Held-out rows.
+    """
+    return Disclosure(alice=_to_alice(terms), bob=_to_bob(terms, rows, held_out))
+
+
+def _to_alice(terms: Terms) -> str:
+    agreed, method = terms.agreement, terms.mechanism
+    sentences = [f"Alice receives {method.receives()}."]
+    if agreed.bob_update == "true":
+        sentences.append(
+            "Bob's own weights learn from true residues, so that what she receives later depends "
+            "on every label."
+        )
+    if agreed.patience is not None:
+        sentences.append("She sees when Bob ends the training, which depends on labels.")
+    sentences.append(
+        "At the end she has a random share of her weights, which alone tells nothing."
+        if method.shares_weights and not agreed.reveal
+        else "At the end she has the weights of her columns."
+    )
+    return " ".join(sentences)
+
+
+def _to_bob(terms: Terms, rows: int, held_out: int) -> str:
+    opened = OpenedScores.of(terms, rows, held_out)
+    if not opened.in_all:
+        return "Bob receives no score of a row."
+    scores = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row"
+    if held_out:
+        scores += f" and {counted(opened.per_held_out_row, 'score')} of each held-out row"
+    end = "and a random share of hers" if terms.mechanism.shares_weights else ""
+    return (
+        f"{scores}, {opened.in_all:,} numbers in all: each is a sum of Alice's columns of the row "
+        "with one weight for each column, and as many of a row as she has columns determine them "
+        f"up to a rotation. At the end he has the weights of his columns{end and f' {end}'}, and "
+        "knows how good the model is."
+    )

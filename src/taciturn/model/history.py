@@ -1,0 +1,126 @@
+"""Models of earlier sessions: moved aside before a new one takes their place, never overwritten.
+
+``bob.model.json`` is the newest model; the one before it becomes
+``bob.model.2026-11-16.1a2b3c4d.json``: the day on which it was written, and the beginning of its
+session's name. Both sides' files of one session have the same beginning, so that fitting models
+are found by their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from taciturn.errors import FileError
+from taciturn.files import reporting_write_errors, sync_folder, write_private
+from taciturn.model.share import ModelShare
+from taciturn.results.model import ListedModel, ModelList
+
+_SESSION_DIGITS = 8
+_ASIDE = r"\.\d{4}-\d\d-\d\d\.[0-9a-f]{8}(-\d+)?"
+
+
+def set_aside(path: Path, session: str) -> Path | None:
+    """Gives an earlier model a second name, under which it stays when this one is written over.
+
+    Whatever happens meanwhile, the file has one of the two names, whole.
+
+    Args:
+        path: Where the next model will be written.
+        session: The session of the next model; one of the same session needs no second name.
+
+    Returns:
+        The second name; None where there is nothing to keep.
+
+    Raises:
+        OutputError: The second name cannot be made; the file is as it was.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
+        # What cannot be read is told when the model is written.
+        return None
+    earlier = _session_of(path)
+    if not content or earlier == session:
+        return None
+    # A file that is no model is kept as well: somebody has put it there.
+    mark = (earlier or hashlib.sha256(content).hexdigest())[:_SESSION_DIGITS]
+    day = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d")
+    kept = _free_name(path, f"{day}.{mark}", content)
+    with reporting_write_errors(kept, "earlier model"):
+        if not kept.exists():
+            _second_name(path, kept, content)
+            sync_folder(kept.parent)
+    return kept
+
+
+def listed_models(path: Path) -> ModelList:
+    """The model of a file and those of earlier sessions beside it, the newest first.
+
+    Args:
+        path: The file that a party's settings name.
+
+    Raises:
+        FileError: There is no model by that name, and none was moved aside.
+    """
+    pattern = re.compile(re.escape(path.stem) + _ASIDE + re.escape(path.suffix))
+    with suppress(OSError):
+        aside = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]
+        aside.sort(key=lambda other: (-other.stat().st_mtime, other.name))
+        files = [*([path] if path.exists() else []), *aside]
+        if files:
+            return ModelList(tuple(_listed(file, file == path) for file in files))
+    raise FileError(
+        "there is no model of that name, nor one of an earlier session",
+        where=str(path),
+        hint="name the file that [output] model names; taciturn party writes it",
+    )
+
+
+def _listed(path: Path, newest: bool) -> ListedModel:
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        share = ModelShare.load(path)
+    except FileError as problem:
+        return ListedModel(file=str(path), newest=newest, written=written, problem=problem.message)
+    return ListedModel(
+        file=str(path),
+        newest=newest,
+        written=written,
+        role=share.role,
+        session=share.session,
+        mechanism=str(share.agreement.get("mechanism", "")),
+        rows=share.rows,
+    )
+
+
+def _session_of(path: Path) -> str:
+    try:
+        return ModelShare.load(path).session
+    except FileError:
+        return ""
+
+
+def _free_name(path: Path, mark: str, content: bytes) -> Path:
+    """A name that nobody has, or that a copy of the same file has already."""
+    kept, number = path.with_name(f"{path.stem}.{mark}{path.suffix}"), 1
+    while kept.exists() and kept.read_bytes() != content:
+        number += 1
+        kept = path.with_name(f"{path.stem}.{mark}-{number}{path.suffix}")
+    return kept
+
+
+def _second_name(path: Path, kept: Path, content: bytes) -> None:
+    try:
+        os.link(path, kept)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Not every file system has second names: then a copy, which is as private.
+        write_private(kept, content)
+    else:
+        kept.chmod(0o600)

@@ -1,0 +1,81 @@
+"""Whether a training has arrived, from what Bob sees of it: the training loss of each pass.
+
+::
+
+    diverged     the loss is infinite or beyond twice that of no model at all, 2 log 2
+    converged    the last pass changed it by at most 0.001 (loss + 0.1), and by less than half of
+                 what the passes changed it on average: a training that only creeps has not arrived
+
+Where the least possible loss is known, as in a simulation, the distance to it decides instead, by
+the same measure: 4e-4 at a loss of 0.3, and no less than 1e-4 where a loss is next to nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_LOSS = 2.0 * math.log(2.0)
+"""Twice the loss of a model that says one half of every row."""
+
+_TOLERANCE, _LEAST_LOSS = 1e-3, 0.1
+# Below this part of the loss a change is rounding, whatever the changes before it were.
+_LEAST_CHANGE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How a training ended.
+
+    Args:
+        converged: Whether more of the same would change little; None where one pass says nothing.
+        diverged: Whether the model is worse than none.
+        last_change: By how much the last pass lowered the training loss; None after one pass.
+    """
+
+    converged: bool | None
+    diverged: bool
+    last_change: float | None
+
+
+def arrival(losses: Sequence[float], gap: tuple[float, float] | None = None) -> Arrival:
+    """Whether a training has arrived.
+
+    Args:
+        losses: The mean training loss of each pass over the rows, in their order.
+        gap: The distance to the least penalised loss, and that loss; None where it is not known.
+
+    >>> arrival([0.5, 0.30001, 0.3])
+    Arrival(converged=True, diverged=False, last_change=1.0000000000010001e-05)
+    >>> arrival([0.6930, 0.6929, 0.6928]).converged, arrival([0.4, 0.3]).converged
+    (False, False)
+    >>> arrival([0.5, 2e8]).diverged, arrival([0.5]).converged
+    (True, None)
+    """
+    last = losses[-1] if losses else math.nan
+    # What is no number is not below the bound either.
+    diverged = bool(losses) and not last <= MOST_LOSS
+    change = losses[-2] - last if len(losses) > 1 else None
+    if diverged:
+        return Arrival(False, True, change)
+    if gap is not None:
+        return Arrival(gap[0] <= tolerance(gap[1]), False, change)
+    return Arrival(None if change is None else _settled(losses, change), False, change)
+
+
+def tolerance(loss: float) -> float:
+    """By how much a pass, or what is left to the optimum, may still move a loss.
+
+    >>> round(tolerance(0.3), 6)
+    0.0004
+    """
+    return _TOLERANCE * (loss + _LEAST_LOSS)
+
+
+def _settled(losses: Sequence[float], change: float) -> bool:
+    if abs(change) <= _LEAST_CHANGE * losses[-1]:
+        return True
+    usual = (losses[0] - losses[-1]) / (len(losses) - 1)
+    creeps = len(losses) > 2 and change >= usual / 2
+    return abs(change) <= tolerance(losses[-1]) and not creeps

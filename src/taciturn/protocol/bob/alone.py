@@ -1,0 +1,86 @@
+"""The model of Bob's columns alone: what he could have without a partner.
+
+The same solver on the same rows, with the same penalty, weights and passes, and the true labels. He
+computes it by himself; nothing of it leaves him. Without columns it is the base rate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.numerics.convergence import MOST_LOSS
+from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.logistic import row_losses
+from taciturn.numerics.metrics import log_odds_shift
+from taciturn.numerics.sgd import train_centralised
+from taciturn.numerics.whole_table import optimum
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KEY_BYTES, Entropy
+
+
+@dataclass(frozen=True, slots=True)
+class AloneModel:
+    """A model of his columns, or a constant.
+
+    Args:
+        weights: One for each of his columns, an intercept included.
+        constant: What every score has beside them.
+    """
+
+    weights: FloatArray = field(repr=False)
+    constant: float = 0.0
+
+    @classmethod
+    def fit(
+        cls, features: FeatureTable, labels: LabelTable, terms: Terms, entropy: Entropy
+    ) -> AloneModel:
+        """Trains it.
+
+        Args:
+            features: His columns of the training rows; an intercept is the last.
+            labels: Their true labels.
+            terms: The agreement of the joint training.
+            entropy: His coins, for the order of the rows where they come in batches.
+        """
+        if features.columns:
+            # One that diverges overflows; the base rate is then the better model.
+            with np.errstate(over="ignore", invalid="ignore"):
+                own = cls(_weights(features, labels, terms, entropy))
+                losses = row_losses(own.scores(features), labels.values)
+            if np.mean(losses) <= MOST_LOSS:
+                return own
+        ones = int(np.count_nonzero(labels.values))
+        # Half a row more of either class: where one is absent there would be no odds.
+        odds = math.log((ones + 0.5) / (labels.rows - ones + 0.5))
+        shift = log_odds_shift(terms.agreement.class_weight)
+        return cls(np.zeros(len(features.columns)), odds + shift)
+
+    def scores(self, features: FeatureTable) -> FloatArray:
+        """The log-odds of each row, from his columns of it."""
+        scores: FloatArray = features.values @ self.weights + self.constant
+        return scores
+
+
+def _weights(
+    features: FeatureTable, labels: LabelTable, terms: Terms, entropy: Entropy
+) -> FloatArray:
+    agreed, truth = terms.agreement, labels.values
+    if terms.whole_table:
+        likelihood = partial(weighted_likelihood, labels=truth, class_weight=agreed.class_weight)
+        return optimum(features.values, likelihood, agreed.l2, features.free).weights
+    plan = terms.plan(entropy.fork("columns alone").token(KEY_BYTES), features.rows)
+    return train_centralised(
+        features.values,
+        truth,
+        (batch.rows for batch in plan),
+        terms.rate,
+        terms.penalty,
+        features.free,
+        agreed.class_weight,
+    )

@@ -1,0 +1,88 @@
+"""What a training will charge to Bob's ledger: known before it begins, from what is agreed on.
+
+**Guarantee.** The forecast is the ledger of a training that makes all its passes. Where batches are
+drawn as it goes (``hidden_batch``), or where it may end early (``patience``), it is no less.
+
+**Assumes.** The programs charge what is listed here; a test compares the two for each mechanism and
+solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from taciturn.privacy.base import GradientMechanism
+from taciturn.privacy.events import NonPrivate, PrivacyEvent
+from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
+from taciturn.privacy.sealed import noisy_release
+from taciturn.protocol.bob.held_out import STOPS_BY_LABELS
+from taciturn.protocol.bob.train_residues import TRUE_UPDATES
+from taciturn.protocol.terms import Terms
+
+_ROW = np.zeros(1, dtype=np.int64)
+
+
+def forecast(
+    terms: Terms,
+    rows: int,
+    bob_columns: int,
+    *,
+    budget: float | None = None,
+    delta: float = DEFAULT_DELTA,
+) -> Ledger:
+    """The ledger at the end, of one row that stands for all.
+
+    Args:
+        terms: The agreement in use.
+        rows: The training rows.
+        bob_columns: His columns, an intercept included.
+        budget: The most that a label's epsilon may come to.
+        delta: The probability at which the tighter total is stated.
+
+    Raises:
+        BudgetExceeded: The training would end with this error on its way.
+    """
+    agreed, method = terms.agreement, terms.mechanism
+    ledger = Ledger(1, method.assumption, budget, delta)
+    if agreed.bob_update == "true" and bob_columns:
+        ledger.taint(TRUE_UPDATES)
+    for event, times in releases(terms, rows):
+        ledger.charge(event, _ROW, _affordable(ledger, event, times))
+    if agreed.patience is not None:
+        ledger.taint(STOPS_BY_LABELS)
+        ledger.charge(NonPrivate(), _ROW, agreed.epochs)
+    return ledger
+
+
+def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
+    """What the mechanism releases of a row in a whole training, and the most times that it does.
+
+    Args:
+        terms: The agreement in use.
+        rows: The training rows.
+    """
+    agreed, method = terms.agreement, terms.mechanism
+    if method.label_flips is not None:
+        yield method.label_flips.event, 1
+    if method.shares_weights:
+        # All that leaves is encrypted, but for the share that may be told at the end.
+        if agreed.reveal:
+            yield noisy_release(agreed) or NonPrivate(), 1
+    elif method.hidden_batch is not None:
+        # Any row may be in each of the batches, which are drawn independently.
+        yield method.event, agreed.epochs * terms.per_epoch(rows)
+    elif isinstance(method, GradientMechanism):
+        # A whole table's last sum is that of the weights themselves.
+        yield method.gradient_event, agreed.epochs + terms.whole_table
+    else:
+        yield method.event, agreed.epochs
+
+
+def _affordable(ledger: Ledger, event: PrivacyEvent, times: int) -> int:
+    """So many of the releases as the budget pays for; the training ends there.
+
+    Where it pays for none the charge says so.
+    """
+    return next((few for few in range(times, 1, -1) if ledger.affords(event, _ROW, few)), 1)

@@ -1,0 +1,131 @@
+"""Results in a notebook: as HTML, as a pandas frame, as a picture.
+
+HTML needs Jinja and pictures need matplotlib, which the extra ``audit`` brings; a frame needs
+pandas. Nothing of them is loaded before it is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from taciturn.extras import explained, is_installed
+from taciturn.results.audit import Findings
+from taciturn.results.check import CheckResult
+from taciturn.results.runs import AuditResult, Runs
+from taciturn.results.serialise import record_of
+from taciturn.results.training import TrainingRun
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from taciturn.report.blocks import Block
+
+Shown = Runs[TrainingRun] | AuditResult | CheckResult
+
+
+def blocks_of(result: Shown) -> list[Block]:
+    """A result as the blocks that a terminal shows of it."""
+    # Loaded here: a verdict needs what an audit needs.
+    if isinstance(result, CheckResult):
+        from taciturn.report.check import check_blocks
+
+        return check_blocks(result)
+    if isinstance(result, AuditResult):
+        from taciturn.report.audit import audit_blocks
+
+        return audit_blocks(result)
+    from taciturn.report.training import training_blocks
+
+    return training_blocks(result)
+
+
+def to_html(result: Shown) -> str | None:
+    """A result as a part of a page; None where Jinja is not installed."""
+    if not is_installed("jinja2"):
+        return None
+    from taciturn.report.html import fragment
+
+    return fragment(blocks_of(result))
+
+
+def rows_of(result: Shown) -> list[dict[str, Any]]:
+    """A result's figures as the rows of a table.
+
+    A training has a row for each set of rows that was scored, an audit one for each control and
+    attack, a check one for each attack.
+    """
+    if isinstance(result, CheckResult):
+        return [record_of(verdict) for verdict in result.verdicts]
+    if isinstance(result, AuditResult):
+        return [
+            {"seed": run.training.seed, "labels": labels, **row}
+            for run in result.runs
+            for labels, findings in (("true", run.findings), ("shuffled", run.canary))
+            if findings is not None
+            for row in _attacks(findings)
+        ]
+    return [
+        {"seed": run.seed, "scored": scored, **_figures(record_of(metrics))}
+        for run in result.trainings
+        for scored, metrics in (
+            ("training rows", run.train),
+            ("held-out rows", run.test),
+            ("held-out rows, trained in one place", run.centralised),
+        )
+    ]
+
+
+def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Rows as a pandas frame.
+
+    Raises:
+        ConfigError: pandas is not installed; says which extra brings it.
+    """
+    with explained():
+        import pandas as pd
+    return pd.DataFrame(list(rows))
+
+
+def draw(result: Shown) -> Figure:
+    """The picture of a result: how attacks compare, or how probabilities fit what happened.
+
+    Raises:
+        ConfigError: matplotlib is not installed; says which extra brings it.
+        TypeError: The result has no picture.
+    """
+    with explained():
+        from taciturn.report.plots import attacks_figure, calibration_figure, style
+    _let_cells_show_figures()
+    with style():
+        if isinstance(result, AuditResult):
+            from taciturn.audit.verdict import conclude
+
+            conclusion = conclude(result)
+            weighed = conclusion.canary or conclusion.run
+            return attacks_figure(weighed.findings, weighed.verdict)
+        if isinstance(result, Runs):
+            return calibration_figure(result.first.test)
+    raise TypeError("a check has no picture; to_pandas() has its verdicts")
+
+
+def _let_cells_show_figures() -> None:
+    """A kernel knows how to show a figure once matplotlib's way to it is loaded."""
+    if "ipykernel" not in sys.modules:
+        return
+    import matplotlib as mpl
+    from matplotlib import pyplot
+
+    pyplot.switch_backend(mpl.get_backend())
+
+
+def _attacks(findings: Findings) -> list[dict[str, Any]]:
+    parts = (("control", findings.controls), ("attack", findings.attacks))
+    return [{"kind": kind, **record_of(score)} for kind, scores in parts for score in scores]
+
+
+def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
+    """What fits a cell."""
+    return {name: value for name, value in metrics.items() if not isinstance(value, list | dict)}

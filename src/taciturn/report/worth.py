@@ -1,0 +1,90 @@
+"""Is the model worth it, and did the training arrive: the sentences beside its figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from taciturn.numerics.metrics import AddedAuc
+from taciturn.report.blocks import NO_BREAK, Block, Paragraph
+from taciturn.report.words import figure, interval, percent, share
+
+DIVERGED = (
+    "The training diverged: its loss is beyond that of no model at all, and the model is "
+    "worthless. Scale or clip the columns, lower the learning rate, or use newton."
+)
+_SHARES = ("accuracy", "auc", "pr_auc", "ks")
+
+
+def ends(part: Mapping[str, float], key: str) -> str:
+    r"""The 95 % interval of a figure; nothing where it has none.
+
+    >>> ends({"auc_low": 0.7, "auc_high": 0.75}, "auc"), ends({}, "brier")
+    ('70.00\xa0– 75.00\xa0%', '')
+    """
+    low, high = (part.get(f"{key}_{end}", math.nan) for end in ("low", "high"))
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return interval(low, high) if key in _SHARES else f"{figure(low)}{NO_BREAK}– {figure(high)}"
+
+
+def base_rate(rate: float | None, rows: str) -> str:
+    """How many ones there are, and what saying nothing would be right about.
+
+    >>> base_rate(0.05, "held-out rows").replace(NO_BREAK, " ")
+    '5.00 % of the held-out rows are 1: to call none of them 1 is right of 95.00 %'
+    """
+    if rate is None or math.isnan(rate):
+        return ""
+    common, word = max(rate, 1 - rate), "none" if rate <= 0.5 else "all"
+    return (
+        f"{share(rate)} of the {rows} are 1: to call {word} of them 1 is right of {share(common)}"
+    )
+
+
+def partner_adds(added: AddedAuc | None) -> str:
+    """What the partner's columns are worth, in points of AUC.
+
+    >>> partner_adds(AddedAuc(0.04, 0.03, 0.05)).replace(NO_BREAK, " ")
+    '+4.00 points of AUC (95 % interval +3.00 to +5.00)'
+    >>> partner_adds(AddedAuc(0.001, -0.01, 0.012)).replace(NO_BREAK, " ")
+    '+0.10 points of AUC (95 % interval -1.00 to +1.20): nothing that these rows can show'
+    """
+    if added is None or math.isnan(added.auc):
+        return ""
+    words = f"{_points(added.auc)} points of AUC"
+    if not math.isnan(added.low):
+        words += f" (95{NO_BREAK}% interval {_points(added.low)} to {_points(added.high)})"
+    if added.high < 0:
+        return f"{words}: the joint model is worse than Bob's columns alone"
+    return words if added.low > 0 else f"{words}: nothing that these rows can show"
+
+
+def arrived(converged: bool | None, last_change: float | None, steps: str) -> str:
+    """The verdict on convergence.
+
+    Args:
+        converged: Whether it has; None where that is not known.
+        last_change: By how much the last pass lowered the training loss.
+        steps: What a pass is called: pass or epoch.
+
+    >>> arrived(True, 2e-6, "pass")
+    'yes; the last pass moved the training loss by 2.0e-06'
+    """
+    moved = "" if last_change is None else f"the last {steps} moved the training loss by "
+    moved += "" if last_change is None else f"{abs(last_change):.1e}"
+    if converged is None:
+        return f"not known: one {steps} says nothing"
+    if converged:
+        return f"yes; {moved}"
+    more = "passes" if steps == "pass" else "epochs, or another learning rate,"
+    return f"no; {moved}: more {more} would change the model"
+
+
+def divergence(diverged: bool) -> list[Block]:
+    """Says so where the model is worthless."""
+    return [Paragraph(DIVERGED, "warning")] if diverged else []
+
+
+def _points(value: float) -> str:
+    return f"{'+' if value >= 0 else '-'}{percent(abs(value))}"

@@ -1,0 +1,121 @@
+"""A side checks its own file: what Alice will be able to do, with stand-ins for what it lacks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import taciturn
+from taciturn.audit.rehearsal import Rehearsal, random_table
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ConfigError
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
+from taciturn.settings.schema import Settings
+from tests.deploy.sides import MECHANISMS, NEWTON, write_config, write_tables
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("sides")
+    write_tables(made, rows=200)
+    return made
+
+
+def checked(folder: Path, role: str, agreement: dict[str, Any], **more: Any) -> CheckResult:
+    write_config(folder, role, agreement={"alice-columns": 6, **agreement})
+    return taciturn.check(party=folder / f"{role}.toml", **more)
+
+
+@pytest.fixture(scope="module")
+def unprotected(folder: Path) -> dict[str, CheckResult]:
+    return {role: checked(folder, role, MECHANISMS["none"]) for role in ("alice", "bob")}
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_either_side_sees_what_leaks(unprotected, role):
+    result = unprotected[role]
+    assert result.verdict == LEAKS
+    assert (result.facts.rows, result.facts.alice_columns) == (161, 6)
+    assert result.price is not None
+    assert "the gradient of every batch" in result.price.learns.alice
+    stood_in = "stood in for Bob's labels" if role == "alice" else "stood in for Alice's"
+    assert any(stood_in in note for note in result.notes)
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_either_side_sees_that_nothing_does(folder, role):
+    assert checked(folder, role, {**MECHANISMS["sealed"], **NEWTON}).verdict == CLEAR
+
+
+def test_bob_rehearses_his_own_labels_and_alice_coins(unprotected):
+    words = [
+        verdict.why
+        for role in ("alice", "bob")
+        for verdict in unprotected[role].verdicts
+        if verdict.attack == "stacking"
+    ]
+    assert "coin labels right" in words[0]
+    assert "coin" not in words[1]
+
+
+def test_alice_is_told_what_bob_can_learn_of_her_own_columns(unprotected):
+    hers = unprotected["alice"]
+    assert hers.columns is not None
+    assert hers.columns.scores_per_row == 3
+    assert hers.price is not None
+    assert hers.price.ledger is None
+    assert unprotected["bob"].columns is None
+
+
+def test_what_a_simulation_has_not_is_priced_too(folder):
+    early = {**MECHANISMS["add"], "evaluate": "epoch", "patience": 1}
+    result = checked(folder, "bob", early)
+    assert result.facts.label_epsilon_total == float("inf")
+    assert result.price is not None
+    assert result.price.ledger is not None
+    assert result.price.ledger.label_epsilon_total == float("inf")
+
+
+def test_labels_at_even_odds_are_rehearsed_whatever_their_share():
+    table = random_table(2000, 5)
+    rare = (np.arange(2000) % 20 == 0).astype(np.int8)
+    raw = replace(table, labels=LabelTable.of(rare, ids=table.ids), whole=True)
+    settings = Settings(mechanism="sealed", scheme="clear", solver="newton")
+    rehearsal = Rehearsal.of(settings.resolved(), raw, own_labels=True)
+    assert rehearsal.labels.values.mean() == 0.5
+    assert rehearsal.rows == 2000
+
+
+def test_too_few_labels_of_a_class_leave_the_rehearsal_to_coins(folder, tmp_path):
+    write_tables(tmp_path, rows=200)
+    his = pl.read_csv(tmp_path / "bob.csv")
+    rare = pl.Series("sick", [int(row % 50 == 0) for row in range(his.height)])
+    his.with_columns(rare).write_csv(tmp_path / "bob.csv")
+    result = checked(tmp_path, "bob", MECHANISMS["none"])
+    assert any("too few labels of one class" in note for note in result.notes)
+    assert result.verdict in (LEAKS, AT_RISK)
+
+
+def test_bob_must_say_how_many_columns_alice_has(folder):
+    write_config(folder, "bob", agreement={**MECHANISMS["sealed"], **NEWTON})
+    with pytest.raises(ConfigError, match="not agreed on") as caught:
+        taciturn.check(party=folder / "bob.toml")
+    assert "alice-columns = 30" in caught.value.hint
+    result = taciturn.check(party=folder / "bob.toml", columns=4)
+    assert result.facts.alice_columns == 4
+
+
+@pytest.mark.parametrize("options", [{"epochs": 3}, {"rows": 50}, {"data": "x.csv"}])
+def test_the_file_says_everything_else(folder, options):
+    with pytest.raises(ConfigError, match="said by the party's file"):
+        checked(folder, "bob", MECHANISMS["none"], **options)
+
+
+def test_alices_columns_are_her_tables(folder):
+    with pytest.raises(ConfigError, match="her table has its columns"):
+        checked(folder, "alice", MECHANISMS["none"], columns=4)

@@ -1,0 +1,165 @@
+"""What a training will cost is said before it begins, and is what it costs; leaks are accepted."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
+from taciturn.deploy.outlook import outlook
+from taciturn.deploy.tables import load_tables
+from taciturn.deploy.train import terms_of
+from taciturn.errors import ConfigError, PeerStopped
+from taciturn.results.outlook import Outlook
+from taciturn.results.serialise import record_of
+from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+
+TRUE_UPDATES = {**MECHANISMS["add"], "bob-update": "true"}
+ONE_SIDED = {**MECHANISMS["mult"], "variant": "one-sided"}
+EARLY = {**MECHANISMS["add"], "evaluate": "epoch", "patience": 2}
+REVEALED = {"mechanism": "sealed", "reveal": True}
+OVER_SEALED = {**MECHANISMS["label-rr"], "over": "sealed"}
+
+# What is agreed, and whether labels can then be computed.
+AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
+    "none": (MECHANISMS["none"], True),
+    "none, newton": ({**MECHANISMS["none"], **NEWTON}, True),
+    "add": (MECHANISMS["add"], False),
+    "add, true updates": (TRUE_UPDATES, True),
+    "add, patience": (EARLY, True),
+    "mult": (MECHANISMS["mult"], False),
+    "mult one-sided": (ONE_SIDED, True),
+    "label-rr": (MECHANISMS["label-rr"], False),
+    "label-rr, newton": ({**MECHANISMS["label-rr"], **NEWTON}, False),
+    "label-rr over sealed": (OVER_SEALED, False),
+    "label-rr over sealed, newton": ({**OVER_SEALED, **NEWTON}, False),
+    "hybrid": (MECHANISMS["hybrid"], True),
+    "sealed": (MECHANISMS["sealed"], False),
+    "sealed, newton": ({**MECHANISMS["sealed"], **NEWTON}, False),
+    "sealed, revealed": (REVEALED, True),
+    "sealed, newton, revealed": ({**REVEALED, **NEWTON}, True),
+    "sealed, revealed with noise": ({**REVEALED, **NEWTON, "reveal-epsilon": 4.0}, False),
+}
+LEAKING = [name for name, (_, leaks) in AGREEMENTS.items() if leaks]
+# Batches that are drawn, or a training that ends early, may release a row less often.
+AT_MOST = ("hybrid", "add, patience")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_tables(tmp_path, rows=60)
+    return tmp_path
+
+
+def set_up(folder: Path, agreement: dict[str, Any], **privacy: Any) -> None:
+    for role in ("alice", "bob"):
+        own = {"privacy": privacy} if role == "bob" else {}
+        write_config(folder, role, agreement=agreement, **own)
+
+
+def read(folder: Path, role: str = "bob") -> PartyConfig:
+    return PartyConfig.read(folder / f"{role}.toml")
+
+
+def foreseen(folder: Path, role: str = "bob") -> Outlook:
+    config = read(folder, role)
+    tables = load_tables(config)
+    return outlook(config, tables, terms_of(config, tables))
+
+
+def test_a_dry_run_says_it_to_both(folder):
+    set_up(folder, MECHANISMS["none"], **{"accept-leak": None})
+    hers, his = run_both(folder, act=lambda party: party.dry_run()).records
+    assert his["ledger"]["label_epsilon_total"] == "inf"
+    assert ACCEPTED_LEAK in his["refused"]["way_out"]
+    # She has no ledger, and both are told the same of both.
+    assert hers["ledger"] == {}
+    assert "refused" not in hers
+    assert hers["learns"] == his["learns"]
+    assert hers["columns_exposed"]["scores_per_row"] == 3
+
+
+@pytest.mark.parametrize("name", AGREEMENTS)
+def test_the_forecast_is_the_ledger_of_the_training(folder, name):
+    agreement, leaks = AGREEMENTS[name]
+    set_up(folder, agreement)
+    before = record_of(foreseen(folder))["ledger"]
+    _, bob = run_both(folder).records
+    after = bob["ledger"]
+    assert (before["label_epsilon_total"] == "inf") == leaks
+    if name in AT_MOST:
+        assert before.pop("releases_per_row") >= after.pop("releases_per_row") > 0
+    assert before == after
+
+
+def test_a_budget_ends_the_forecast_where_it_ends_the_training(folder):
+    set_up(folder, {**MECHANISMS["add"], "epochs": 6}, budget=3.5)
+    before = record_of(foreseen(folder))["ledger"]
+    _, bob = run_both(folder).records
+    assert bob["stopped"] == "the privacy budget is spent"
+    assert before == bob["ledger"]
+    assert before["releases_per_row"] == 3
+
+
+@pytest.mark.parametrize("name", LEAKING)
+def test_labels_become_readable_only_where_bob_says_so(folder, name):
+    agreement, _ = AGREEMENTS[name]
+    set_up(folder, agreement, **{"accept-leak": None})
+    ends = run_both(folder)
+    assert isinstance(ends.bob, ConfigError)
+    assert ends.bob.setting == "accept_leak"
+    assert f'accept-leak = "{ACCEPTED_LEAK}"' in ends.bob.diagnostics(read(folder).face)
+    # She is told, and nothing was begun.
+    assert isinstance(ends.alice, PeerStopped)
+    assert "labels can be computed" in ends.alice.message
+    assert not (folder / "bob-state").exists()
+    # Without a meeting the price and the line that is missing are said too.
+    price = foreseen(folder)
+    assert price.refused is not None
+    assert f'accept-leak = "{ACCEPTED_LEAK}"' in price.refused.way_out
+
+
+@pytest.mark.parametrize("name", [name for name in AGREEMENTS if name not in LEAKING])
+def test_what_is_protected_needs_no_such_line(folder, name):
+    set_up(folder, AGREEMENTS[name][0], **{"accept-leak": None})
+    price = foreseen(folder)
+    assert price.refused is None
+    assert price.ledger is not None
+    assert math.isfinite(price.ledger.label_epsilon_total)
+
+
+@pytest.mark.parametrize("words", ["yes", "My labels will be readable", ACCEPTED_LEAK + "."])
+def test_only_the_very_words_accept(folder, words):
+    write_config(folder, "bob", privacy={"accept-leak": words})
+    with pytest.raises(ConfigError, match="in these words only") as caught:
+        read(folder)
+    assert f'accept-leak = "{ACCEPTED_LEAK}"' in caught.value.hint
+
+
+def test_it_is_not_alices_to_accept(folder):
+    write_config(folder, "alice", privacy={"accept-leak": ACCEPTED_LEAK})
+    with pytest.raises(ConfigError, match="Bob's to say"):
+        read(folder, "alice")
+
+
+@pytest.mark.parametrize(
+    ("name", "alice", "bob"),
+    [
+        ("none", "the gradient of every batch, as it is", "up to 3 scores of each training row"),
+        ("sealed", "ciphertexts under Bob's key", "and a random share of hers"),
+        ("sealed, revealed", "her weights as they are", "2 scores of each training row"),
+        ("add", "with Laplace noise", "up to 3 scores"),
+        ("add, patience", "when Bob ends the training", "3 scores of each held-out row"),
+        ("add, true updates", "learn from true residues", "the weights of his columns"),
+        ("label-rr", "flipped before, each with probability 11.92 %", "up to 3 scores"),
+    ],
+)
+def test_each_side_is_told_what_both_will_receive(folder, name, alice, bob):
+    set_up(folder, AGREEMENTS[name][0])
+    prices = [foreseen(folder, role) for role in ("alice", "bob")]
+    assert prices[0].learns == prices[1].learns
+    assert alice in prices[0].learns.alice
+    assert bob in prices[0].learns.bob

@@ -1,0 +1,126 @@
+"""What the partner adds, beside every training: Bob's own model against scikit-learn's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+
+import taciturn
+from taciturn.api import TrainResult
+from taciturn.errors import DivergenceError
+from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.results.runs import Runs
+from taciturn.results.saved import of_record
+from taciturn.results.training import TrainingRun
+
+BASE: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
+
+
+def train(**options: Any) -> TrainResult:
+    return taciturn.train(**{"dataset": "breast-cancer", **BASE, **options})
+
+
+def worth(result: TrainResult) -> tuple[TrainingRun, Metrics, AddedAuc]:
+    run = result.runs.first
+    assert run.bob_alone is not None
+    assert run.partner_adds is not None
+    return run, run.bob_alone, run.partner_adds
+
+
+@pytest.fixture(scope="module")
+def newton():
+    return train(solver="newton", alice_columns="half", intercept=True)
+
+
+def test_bob_alone_is_scikit_learns_model_of_his_columns(newton):
+    data, (run, alone, added) = newton.outcomes[0].data, worth(newton)
+    columns, held_out = data.bob_train.values[:, :-1], data.bob_test.values[:, :-1]
+    labels, truth = data.labels_train.values, data.labels_test.values
+    # The default penalty is one divided by the rows: that of C = 1.
+    fitted = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(columns, labels)
+    scores, chances = fitted.decision_function(held_out), fitted.predict_proba(held_out)
+    assert alone.auc == pytest.approx(roc_auc_score(truth, scores), abs=1e-9)
+    assert alone.loss == pytest.approx(log_loss(truth, chances), abs=1e-5)
+    assert alone.accuracy == np.mean((scores > 0) == truth)
+    assert added.auc == pytest.approx(run.test.auc - alone.auc, abs=1e-12)
+    assert added.low <= added.auc <= added.high
+    assert run.converged
+    assert run.last_change == pytest.approx(0, abs=1e-3)
+
+
+@pytest.mark.parametrize("solver", ["sgd", "newton"])
+def test_without_columns_bob_alone_is_the_base_rate(solver):
+    run, alone, added = worth(train(solver=solver))
+    assert (run.bob_columns, run.intercept) == (0, False)
+    assert (alone.auc, alone.ks) == (0.5, 0.0)
+    rate = run.train.base_rate
+    entropy = -run.test.base_rate * math.log(rate)
+    entropy -= (1 - run.test.base_rate) * math.log(1 - rate)
+    assert alone.loss == pytest.approx(entropy, abs=1e-3)
+    assert added.low > 0.4
+
+
+def test_columns_of_noise_add_nothing():
+    draws = np.random.default_rng(1)
+    own = draws.standard_normal((2000, 2))
+    labels = (own.sum(axis=1) + draws.standard_normal(2000) > 0).astype(int)
+    table = np.hstack([draws.standard_normal((2000, 5)), own])
+    options = {**BASE, "alice_columns": "5", "mechanism": "sealed"}
+    _, alone, added = worth(taciturn.train(table, labels, **options))
+    assert added.low < 0 < added.high
+    assert added.high - added.low < 0.02
+    assert alone.auc > 0.8
+
+
+def test_several_seeds_have_means():
+    record = train(epochs=2, seeds=2).to_dict()
+    first, second = (run["partner_adds"] for run in record["runs"])
+    assert record["partner_adds"]["auc"] == pytest.approx((first["auc"] + second["auc"]) / 2)
+    assert record["partner_adds"]["low"] == pytest.approx((first["low"] + second["low"]) / 2)
+    assert record["bob_alone"]["auc"] == 0.5
+    assert record["converged"] is False
+    assert of_record(record).to_dict() == record
+
+
+def test_records_of_versions_without_these_figures_are_read(newton):
+    record = newton.to_dict()
+    for name in ("bob_alone", "partner_adds", "converged", "diverged", "last_change"):
+        record.pop(name)
+    for part in ("train", "test", "centralised"):
+        record[part] = {
+            name: value
+            for name, value in record[part].items()
+            if not name.endswith(("_low", "_high"))
+            and name not in ("base_rate", "calibration_ratio")
+        }
+    runs = of_record(record)
+    assert isinstance(runs, Runs)
+    assert runs.first.bob_alone is None
+    assert runs.means.partner_adds is None
+
+
+@pytest.mark.parametrize("mechanism", ["none", "sealed"])
+def test_a_training_that_diverged_is_an_error_with_a_way_out(mechanism):
+    """Finite figures, of a model that is worse than none: they used to be printed as a result."""
+    draws = np.random.default_rng(1)
+    table = draws.lognormal(10, 1, (300, 2))
+    labels = (draws.random(300) < 0.5).astype(int)
+    options = {**BASE, "mechanism": mechanism, "scale": "none"}
+    with pytest.raises(DivergenceError, match="the training diverged") as raised:
+        taciturn.train(table, labels, alice_columns="1", solver="sgd", **options)
+    assert raised.value.exit_code == 11
+    assert 'solver="newton"' in str(raised.value)
+    arrived = taciturn.train(table, labels, alice_columns="1", **options).runs.first
+    assert arrived.converged
+    assert not arrived.diverged
+
+
+def test_noise_that_spoils_a_model_is_a_result():
+    run = train(mechanism="add", epsilon=0.01, epochs=2).runs.first
+    assert run.diverged
+    assert run.test.loss > 1.4
