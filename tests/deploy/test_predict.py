@@ -388,8 +388,10 @@ def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
     assert rows.table.ids.series.to_list() == ["1", "5", "9"]
     assert rows.places.tolist() == [2, 0, 1]
     by_name = dict(zip(share.columns, rows.table.values.T.tolist(), strict=True))
-    assert by_name["town=B"] == [1.0, 0.0, 0.0]
-    assert by_name["grade=2"] == [1.0, 0.0, 0.0]
+    # Z is no town of the training rows: it is what their towns are on average.
+    assert by_name["town=B"] == [1.0, 0.0, 0.25]
+    assert by_name["town=(missing)"][1] == 1.0
+    assert by_name["grade=2"][0] == 1.0
     rule = share.preparation.rules[0]
     assert by_name["age"][2] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
     alone = rows_of(tmp_path / "one.csv", "id,age,town,grade\n7,,,\n")
