@@ -130,7 +130,7 @@ class Figures:
             )
 
     def _note_loss(self, event: Progress) -> None:
-        if self._labels is None or not len(event.rows):
+        if self._labels is None or not len(event.scores):
             return
         self._losses.append(log_loss(event.scores, self._labels.values[event.rows]))
         self.figures["loss_recent"] = float(np.mean(self._losses))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ from taciturn.errors import (
 from taciturn.faces import Hint
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
+from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.metrics import evaluate
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
@@ -305,9 +307,11 @@ class Party:
 
     @property
     def magnitude_bits(self) -> int:
-        """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
+        """The size of Alice's values, which both sides know; Bob's only where it is needed."""
         if self.config.role == "bob":
-            return 0
+            if not self.terms.mechanism.shares_scores or not self.tables.train.columns:
+                return 0
+            return magnitude_bits(self.tables.train.largest)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.whitened import largest_bits
 
@@ -529,7 +533,9 @@ class _Training:
             metrics=self._metrics(result),
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
-            share=() if trained.share is None else tuple(trained.share.values.tolist()),
+            share=_values(trained.share),
+            bob_share=_values(trained.bob_share),
+            bob_bits=0 if trained.bob_share is None else trained.bob_share.magnitude_bits,
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
             whitening=_whitening_of(trained.share),
@@ -538,6 +544,9 @@ class _Training:
     def _suspected_wraps(self, trained: Trained) -> int | None:
         """What Bob counted from the first iteration on; None where no score can wrap."""
         if trained.share is None or not isinstance(trained, BobTrained):
+            return None
+        if self.party.terms.mechanism.shares_scores:
+            # Nobody sees a score, so nobody can suspect one.
             return None
         return trained.suspected_wraps
 
@@ -555,6 +564,10 @@ class _Training:
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics
+
+
+def _values(share: WeightShare | None) -> tuple[int, ...]:
+    return () if share is None else tuple(share.values.tolist())
 
 
 def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
@@ -586,13 +599,17 @@ def _recording(
             setting="record",
             hint=Hint("leave {record} out, or start over on both sides with {fresh}", fresh=True),
         )
+    held_out = party.tables.held_out
     header = {
         "kind": "party",
         "role": party.config.role,
+        "peer": party.config.link.peer,
         "version": __version__,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "agreement": party.terms.agreement.model_dump(),
         "coins": {party.config.role: coins.key.hex()},
         "features_digest": party.tables.train.digest(),
+        "held_out_digest": "" if held_out is None else held_out.digest(),
     }
     return TranscriptFile(record, header, at=None if body is None else body["recorded"], keep=True)
 
