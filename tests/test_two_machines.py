@@ -163,7 +163,7 @@ def terminals(folder: Path) -> Iterator[list[Terminal]]:
 
 
 def test_the_runbook_runs_as_it_is_written(folder, terminals):
-    prepare, align, dry_run, train, go_on, anew, score = [lines for _, lines in steps()]
+    prepare, align, dry_run, train, go_on, anew, paid, score = [lines for _, lines in steps()]
 
     for code, said in both(terminals, prepare):
         assert code == 0, said
@@ -230,6 +230,10 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     second = shares(folder)
     assert second[0].session == second[1].session != first[0].session
 
+    ((code, said),) = both(terminals, paid)
+    assert code == 0, said
+    assert re.search(r"alice .* 2 .* epsilon 10 ", said), said
+
     for code, said in both(terminals, score):
         assert code == 0, said
     assert "You learnt no score" in " ".join(alice.said.split())
@@ -285,7 +289,7 @@ def test_the_operators_tutorial_runs_as_it_is_written(tmp_path):
 @needs_namespaces
 def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder):
     """Each on a host of its own; the scores are those of a model that was trained centrally."""
-    prepare, align, _, train, _, _, score = [lines for _, lines in steps()]
+    prepare, align, _, train, _, _, _, score = [lines for _, lines in steps()]
     for role in ROLES:
         path = folder / f"{role}.toml"
         text = re.sub(r"127\.0\.0\.1:\d+", f"{ADDRESSES['bob']}:{PORT}", path.read_text())
@@ -349,7 +353,8 @@ def test_the_chapters_are_the_ones_that_are_run():
         "5. Train",
         "6. Go on",
         "7. Start over",
-        "8. Score new rows",
+        "8. What the labels have paid",
+        "9. Score new rows",
     ]
 
 

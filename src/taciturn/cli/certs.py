@@ -170,8 +170,8 @@ def _handed_out(record: dict[str, Any]) -> list[str]:
     return [
         f"certificates until {record['expires']}",
         *lines,
-        f"to nobody: {record['authority_key']}, which can sign for any name; it renews them "
-        "(--renew): keep it offline, or delete it once both parties are set up",
+        f"to nobody: {record['authority_key']}, which can sign for any name",
+        "it renews them (--renew): keep it offline, or delete it once both parties are set up",
         "send each key to its party alone, over a channel you both trust",
     ]
 

@@ -7,6 +7,7 @@ that may have missed the last words.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
@@ -215,6 +216,9 @@ class Party:
         ledger = planned_ledger(self.config, self.tables, self.terms).statement()
         problem = leak_refusal(self.config, self.terms, ledger)
         if problem is None:
+            if self.config.privacy.accept_leak and math.isfinite(ledger.label_epsilon_total):
+                # Left there it would accept the next agreement, which may be another one.
+                self.log("note", about="accept-leak is not needed for this agreement: remove it")
             return
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError):
