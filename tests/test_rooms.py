@@ -108,7 +108,7 @@ from taciturn.cli import party
 from taciturn.deploy import config, train, way
 from taciturn.report import parties, terminal
 rooms = {name.split(".")[1] for name in sys.modules if name.startswith("taciturn.")}
-print(sorted(rooms & {"attacks", "audit", "simulation", "view", "estimator"}))
+print(sorted(rooms & {"attacks", "column_attacks", "audit", "simulation", "view", "estimator"}))
 print(sorted({"matplotlib", "jinja2", "sklearn"} & set(sys.modules)))
 """
     done = subprocess.run(

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
@@ -26,12 +26,12 @@ from taciturn.engine.callbacks import (
     silent,
 )
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, nearest
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
 from taciturn.privacy.registry import mechanism_class
 from taciturn.report import notebook
-from taciturn.results.audit import AuditRun
+from taciturn.results.audit import AuditRun, Seat
 from taciturn.results.check import CheckResult as PlainCheck
 from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
@@ -242,12 +242,14 @@ def audit(
     record: str | Path | None = None,
     shuffle_truth: bool = False,
     canary: bool = True,
+    seat: Seat | None = None,
+    known_rows: int | None = None,
     observe: Observer = ignore,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
     **options: Unpack[SettingsOptions],
 ) -> AuditResult:
-    """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
+    """Trains, or reads a recorded training, and runs the attacks on each side's view of it.
 
     Args:
         data: As for ``train``.
@@ -259,7 +261,12 @@ def audit(
             chance.
         canary: Also train on shuffled labels, unencrypted, and attack that: what is recovered there
             is the protocol's leak alone. And on coin labels, where the ledger claims a finite
-            epsilon, to set the guesses against the claim.
+            epsilon, to set the guesses against the claim. Likewise with Alice's rows permuted
+            against Bob's, for his seat.
+        seat: Whose view is attacked: ``alice`` for labels, ``bob`` for Alice's columns, or
+            ``both``; None for both, and for the recorder's with a transcript.
+        known_rows: How many rows of Alice's columns Bob knows; None for 10, and for as many as she
+            has columns.
         observe: Called with each event of the training.
         announce: Called with the name of each attack before it runs.
         progress: Called with how much of an attack is done, and of how much.
@@ -278,7 +285,14 @@ def audit(
 
     callbacks = Callbacks(announce, observe, progress)
     given = _given(options, audit)
+    _check_seat(seat, known_rows)
     if transcript is not None:
+        if seat not in (None, "alice"):
+            raise ConfigError(
+                "this transcript was recorded at Alice's seat: Bob's coins are not in it",
+                setting="seat",
+                hint=Hint("use {seat}, or audit a new run", seat="alice"),
+            )
         if record is not None:
             raise ConfigError("a transcript is read or recorded, not both", setting="record")
         loaded = Transcript.load(Path(transcript))
@@ -287,7 +301,15 @@ def audit(
         )
     settings, table = _settings(data, given)
     target = _target(record, settings)
-    session = Session(load_raw(settings, table, labels), callbacks, canary, shuffle_truth)
+    session = Session(
+        load_raw(settings, table, labels),
+        callbacks,
+        canary,
+        shuffle_truth,
+        # Shuffled truth is a check of the audit of labels.
+        seat=seat or ("alice" if shuffle_truth else "both"),
+        known_rows=known_rows,
+    )
     return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
 
 
@@ -511,6 +533,25 @@ def check(
 
 
 _NO_LABEL = "(no label)"
+
+
+def _check_seat(seat: str | None, known_rows: int | None) -> None:
+    if seat not in (None, *get_args(Seat)):
+        raise ConfigError(
+            f"there is no seat {seat}",
+            setting="seat",
+            hint=nearest(str(seat), get_args(Seat)),
+        )
+    if known_rows is not None and known_rows < 0:
+        raise ConfigError(
+            f"Bob cannot know {known_rows} rows", setting="known_rows", hint="use 0 or more"
+        )
+    if known_rows is not None and seat == "alice":
+        raise ConfigError(
+            "known rows are Bob's: he knows them of Alice's columns",
+            setting="known_rows",
+            hint=Hint("use {seat}, or leave {known_rows} out", seat="bob"),
+        )
 
 
 def _check_party(

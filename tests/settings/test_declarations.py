@@ -134,6 +134,7 @@ def test_an_option_has_the_help_and_the_panel_of_its_declaration(name):
         ("seed", int),
         ("test_fraction", float),
         ("permute_labels", bool),
+        ("permute_rows", bool),
         ("reveal", bool),
         ("noise", str),
         ("alice_columns", str),
@@ -245,6 +246,7 @@ NOT_ITS_BUSINESS = {
     *TableSettings.model_fields,
     "seeds",
     "permute_labels",
+    "permute_rows",
     "table_memory",
 }
 
@@ -286,7 +288,7 @@ def test_the_page_is_what_the_declarations_say():
 def test_the_page_names_what_an_agreement_refuses():
     page = settings_page.PAGE.read_text(encoding="utf-8")
     refused = {name for name, setting in SETTINGS.items() if setting.refused}
-    assert refused == {"seed", "seeds", "permute_labels", "budget", "delta"}
+    assert refused == {"seed", "seeds", "permute_labels", "permute_rows", "budget", "delta"}
     for name in refused:
         assert f"`{name.replace('_', '-')}`" in page.split("Refused here")[1].split("\n")[0]
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -123,12 +123,26 @@ def audit(
             help="Also attack a run on shuffled labels: the protocol's leak alone.",
         ),
     ] = True,
+    seat: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose view is attacked: alice (labels), bob (Alice's columns) or both (default: "
+            "both; with --transcript the recorder's)."
+        ),
+    ] = None,
+    known_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train, or read a transcript, and run the attacks that Alice could run.
+    """Train, or read a transcript, and run the attacks that Alice and Bob could run.
 
     [bold]Examples[/bold]
 
@@ -137,6 +151,8 @@ def audit(
     taciturn audit --dataset breast-cancer --mechanism none --scheme clear --permute-labels
 
     taciturn audit --dataset sklearn-digits --mechanism add --epsilon 10 --html report.html
+
+    taciturn audit --dataset breast-cancer --alice-columns half --scheme clear --seat bob
 
     taciturn audit --transcript run.transcript
 
@@ -159,6 +175,8 @@ def audit(
             transcript=transcript,
             shuffle_truth=shuffle_truth,
             canary=canary,
+            seat=cast(Any, seat),
+            known_rows=known_rows,
             observe=meter.observe,
             announce=meter.announce,
             progress=meter.progress,

@@ -96,3 +96,4 @@ class SettingsOptions(TypedDict, total=False):
     seed: int | None
     seeds: int
     permute_labels: bool
+    permute_rows: bool

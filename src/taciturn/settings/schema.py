@@ -403,6 +403,13 @@ class Settings(TableSettings, Protection):
             refused="is refused in a real training: canary runs are for simulations",
         ),
     ] = False
+    permute_rows: Annotated[
+        bool,
+        _run(
+            "Canary run of Bob's seat: permute Alice's rows against Bob's before training.",
+            refused="is refused in a real training: canary runs are for simulations",
+        ),
+    ] = False
 
     @field_validator("alice_columns", mode="before")
     @classmethod

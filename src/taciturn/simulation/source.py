@@ -102,7 +102,12 @@ Source: TypeAlias = RawData | VerticalData
 
 
 def arrange(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
-    """Splits rows and columns; shuffles the labels first where a canary run is asked for."""
+    """Splits rows and columns; shuffles labels, or Alice's rows, for a canary run."""
+    data = _split(settings, raw, coins)
+    return _permuted(data, coins) if settings.permute_rows else data
+
+
+def _split(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
     if isinstance(raw, VerticalData):
         if not settings.permute_labels:
             return raw
@@ -114,6 +119,14 @@ def arrange(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
         return whole_vertical(raw, settings.alice_columns, intercept=intercept)
     partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
     return prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)
+
+
+def _permuted(data: VerticalData, coins: DataCoins) -> VerticalData:
+    """Alice's training rows under the ids of others: her columns say nothing of Bob's rows."""
+    hers = data.alice_train
+    order = coins.permute.fork("rows").permutation(hers.rows)
+    permuted = FeatureTable(hers.ids, hers.columns, hers.values[order])
+    return replace(data, alice_train=permuted)
 
 
 def with_coin_labels(source: Source, entropy: KeyedEntropy) -> Source:
