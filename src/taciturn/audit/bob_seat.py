@@ -20,7 +20,6 @@ from taciturn.arrays import FloatArray
 from taciturn.audit.columns import Truth, conclude_columns, controls, judge_columns
 from taciturn.column_attacks.base import ColumnAttack, KnownRows
 from taciturn.column_attacks.registry import COLUMN_ATTACKS
-from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
@@ -34,6 +33,7 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
+from taciturn.simulation.source import Source
 from taciturn.view.bob_view import BobView
 
 FEW_KNOWN = 10
@@ -51,7 +51,7 @@ class BobAudit:
         callbacks: Who is told.
     """
 
-    raw: RawData
+    raw: Source
     known_rows: int | None = None
     canary: bool = True
     callbacks: Callbacks = SILENT
