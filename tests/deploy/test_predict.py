@@ -22,7 +22,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.prepare import NumericRule
 from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.config import DataSection, PartyConfig
 from taciturn.deploy.new_rows import new_rows
 from taciturn.deploy.predict import Answer, Predictor, Question, predict
 from taciturn.deploy.score_book import Charge, ScoreBook
@@ -557,7 +557,7 @@ def town_share(**changes: Any) -> ModelShare:
 
 def rows_of(path: Path, text: str, share: ModelShare | None = None, **options: Any) -> Any:
     path.write_text(text)
-    return new_rows(path, "id", share or town_share(), **options)
+    return new_rows(path, DataSection(file="", id="id"), share or town_share(), **options)
 
 
 def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
@@ -567,8 +567,10 @@ def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
     share = town_share()
     assert rows.own == rows.table.ids == RowIds.of(["9", "1", "5"])
     by_name = dict(zip(share.columns, rows.table.values.T.tolist(), strict=True))
-    assert by_name["town=B"] == [0.0, 1.0, 0.0]
-    assert by_name["grade=2"] == [0.0, 1.0, 0.0]
+    # Z is no town of the training rows: it is what their towns are on average.
+    assert by_name["town=B"] == [0.25, 1.0, 0.0]
+    assert by_name["town=(missing)"][2] == 1.0
+    assert by_name["grade=2"][1] == 1.0
     rule = share.preparation.rules[0]
     assert by_name["age"][0] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
     alone = rows_of(tmp_path / "one.csv", "id,age,town,grade\n7,,,\n")
