@@ -27,11 +27,10 @@ from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
     SGD_ONLY,
-    Impute,
-    Scale,
     Settings,
 )
 from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.table import TableSettings
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
@@ -49,7 +48,7 @@ _state = partial(Setting, scope=Scope.STATE)
 _output = partial(Setting, scope=Scope.OUTPUT)
 
 
-class DataSection(Checked):
+class DataSection(TableSettings):
     """The party's own table. What a simulation takes too is declared in ``Settings``."""
 
     file: Annotated[
@@ -91,10 +90,6 @@ class DataSection(Checked):
     ] = 0.5
     label: str | None = None
     intercept: bool = True
-    impute: Impute | None = None
-    scale: Scale | None = None
-    clip: Positive | None = None
-    max_levels: PositiveInt | None = None
 
 
 class LinkSection(Checked):
@@ -341,7 +336,11 @@ def section_settings(section: str) -> dict[str, Setting]:
     """The settings that a section may hold, by name, in the section's order."""
     model = SECTIONS[section]
     known = declared(model, Agreement, Settings, Pins)
-    names = [*model.model_fields, *(DERIVED if model is Agreement else ())]
+    # A section's own before those that a simulation takes too.
+    own = [name for name in model.model_fields if name in model.__annotations__]
+    rest = [name for name in model.model_fields if name not in own]
+    names = [*own, *rest] if model is DataSection else [*model.model_fields]
+    names += DERIVED if model is Agreement else ()
     return {name: known[name] for name in names}
 
 
@@ -458,12 +457,13 @@ class PartyConfig:
                 setting="label",
                 hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
             )
-        if self.role == "alice" and self.data.label is not None:
-            raise ConfigError(
-                "Alice has no labels",
-                setting="label",
-                hint="leave it out, or is this Bob's file?",
-            )
+        for name in ("label", "positive", "negative") if self.role == "alice" else ():
+            if getattr(self.data, name) is not None:
+                raise ConfigError(
+                    "Alice has no labels",
+                    setting=name,
+                    hint="leave it out, or is this Bob's file?",
+                )
         if self.role == "alice" and self.privacy.answer_milliseconds is not None:
             raise ConfigError(
                 "the times of answers are Bob's to hide",

@@ -104,7 +104,7 @@ class Question:
             )
         column, chosen = config.data.id, normalisation or config.normalisation
         listed = None if common is None else AlignedRows.read(common, column, "the command")
-        table = new_rows(rows, column, share, only, chosen, listed)
+        table = new_rows(rows, config.data, share, only, chosen, listed)
         question = cls(share, table, _terms(share, model), chosen)
         if threshold is not None:
             return replace(question, threshold=at_probability(threshold, question.shift))
