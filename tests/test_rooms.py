@@ -80,6 +80,7 @@ def test_the_public_names_are_pinned():
     assert taciturn.__all__ == [
         "AuditResult",
         "CheckResult",
+        "Comparison",
         "FeatureTable",
         "LabelTable",
         "SessionAudit",
@@ -91,6 +92,7 @@ def test_the_public_names_are_pinned():
         "audit",
         "audit_session",
         "check",
+        "compare",
         "epsilon_lower_bound",
         "estimate",
         "train",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
@@ -29,9 +29,11 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, nearest
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
+from taciturn.privacy.registry import mechanism_class
 from taciturn.report import notebook
 from taciturn.results.audit import AuditRun, Seat
 from taciturn.results.check import CheckResult as PlainCheck
+from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import AuditResult as PlainAudit
 from taciturn.results.runs import Runs
@@ -385,6 +387,97 @@ def audit_session(
         canary=canary,
         shuffle_truth=shuffle_truth,
     )
+
+
+DEFAULT_MECHANISMS = ("sealed", "none", "label-rr", "add")
+_DEFAULT_EPSILON = 1.0
+
+
+def compare(
+    data: object = None,
+    labels: object = None,
+    *,
+    mechanisms: Sequence[str] = DEFAULT_MECHANISMS,
+    announce: Announce = silent,
+    observe: Observer = ignore,
+    progress: ReportProgress = quietly,
+    **options: Unpack[SettingsOptions],
+) -> Comparison:
+    """Sets mechanisms side by side on the same rows: the model, what Alice can tell, the cost.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        mechanisms: Names, each with an epsilon of its own if one stands behind a colon
+            (``add:10``); others take ``epsilon``, or 1 where they need one.
+        announce: Called with what runs now.
+        observe: Called with each event of a training.
+        progress: Called with how much of an attack is done, and of how much.
+        options: Settings, as for ``train``, but for the mechanism; without a seed it is 0, so that
+            all are trained on the same rows.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> result = compare(dataset="breast-cancer", mechanisms=("none",), epochs=1, scheme="clear")
+    >>> result.compared[0].shuffled.leak
+    True
+    """
+    with explained():
+        from taciturn.audit.compare import compare as side_by_side
+
+    given = _given(options, compare)
+    _require_comparable(given, mechanisms)
+    given.setdefault("seed", 0)
+
+    def settings_of(name: str) -> tuple[Settings, object]:
+        mechanism, _, epsilon = name.partition(":")
+        chosen = {**given, "mechanism": mechanism, **_epsilon_of(mechanism, epsilon, given)}
+        return _settings(data, chosen)
+
+    usual, table = _settings(data, {**given, "mechanism": "none"} | {"epsilon": None})
+    raw = load_raw(usual, table, labels)
+    wanted = [(name, lambda name=name: _per_seed(settings_of(name)[0])) for name in mechanisms]
+    return side_by_side(wanted, raw, Callbacks(announce, observe, progress))
+
+
+def _require_comparable(given: Mapping[str, object], mechanisms: Sequence[str]) -> None:
+    """Refuses what is said of one mechanism alone, and names that are none.
+
+    Raises:
+        ConfigError: Says which.
+    """
+    if "mechanism" in given:
+        raise ConfigError(
+            "a comparison takes several mechanisms",
+            setting="mechanism",
+            hint=Hint("use {mechanisms}", mechanisms="sealed,none"),
+        )
+    if not mechanisms or len(set(mechanisms)) < len(mechanisms):
+        raise ConfigError(
+            "name each mechanism once, and at least one",
+            setting="mechanisms",
+            hint=Hint("use {mechanisms}, say", mechanisms=",".join(DEFAULT_MECHANISMS)),
+        )
+    for name in mechanisms:
+        mechanism, colon, epsilon = name.partition(":")
+        mechanism_class(mechanism)
+        if colon:
+            try:
+                float(epsilon)
+            except ValueError:
+                raise ConfigError(
+                    f"{epsilon!r} is not an epsilon",
+                    setting="mechanisms",
+                    hint=Hint("use {mechanisms}, say", mechanisms="add:10,label-rr:1"),
+                ) from None
+
+
+def _epsilon_of(mechanism: str, own: str, given: Mapping[str, object]) -> dict[str, object]:
+    """The epsilon of one mechanism of several: its own, the common one, or 1; none where unused."""
+    if "epsilon" not in mechanism_class(mechanism).takes:
+        return {"epsilon": None}
+    return {"epsilon": float(own) if own else given.get("epsilon", _DEFAULT_EPSILON)}
 
 
 def check(

@@ -202,7 +202,7 @@ def audit(
             progress=meter.progress,
             **settings,
         )
-    result = replace(result, version=__version__, command=_command(), audited=_now())
+    result = replace(result, version=__version__, command=typed_command(), audited=now())
     _write_reports(result, html, markdown)
     show(result, json, audit_blocks)
 
@@ -237,9 +237,9 @@ def _audit_session(
             observe=meter.observe,
             progress=meter.progress,
         )
-    result = replace(result, version=__version__, command=_command(), audited=_now())
+    result = replace(result, version=__version__, command=typed_command(), audited=now())
     if html is not None or markdown is not None:
-        _write_page(session_page(result), html, markdown)
+        write_page(session_page(result), html, markdown)
     show(result, json, session_blocks)
 
 
@@ -270,7 +270,9 @@ def demo(
                 announce=meter.announce,
                 progress=meter.progress,
             )
-            runs.append(replace(result, version=__version__, command=_command(), audited=_now()))
+            runs.append(
+                replace(result, version=__version__, command=typed_command(), audited=now())
+            )
     _write_reports(runs[-1], html, None)
     show(DemoResult(tuple(runs), str(html)), json, demo_blocks)
 
@@ -281,10 +283,11 @@ def _write_reports(result: AuditResult, html: Path | None, markdown: Path | None
     # Imported here: drawing takes a second to load.
     from taciturn.report.page import audit_page
 
-    _write_page(audit_page(result), html, markdown)
+    write_page(audit_page(result), html, markdown)
 
 
-def _write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
+def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
+    """Writes a page in the forms that were asked for."""
     from taciturn.report.html import render as render_html
     from taciturn.report.markdown import render as render_markdown
 
@@ -294,12 +297,12 @@ def _write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
         write_text(markdown, render_markdown(page))
 
 
-def _now() -> str:
+def now() -> str:
     """The moment, in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _command() -> str:
+def typed_command() -> str:
     """The command as it was typed."""
     return shlex.join(["taciturn", *sys.argv[1:]])
 
