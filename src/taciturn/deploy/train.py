@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
@@ -42,10 +43,13 @@ from taciturn.errors import (
     shown_by,
 )
 from taciturn.faces import Hint
+from taciturn.files import write_private
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import evaluate, log_odds_shift
+from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
@@ -476,6 +480,7 @@ class _Training:
             self.figures.finish(result.trained)
             share = self._share(result)
             self._save(share)
+            self._write_held_out(result)
             if self.recording is not None:
                 self.recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
@@ -557,6 +562,39 @@ class _Training:
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
 
+    @property
+    def _shift(self) -> float:
+        """By how much class weights have moved the scores."""
+        return log_odds_shift(self.party.terms.agreement.class_weight)
+
+    def _threshold(self, result: PartyResult) -> Threshold:
+        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
+        output, held_out = self.party.config.output, self.party.tables.held_out_labels
+        if output.threshold is not None:
+            return at_probability(output.threshold, self._shift)
+        if held_out is None or result.held_out_scores is None:
+            return one_half(self._shift)
+        return chosen(result.held_out_scores, held_out.values, output.miss_cost, self._shift)
+
+    def _write_held_out(self, result: PartyResult) -> None:
+        """Bob's held-out rows with their scores, where he asks for them.
+
+        Raises:
+            OutputError: The file cannot be written.
+        """
+        tables, name = self.party.tables, self.party.config.output.held_out_scores
+        scores, labels = result.held_out_scores, tables.held_out_labels
+        if name is None or scores is None or labels is None:
+            return
+        columns = {
+            "id": tables.held_out_ids.series,
+            "score": scores,
+            "probability": sigmoid(scores - self._shift),
+            "label": labels.values,
+        }
+        write_private(self.party.config.path(name), pl.DataFrame(columns).write_csv())
+        self.party.log("held-out scores written", file=name, rows=len(scores))
+
     def _metrics(self, result: PartyResult) -> dict[str, Any]:
         """How good the model is; only Bob can say."""
         metrics: dict[str, Any] = {}
@@ -565,6 +603,8 @@ class _Training:
             metrics["train"] = record_of(evaluate(result.train_scores, labels.values))
         if held_out is not None and result.held_out_scores is not None:
             metrics["held_out"] = record_of(evaluate(result.held_out_scores, held_out.values))
+        if labels is not None:
+            metrics["threshold"] = record_of(self._threshold(result))
         if self.figures.curve:
             metrics["curve"] = self.figures.curve
         return metrics

@@ -6,6 +6,7 @@ import math
 
 from taciturn.data.normalisation import NONE, Normalisation, further, in_words
 from taciturn.errors import counted
+from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Words, table
 from taciturn.report.training import label_epsilon, own_metrics
@@ -149,7 +150,10 @@ def _crossed(sent: int, received: int) -> str:
 def _metrics(result: PartyRun) -> list[Block]:
     metrics = result.metrics
     rows = own_metrics({"training rows": metrics.train, "held-out rows": metrics.held_out})
-    return [rows] if rows.rows else []
+    blocks: list[Block] = [rows] if rows.rows else []
+    if metrics.threshold is not None:
+        blocks.append(Paragraph(f"class 1 of a new row: {threshold_words(metrics.threshold)}"))
+    return blocks
 
 
 def _wraps(result: PartyRun) -> list[Block]:
@@ -233,6 +237,8 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
         return [*blocks, Paragraph(f"You learnt {result.learnt}.")]
     blocks += _scores(result.scores or ())
     blocks.append(Paragraph(f"The probability is that {result.meaning}."))
+    if result.threshold is not None:
+        blocks.append(Paragraph(f"The class is 1 {threshold_words(result.threshold)}."))
     if result.suspected_wraps:
         words = (
             f"{result.suspected_wraps:,} scores lie near the end of their range, and may have "
@@ -242,6 +248,25 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
     if result.out:
         blocks.append(Paragraph(f"wrote {result.out}"))
     return blocks
+
+
+def threshold_words(threshold: Threshold) -> str:
+    """Where class 1 begins, and how that was chosen."""
+    where = f"above {share(threshold.probability)}"
+    rules = {
+        GIVEN: "as given",
+        YOUDEN: f"by Youden's index on {threshold.rows:,} held-out rows",
+        COST: f"at which {threshold.rows:,} held-out rows cost least, a missed 1 costing "
+        f"{threshold.miss_cost or 0:g} false alarms",
+    }
+    how = rules.get(threshold.rule, "even odds, for there were no held-out rows to choose on")
+    if threshold.sensitivity is None:
+        return f"{where}, {how}"
+    reached = (
+        f"{share(threshold.sensitivity, 1)} of their ones lie above it, "
+        f"{share(threshold.specificity, 1)} of their zeros do not"
+    )
+    return f"{where}, {how}: {reached}"
 
 
 def _scored_of(result: PredictionResult) -> str:
