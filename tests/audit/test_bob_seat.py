@@ -46,6 +46,17 @@ def test_a_category_counts_once_and_its_reference_has_no_column():
     assert truth.r2(guess, rows) is None
 
 
+def test_levels_that_were_standardised_are_one_category_still():
+    values = np.array([[1.0, 0], [0, 1], [0, 0], [0, 0]])
+    truth = table((values - values.mean(axis=0)) / values.std(axis=0), "place=n", "place=s")
+    assert truth.per_row == 1
+    assert truth.recovered(truth.values, np.arange(4)).all()
+
+
+def test_columns_of_one_source_that_hold_together_are_values_of_their_own():
+    assert table([[1, 1], [0, 1], [1, 0], [0, 0]], "flag=a", "flag=b").per_row == 2
+
+
 def test_a_column_of_two_values_is_a_category_at_its_own_scale():
     truth = table([[-2.0], [5.0], [5.0]], "x")
     guess = np.array([[1.0], [2.0], [4.0]])

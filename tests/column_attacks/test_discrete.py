@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -77,6 +78,21 @@ def test_scores_of_other_rows_tell_nothing(options):
     one = trained("place", "sealed", **options)
     score = one.score(DiscreteAttack(), 0, one.hidden)
     assert not is_above(score, controls(one.truth, one.view.features, one.view.labels))
+
+
+def test_levels_that_were_standardised_are_told_too():
+    """Each level's score then moves with the steps of all: the fit finds how."""
+    one = trained("place", "none", solver="sgd", epochs=3)
+    hers = one.hers
+    scaled = (hers - hers.mean(axis=0)) / hers.std(axis=0)
+    weights, events = np.zeros(hers.shape[1]), []
+    for event in one.view.batches:
+        rows = scaled[event.rows]
+        events.append(replace(event, scores=np.round(rows @ weights * 2**20) / 2**20))
+        weights = weights + event.step @ rows
+    view = replace(one.view)
+    view.__dict__["observations"] = tuple(events)
+    assert one.score(DiscreteAttack(), 0, view).recovered > 0.97
 
 
 def test_scores_that_do_not_repeat_are_an_obstacle():

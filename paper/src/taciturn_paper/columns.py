@@ -101,42 +101,71 @@ def run(path: Path) -> None:
             file.writelines(json.dumps(record) + "\n" for record in records)
 
 
-def tables(path: Path) -> str:
-    """The file as Markdown: one table for the runs, one for the canaries."""
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    names = ("anchored", "gram", "discrete", "prediction")
-    text = []
-    for canary in (False, True):
-        title = "Rows permuted (canary)" if canary else "The rows as they are"
-        text += [f"**{title}**", ""]
-        heads = ["table", "mechanism", "solver", "passes", "control", *names]
-        text += ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-        for record in records:
-            if record["permute_rows"] == canary:
-                text.append("| " + " | ".join(_cells(record, names)) + " |")
-        text.append("")
+HEADS = (
+    "table",
+    "solver",
+    "passes",
+    "control",
+    "`anchored`, 10 known",
+    "as many as columns",
+    "`gram`, none known",
+    "`discrete`",
+    "`prediction`",
+    "canary: control",
+    "`anchored`",
+    "`gram`",
+)
+
+
+def tables(path: Path, mechanism: str) -> str:
+    """One mechanism's lines of a file as a Markdown table, each run beside its canary."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    records = [record for record in map(json.loads, lines) if record["mechanism"] == mechanism]
+    canaries = {_place(record): record for record in records if record["permute_rows"]}
+    text = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    for record in records:
+        if not record["permute_rows"]:
+            cells = _cells(record, canaries.get(_place(record)))
+            text.append("| " + " | ".join(cells) + " |")
     return "\n".join(text)
 
 
-def _cells(record: dict[str, Any], names: tuple[str, ...]) -> list[str]:
-    known = max(record["controls"], key=lambda one: one["recovered"])
-    cells = [
-        f"{record['dataset']} {record['alice_columns']}, {record['columns']} columns",
-        record["mechanism"],
+def _place(record: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(record[key] for key in ("dataset", "alice_columns", "solver", "passes"))
+
+
+def _cells(record: dict[str, Any], canary: dict[str, Any] | None) -> list[str]:
+    columns = record["columns"]
+    return [
+        f"{record['dataset']}, {columns} columns",
         record["solver"],
         str(record["passes"]),
-        _figures(known),
+        _control(record),
+        _figures(record, "anchored", 10),
+        _figures(record, "anchored", columns),
+        _figures(record, "gram", 0),
+        _figures(record, "discrete", 0),
+        _figures(record, "prediction", columns),
+        _control(canary),
+        _figures(canary, "anchored", columns),
+        _figures(canary, "gram", 0),
     ]
-    for name in names:
-        scores = [one for one in record["attacks"] if one["name"] == name]
-        cells.append(
-            "; ".join(f"{one['known_rows']:.0f}: {_figures(one)}" for one in scores) or "–"
-        )
-    return cells
 
 
-def _figures(score: dict[str, Any]) -> str:
-    fit = "–" if score["r2"] is None else f"{score['r2']:.2f}"
+def _control(record: dict[str, Any] | None) -> str:
+    if record is None:
+        return "–"
+    return _words(max(record["controls"], key=lambda one: float(one["recovered"])))
+
+
+def _figures(record: dict[str, Any] | None, name: str, known: int) -> str:
+    attacks = [] if record is None else record["attacks"]
+    scores = [one for one in attacks if (one["name"], one["known_rows"]) == (name, known)]
+    return _words(scores[0]) if scores else "–"
+
+
+def _words(score: dict[str, Any]) -> str:
+    fit = "–" if score["r2"] is None else f"{score['r2']:.2f}" if score["r2"] > -1 else "< -1"
     return f"{100 * score['recovered']:.0f} % ({fit})"
 
 
@@ -149,7 +178,8 @@ def main() -> None:
     if given.out is not None:
         run(given.out)
     if given.show is not None:
-        print(tables(given.show))
+        for mechanism in ("sealed", "none"):
+            print(tables(given.show, mechanism), end="\n\n")
 
 
 if __name__ == "__main__":

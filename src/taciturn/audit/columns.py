@@ -71,10 +71,10 @@ class Truth:
             if len(levels) > 2:
                 numeric.append(place)
             elif len(levels) == 2:
-                # Only columns of 0 and 1 are levels of one category.
-                one_hot = "=" in name and levels.tolist() == [0.0, 1.0]
-                groups[name.rpartition("=")[0] if one_hot else f"{name}="].append(place)
-        categories = tuple(np.array(places) for places in groups.values())
+                groups[name.rpartition("=")[0] or f"{name}="].append(place)
+        categories = tuple(
+            part for places in groups.values() for part in _categories(table.values, places)
+        )
         return cls(table.values, table.columns, np.array(numeric, dtype=np.int64), categories)
 
     @property
@@ -112,6 +112,16 @@ class Truth:
         error = np.sum((estimate[:, self.numeric] - hers) ** 2, axis=0)
         varies = np.sum((hers - hers.mean(axis=0)) ** 2, axis=0)
         return float(np.mean(1.0 - error / np.maximum(varies, 1e-300)))
+
+
+def _categories(values: FloatArray, places: list[int]) -> list[IndexArray]:
+    """Columns of one source as one category, if no row has two of its levels; else one by one."""
+    columns = values[:, places]
+    # Levels may have been standardised: the larger value is the one that says yes.
+    taken = np.sum(columns == columns.max(axis=0), axis=1)
+    if taken.max(initial=0) <= 1:
+        return [np.array(places)]
+    return [np.array([place]) for place in places]
 
 
 def judge_columns(

@@ -5,7 +5,8 @@ Two looks:
 - **Equal scores are equal rows.** Where the rows of a pass have few different scores, each score is
   a kind of row. In training by batches the weights move between batches; where her columns are the
   levels of one category, Bob knows how: the score of a level moves by the sum of his own steps over
-  its rows, and a level without a column scores 0. So he carries the score of each level along.
+  its rows, and a level without a column scores 0. So he carries the score of each level along, and
+  then fits each kind's score to the steps that all kinds have made.
 - **A column of few values among the scores.** In whole-table training her columns are linear
   combinations of the scores once there are as many passes as columns. Independent component
   analysis proposes combinations; one is taken where its values fall into few levels, and the
@@ -24,7 +25,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.column_attacks.base import ColumnAttack, ColumnEstimate, KnownRows
 from taciturn.column_attacks.linear import whitened
-from taciturn.column_attacks.scores import table_scores
+from taciturn.column_attacks.scores import Batches, Visits, table_scores
 from taciturn.errors import counted
 from taciturn.protocol.bob.observations import BatchScored, BobSignal
 from taciturn.view.bob_view import BobView
@@ -39,6 +40,7 @@ _NEAR = 2e-4
 """The scores of a level, carried along for an epoch, are this near to those that are seen."""
 
 _ROUNDS, _STARTS, _MOST_ROWS = 30, 4, 5000
+_REFITS = 6
 # How much of a vector of levels may lie outside the span of the scores.
 _LEAST_FIT = 1e-3
 
@@ -60,7 +62,8 @@ class DiscreteAttack(ColumnAttack):
 
     def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
         if not view.directions:
-            kinds = _carried(view.batches, view.features.rows)
+            kinds = _common(_carried(view.batches, view.features.rows))
+            kinds = _refitted(Batches.of(view), kinds)
             return _named(kinds, "equal scores, carried from batch to batch")
         scores = table_scores(view)
         alike = _kinds(scores)
@@ -124,6 +127,47 @@ def _carried(batches: tuple[BatchScored, ...], rows: int) -> IndexArray:
         carried = batch.shrink * now + moved
         carried[0] = 0.0
         values = carried.tolist()
+    return kinds
+
+
+def _common(kinds: IndexArray) -> IndexArray:
+    """The kinds numbered anew, the commonest first; those beyond ``MOST_KINDS`` are the last."""
+    labels, inverse, counts = np.unique(kinds, return_inverse=True, return_counts=True)
+    ranks = np.empty(len(labels), dtype=np.int64)
+    ranks[np.argsort(-counts, kind="stable")] = np.arange(len(labels))
+    return np.minimum(ranks, MOST_KINDS - 1)[inverse]
+
+
+def _refitted(batches: Batches, kinds: IndexArray) -> IndexArray:
+    """The kinds that fit all scores best, beginning with a guess at them.
+
+    A kind's score is a linear function of the steps that each kind has made so far, whatever the
+    columns are. So it is fitted for each kind, and each row given to the kind that fits it.
+    """
+    visits = Visits.of(batches, len(kinds))
+    for _ in range(_REFITS):
+        count = int(kinds.max()) + 1
+        numbers, places = np.nonzero(batches.there)
+        moved = np.zeros((batches.iterations, count))
+        owners = kinds[batches.rows[numbers, places]]
+        np.add.at(moved, (numbers, owners), batches.steps[numbers, places])
+        paths = np.zeros_like(moved)
+        np.cumsum(moved[:-1], axis=0, out=paths[1:])
+        factors = np.zeros((count, count))
+        for kind in range(count):
+            there = visits.there & (kinds == kind)[:, None]
+            inputs, scores = paths[visits.times[there]], visits.scores[there]
+            if len(scores):
+                factors[kind] = np.linalg.lstsq(inputs, scores, rcond=1e-6)[0]
+        expected = paths @ factors.T
+        misfit = np.zeros((len(kinds), count))
+        for place in range(visits.times.shape[1]):
+            error = visits.scores[:, place, None] - expected[visits.times[:, place]]
+            misfit += np.where(visits.there[:, place, None], error**2, 0.0)
+        better = misfit.argmin(axis=1)
+        if np.array_equal(better, kinds):
+            break
+        kinds = better
     return kinds
 
 
