@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
@@ -33,6 +34,7 @@ from taciturn.errors import (
     BudgetExceeded,
     ConfigError,
     ExtensionError,
+    FileError,
     StateError,
     TaciturnError,
     shown_by,
@@ -40,7 +42,6 @@ from taciturn.errors import (
 from taciturn.faces import Hint
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
-from taciturn.numerics.metrics import evaluate
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
@@ -54,7 +55,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
-from taciturn.results.serialise import read, record_of
+from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from taciturn.engine.transcript import TranscriptFile
 
 LINGER_SECONDS = 60.0
+# What a model's file says beside the figures themselves.
+_VERDICT = ("bob_alone", "partner_adds", "converged", "diverged", "last_change")
 _UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
 # Limits that do not change what a session says.
 _FREE_LIMITS = {"answer_milliseconds", "scores_per_row", "scores", "accept_leak"}
@@ -85,7 +88,7 @@ class Party:
     def __init__(
         self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks = SILENT
     ) -> None:
-        self.config, self.callbacks = config, callbacks
+        self.config, self.callbacks, self._endpoint = config, callbacks, endpoint
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
         self.tables = load_tables(config)
@@ -167,16 +170,37 @@ class Party:
                 self._require_scores(book, past)
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
-                    done = _Training.of(self, meeting, record, book).run()
+                    ended = _Training.of(self, meeting, record, book).run()
                     # Before the farewell: a stop during it must not train again.
-                    kept.journal.done(json.dumps(record_of(done)).encode())
+                    kept.journal.done(ended.to_bytes())
                 else:
-                    done = read(PartyRun, json.loads(past.done))
+                    ended = Ended.of_bytes(past.done)
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
+                session = meeting.name
+            if not ended.assessed:
+                # From here on what is done, and how long it takes, may depend on labels.
+                self._endpoint.close()
+                ended = Ended(self._assess(ended, past, session))
+                kept.journal.done(ended.to_bytes())
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
-            return replace(done, peer_confirmed=confirmed)
+            return replace(ended.run, peer_confirmed=confirmed)
+
+    def _assess(self, ended: Ended, past: Past, session: str) -> PartyRun:
+        """Bob's figures, which go into his model's file too."""
+        with np.errstate(over="ignore", invalid="ignore"), one_thread():
+            run = assess(ended, self.tables, self.terms, KeyedEntropy(past.meta.coins))
+        record = record_of(run)
+        verdict = {name: record[name] for name in _VERDICT if name in record}
+        # A file that was moved meanwhile, or is another session's, is not touched.
+        with suppress(FileError):
+            share = ModelShare.load(Path(run.model))
+            if share.session == session:
+                replace(share, metrics=record["metrics"] | verdict).save(Path(run.model))
+        if run.diverged:
+            self.log("warning", about="the training diverged: the model is worthless")
+        return run
 
     def _require_accepted(self) -> None:
         """Refuses, and tells the peer, where labels would be readable and Bob has not said so.
@@ -408,8 +432,8 @@ class _Training:
             book,
         )
 
-    def run(self) -> PartyRun:
-        """Trains and writes the model."""
+    def run(self) -> Ended:
+        """Trains and writes the model; what depends on labels is left for later."""
         if self.book is not None and self.resume is not None:
             # A checkpoint of a version that did not count.
             self.book.charge(self.party.charge(self.meeting.past))
@@ -435,16 +459,17 @@ class _Training:
         self.party.log("model written", file=config.output.model)
         for note in self._ledger_notes():
             self.party.log("note", about=note)
-        stopped = result.trained.stopped
-        return PartyRun(
+        stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve
+        run = PartyRun(
             identity=self.party.identity(),
             model=str(config.path(config.output.model)),
             stopped=None if stopped is None else stopped.value,
-            metrics=read(PartyMetrics, share.metrics),
+            metrics=PartyMetrics(curve=curve or None),
             suspected_wraps=self._suspected_wraps(result.trained),
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
+        return Ended.of(run, result)
 
     def _save(self, share: ModelShare) -> None:
         """Writes the model; one of an earlier session keeps a name of its own."""
@@ -487,7 +512,6 @@ class _Training:
             session=self.meeting.name,
             rows=tables.train.rows,
             data_digest=tables.train.digest(),
-            metrics=self._metrics(result),
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
             share=() if trained.share is None else tuple(trained.share.values.tolist()),
@@ -504,18 +528,6 @@ class _Training:
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
-
-    def _metrics(self, result: PartyResult) -> dict[str, Any]:
-        """How good the model is; only Bob can say."""
-        metrics: dict[str, Any] = {}
-        labels, held_out = self.party.tables.labels, self.party.tables.held_out_labels
-        if labels is not None and result.train_scores is not None:
-            metrics["train"] = record_of(evaluate(result.train_scores, labels.values))
-        if held_out is not None and result.held_out_scores is not None:
-            metrics["held_out"] = record_of(evaluate(result.held_out_scores, held_out.values))
-        if self.figures.curve:
-            metrics["curve"] = self.figures.curve
-        return metrics
 
 
 def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
