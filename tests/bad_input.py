@@ -362,6 +362,18 @@ CASES = (
         "bob.toml",
         lambda: template("bob", Trial("add")).encode(),
     ),
+    party(
+        "a limit over all trainings at Alice",
+        "[privacy]",
+        "[privacy]\nbudget-total = 4",
+        role="alice",
+    ),
+    Case(
+        "a ledger of labels at Alice",
+        "ledger alice.toml",
+        "alice.toml",
+        lambda: template("alice", Trial("add")).encode(),
+    ),
     party("a leak accepted in other words", "[privacy]", '[privacy]\naccept-leak = "yes"'),
     party(
         "a leak of labels accepted by Alice",

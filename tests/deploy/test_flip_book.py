@@ -138,6 +138,7 @@ def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
         "ids",
         "key",
         "labels",
+        "name",
         "tags",
         "version",
     ]
@@ -177,9 +178,9 @@ def test_an_altered_book_is_refused_and_left_as_it_is(book, labels, spoil):
 
 def test_another_version_is_refused_by_its_number(book, labels):
     book.release(labels, coins(1))
-    text = book.path.read_bytes().replace(b'"version":2', b'"version":3')
+    text = book.path.read_bytes().replace(b'"version":3', b'"version":4')
     book.path.write_bytes(text)
-    with pytest.raises(FileError, match="version 3"):
+    with pytest.raises(FileError, match="version 4"):
         book.rows()
 
 
@@ -205,3 +206,26 @@ def test_a_training_is_charged_once_whichever_answers_it_uses(book, labels):
         released = released_labels(labels, method(), ledger, coins(seed), book.release)
         assert ledger.statement().label_epsilon_total == 1.0
         assert released == book.release(labels, coins(99))
+
+
+def test_a_book_has_a_name_of_its_own_and_one_that_had_none_is_given_one(book, labels):
+    assert book.name() == ""
+    book.release(labels, coins(1))
+    name = book.name()
+    assert len(name) == 16
+    book.release(labels, coins(2))
+    assert book.name() == name
+    # As version 2 wrote it, without one.
+    content = json.loads(book.path.read_text())
+    del content["name"], content["digest"]
+    content["version"] = 2
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    content["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    book.path.write_text(json.dumps(content))
+    assert book.name() == ""
+    book.release(labels, coins(3))
+    assert len(book.name()) == 16
+    # Another book's is another one.
+    book.path.unlink()
+    book.release(labels, coins(4))
+    assert book.name() != name

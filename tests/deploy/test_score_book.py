@@ -109,7 +109,7 @@ def test_a_book_that_is_altered_or_of_another_version_is_refused(book, spoil, sa
 
 
 def test_two_programs_at_once_do_not_both_count(book):
-    with book._alone(), pytest.raises(OutputError, match="another program"):
+    with book._file.alone(), pytest.raises(OutputError, match="another program"):
         book.charge(charge(1))
 
 

@@ -11,6 +11,7 @@ from taciturn import extensions
 from taciturn.cli.align import align
 from taciturn.cli.certs import certs
 from taciturn.cli.doctor import doctor
+from taciturn.cli.ledger import ledger
 from taciturn.cli.model import model
 from taciturn.cli.party import init, party
 from taciturn.cli.predict import predict
@@ -47,7 +48,7 @@ def main(
 
 _added = extensions.listed(extensions.ATTACKS)
 _attacks = f"Attacks of other packages: {_added}" if _added else None
-for command in (train, check, audit, demo, align, certs, doctor, init, party, predict):
+for command in (train, check, audit, demo, align, certs, doctor, init, party, ledger, predict):
     app.command(epilog=_attacks if command in (check, audit) else None)(command)
 app.add_typer(model)
 for entry in sorted(entry_points(group="taciturn.commands"), key=lambda entry: entry.name):

@@ -66,10 +66,9 @@ class BobSide:
         respond = None
         if method.label_flips is not None:
             # Loaded here: most mechanisms flip nothing.
-            from taciturn.deploy.flip_book import FlipBook, LabelBinding
+            from taciturn.deploy.flip_book import flip_book
 
-            binding = LabelBinding(config.data.label or "", state_key(config)[0])
-            respond = FlipBook(config.path(limits.flips), method.label_flips, binding).release
+            respond = flip_book(config, method.label_flips, state_key(config)[0]).release
         labels = released_labels(truth, method, ledger, coins, respond)
         if spent is not None:
             # In place of the charge for flips, which the checkpoint's account contains already.

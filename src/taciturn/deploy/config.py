@@ -222,6 +222,24 @@ class PrivacySection(Checked):
             example=50.0,
         ),
     ] = None
+    budget_total: Annotated[
+        Positive | None,
+        Setting(
+            "Bob: the most that a label's epsilon may come to over all trainings with this peer.",
+            Scope.PRIVACY,
+            detail="Beyond it a training is refused before it begins; `budget` is the limit of one "
+            "training ([price.md](price.md))",
+            example=4.0,
+        ),
+    ] = None
+    ledger: Annotated[
+        str,
+        Setting(
+            "Bob: the file that adds up what trainings cost his labels. Keep it: what it does not "
+            "hold is not counted.",
+            Scope.PRIVACY,
+        ),
+    ] = "bob.ledger.json"
     accept_leak: Annotated[
         str | None,
         Setting(
@@ -437,12 +455,13 @@ class PartyConfig:
                 setting="scores_per_row",
                 hint="leave it out here; Alice writes it in her file",
             )
-        if self.role == "alice" and self.privacy.budget is not None:
-            raise ConfigError(
-                "budget belongs in Bob's file: he is the one who stops",
-                setting="budget",
-                hint="leave it out here; Bob writes it in his file",
-            )
+        for name in ("budget", "budget_total"):
+            if self.role == "alice" and getattr(self.privacy, name) is not None:
+                raise ConfigError(
+                    f"{hyphenated(name)} belongs in Bob's file: he is the one who stops",
+                    setting=name,
+                    hint="leave it out here; Bob writes it in his file",
+                )
 
 
 def _toml(path: Path) -> dict[str, Any]:

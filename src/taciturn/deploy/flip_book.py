@@ -9,7 +9,8 @@ The book is bound to its label: it names the column, and has for each row a keye
 column, the id and the true label (``LabelBinding``). Another label of the same people, or a label
 that was changed, is refused; else it would be given the answers of the first.
 
-The file is JSON: a format name, a version, epsilon, the column, a name of the key, the ids, their
+The file is JSON: a format name, a version, a name of its own (by which ``ledger_book`` tells its
+answers from another book's), epsilon, the column, a name of the key, the ids, their
 released labels as a text of 0s and 1s, their digests, and a SHA-256 digest of all that. Without the
 key, which is elsewhere, it tells no true label and no flip. Beside the true labels it tells every
 flip, alone it tells what the ledger says: it is for its owner's eyes only (mode 0600).
@@ -31,13 +32,14 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from taciturn.data.tables import LabelTable
+from taciturn.deploy.config import PartyConfig
 from taciturn.errors import FileError, OutputError, PrivacyError
 from taciturn.faces import Hint
 from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
@@ -45,7 +47,7 @@ from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 from taciturn.version import FORMER_NAME
 
-FORMAT, VERSION, UNBOUND_VERSION = "taciturn flip book", 2, 1
+FORMAT, VERSION, UNBOUND_VERSION, NAMELESS_VERSION = "taciturn flip book", 3, 1, 2
 _FORMER_FORMAT = f"{FORMER_NAME} flip book"
 
 
@@ -94,6 +96,14 @@ class _Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class _Content:
+    """What a book holds; one of an earlier version has no name."""
+
+    name: str = ""
+    answers: dict[str, _Answer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class FlipBook:
     """The answers that were given, in a file.
 
@@ -121,8 +131,8 @@ class FlipBook:
             OutputError: It cannot be written, or is being written by another program.
         """
         with self._alone():
-            known = self._read()
-            before = dict(known)
+            content = self._read()
+            known, before = dict(content.answers), content.answers
             ids = labels.ids.series.to_list()
             tags = dict(zip(ids, self.binding.tags(labels), strict=True))
             self._require_same_labels(known, tags)
@@ -135,8 +145,9 @@ class FlipBook:
                 fresh = self.flips.respond(labels.take(new), entropy)
                 answers = zip(fresh.ids.series.to_list(), fresh.values.tolist(), strict=True)
                 known.update((row, _Answer(label, tags[row])) for row, label in answers)
-            if known != before:
-                self._write(known)
+            if known != before or not content.name:
+                name = content.name or entropy.fork("name of the book").words(1)[0].tobytes().hex()
+                self._write(_Content(name, known))
         return LabelTable.of(np.array([known[row].label for row in ids], np.int8), ids=labels.ids)
 
     def _require_same_labels(self, known: dict[str, _Answer], tags: dict[str, str]) -> None:
@@ -154,6 +165,15 @@ class FlipBook:
                 ),
             )
 
+    def name(self) -> str:
+        """Tells its answers from those of another book; empty where there are none yet.
+
+        Raises:
+            PrivacyError: The book is another label's, or of another epsilon.
+            FileError: It cannot be read, is altered or of another version.
+        """
+        return self._read().name
+
     def rows(self) -> int:
         """How many rows have an answer.
 
@@ -161,7 +181,7 @@ class FlipBook:
             PrivacyError: The book was made with another epsilon.
             FileError: It cannot be read, is altered or of another version.
         """
-        return len(self._read())
+        return len(self._read().answers)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -179,16 +199,16 @@ class FlipBook:
                 )
             yield
 
-    def _read(self) -> dict[str, _Answer]:
+    def _read(self) -> _Content:
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
-            return {}
+            return _Content()
         except OSError as problem:
             raise FileError(
                 f"the flip book cannot be read: {problem.strerror}", where=str(self.path)
             ) from None
-        epsilon, known = self._parsed(text)
+        epsilon, content = self._parsed(text)
         if epsilon != self.flips.epsilon:
             raise PrivacyError(
                 f"the flip book's labels were released with epsilon {epsilon:g}; releasing them "
@@ -198,9 +218,9 @@ class FlipBook:
                     "use {epsilon}; or another book, and add the epsilons up", epsilon=epsilon
                 ),
             )
-        return known
+        return content
 
-    def _parsed(self, text: bytes) -> tuple[float, dict[str, _Answer]]:
+    def _parsed(self, text: bytes) -> tuple[float, _Content]:
         altered = FileError(
             "this is not a flip book, or it is altered",
             where=str(self.path),
@@ -217,7 +237,7 @@ class FlipBook:
                 )
             if record["format"] != FORMAT:
                 raise altered
-            if record["version"] not in (UNBOUND_VERSION, VERSION):
+            if record["version"] not in (UNBOUND_VERSION, NAMELESS_VERSION, VERSION):
                 raise FileError(
                     f"a flip book of version {record['version']!s:.20}; this program reads "
                     f"{VERSION}",
@@ -231,7 +251,8 @@ class FlipBook:
             entries = (
                 _Answer("01".index(sign), tag) for sign, tag in zip(answers, tags, strict=True)
             )
-            return epsilon, dict(zip(map(str, ids), entries, strict=True))
+            name = str(record["name"]) if record["version"] == VERSION else ""
+            return epsilon, _Content(name, dict(zip(map(str, ids), entries, strict=True)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise altered from None
 
@@ -260,10 +281,12 @@ class FlipBook:
         width, text = 2 * _TAG_BYTES, str(record["tags"])
         return [text[at : at + width] for at in range(0, len(text), width)]
 
-    def _write(self, known: dict[str, _Answer]) -> None:
+    def _write(self, content: _Content) -> None:
+        known = content.answers
         values: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
+            "name": content.name,
             "epsilon": self.flips.epsilon,
             "column": self.binding.column,
             "key": self.binding.key_name,
@@ -273,6 +296,18 @@ class FlipBook:
         }
         text = canonical_json({**values, "digest": _digest(values)})
         write_private(self.path, text, "flip book")
+
+
+def flip_book(config: PartyConfig, flips: LabelFlips, key: bytes) -> FlipBook:
+    """The book of a party's file.
+
+    Args:
+        config: Bob's settings.
+        flips: What flips labels.
+        key: His state key; empty to look at answers without comparing labels.
+    """
+    binding = LabelBinding(config.data.label or "", key)
+    return FlipBook(config.path(config.privacy.flips), flips, binding)
 
 
 def _digest(values: dict[str, Any]) -> str:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
 from taciturn.deploy.tables import PartyTables
 from taciturn.engine.disclosure import disclosure
-from taciturn.errors import ConfigError
+from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
 from taciturn.faces import Hint
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import Outlook, Refusal
+from taciturn.results.outlook import LedgerSum, Outlook, Refusal
 
 if TYPE_CHECKING:
     from taciturn.privacy.ledger import Ledger
@@ -42,13 +42,28 @@ def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
     learns = disclosure(terms, tables.train.rows, held_out)
     if config.role == "alice":
         return Outlook(ledger=None, learns=learns)
+    # Only who pays for releases loads what counts them.
+    from taciturn.deploy.ledger_book import ledger_book, spending
+
     statement = planned_ledger(config, tables, terms).statement()
-    problem = leak_refusal(config, terms, statement)
-    if problem is None:
-        return Outlook(ledger=statement, learns=learns)
+    book, spent = ledger_book(config), spending(config, tables, terms)
+    so_far, then = book.statements(spent)
+    problem: TaciturnError | None = leak_refusal(config, terms, statement)
+    try:
+        book.require(spent)
+    except BudgetExceeded as exceeded:
+        problem = problem or exceeded
+    return Outlook(
+        ledger=statement,
+        learns=learns,
+        ledger_book=LedgerSum(trainings=book.trainings, so_far=so_far, then=then, limit=book.limit),
+        refused=None if problem is None else _refusal(problem, config),
+    )
+
+
+def _refusal(problem: TaciturnError, config: PartyConfig) -> Refusal:
     problem.face = config.face
-    refused = Refusal(problem.message, problem.hint)
-    return Outlook(ledger=statement, learns=learns, refused=refused)
+    return Refusal(problem.message, problem.hint)
 
 
 def planned_ledger(config: PartyConfig, tables: PartyTables, terms: Terms) -> Ledger:

@@ -9,13 +9,11 @@ A training is charged as a whole, for the most scores that it can open, before t
 leaves; resumed, it is not charged again, and one that begins anew is. A prediction is charged one
 score a row.
 
-The file is JSON: a format name, a version, a salt, for each partner the rows by their count and the
-sessions that were charged, and a SHA-256 digest of all that. Rows stand in it as salted hashes of
-their ids, of 64 bits each. It is for its owner's eyes only (mode 0600).
+The file (``book_file``) has a salt, and for each partner the rows by their count and the sessions
+that were charged. Rows stand in it as salted hashes of their ids, of 64 bits each.
 
 **Guarantee.** No row of the book is given to a partner more often than the limit allows, also by
-two programs at the same time. The file is on disk before a score leaves, and replaced whole or not
-at all.
+two programs at the same time. The file is on disk before a score leaves.
 
 **Assumes.** The file is not deleted, restored from an older copy or used beside another one; a row
 keeps its id; and a partner keeps its name.
@@ -23,23 +21,19 @@ keeps its id; and a partner keeps its name.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from taciturn.data.ids import RowIds
+from taciturn.deploy.book_file import BookFile
 from taciturn.deploy.config import PartyConfig
-from taciturn.errors import BudgetExceeded, FileError, OutputError
+from taciturn.errors import BudgetExceeded
 from taciturn.faces import Hint
-from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
 from taciturn.rng import SystemEntropy
 
-FORMAT, VERSION = "taciturn score book", 1
 _SALT_BYTES, _TAG_BYTES = 16, 8
 
 
@@ -104,7 +98,7 @@ class ScoreBook:
             FileError: The book cannot be read, is altered or of another version.
             OutputError: It cannot be written, or is being written by another program.
         """
-        with self._alone():
+        with self._file.alone():
             page = self._read()
             if self._charged(page, charge):
                 self._write(page)
@@ -151,44 +145,32 @@ class ScoreBook:
                 ),
             )
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Holds a lock beside the book, which one program can have, from reading to writing."""
-        lock = self.path.with_name(self.path.name + ".lock")
-        with contextlib.ExitStack() as held:
-            with reporting_write_errors(self.path, "score book"):
-                alone = held.enter_context(exclusive_lock(lock))
-            if not alone:
-                raise OutputError(
-                    "another program is writing this score book",
-                    where=str(lock),
-                    hint="wait for it",
-                )
-            yield
-
     def _read(self) -> _Page:
-        try:
-            text = self.path.read_bytes()
-        except FileNotFoundError:
-            return _Page(SystemEntropy().token(_SALT_BYTES))
-        except OSError as problem:
-            raise FileError(
-                f"the score book cannot be read: {problem.strerror}", where=str(self.path)
-            ) from None
-        return _parsed(text, self.path)
+        with self._file.reading() as record:
+            if record is None:
+                return _Page(SystemEntropy().token(_SALT_BYTES))
+            partners = {
+                name: _Partner(_counts(partner["rows"]), list(map(str, partner["sessions"])))
+                for name, partner in record["partners"].items()
+            }
+            return _Page(bytes.fromhex(record["salt"]), partners)
+
+    @property
+    def _file(self) -> BookFile:
+        return BookFile(
+            self.path, "score book", "without it the scores that were given are not counted"
+        )
 
     def _write(self, page: _Page) -> None:
-        values: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
-            "salt": page.salt.hex(),
-            "partners": {
-                name: {"rows": _by_count(partner.counts), "sessions": partner.sessions}
-                for name, partner in page.partners.items()
-            },
-        }
-        text = canonical_json({**values, "digest": _digest(values)})
-        write_private(self.path, text, "score book")
+        self._file.write(
+            {
+                "salt": page.salt.hex(),
+                "partners": {
+                    name: {"rows": _by_count(partner.counts), "sessions": partner.sessions}
+                    for name, partner in page.partners.items()
+                },
+            }
+        )
 
 
 def score_book(config: PartyConfig) -> ScoreBook | None:
@@ -215,32 +197,6 @@ def _by_count(counts: Mapping[str, int]) -> dict[str, str]:
     return {count: "".join(tags) for count, tags in rows.items()}
 
 
-def _parsed(text: bytes, path: Path) -> _Page:
-    altered = FileError(
-        "this is not a score book, or it is altered",
-        where=str(path),
-        hint="restore the newest copy: without it the scores that were given are not counted",
-    )
-    try:
-        record: dict[str, Any] = json.loads(text)
-        if record["format"] != FORMAT:
-            raise altered
-        if record["version"] != VERSION:
-            raise FileError(
-                f"a score book of version {record['version']!s:.20}; this program reads {VERSION}",
-                where=str(path),
-            )
-        if record.pop("digest") != _digest(record):
-            raise altered
-        partners = {
-            name: _Partner(_counts(partner["rows"]), list(map(str, partner["sessions"])))
-            for name, partner in record["partners"].items()
-        }
-        return _Page(bytes.fromhex(record["salt"]), partners)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise altered from None
-
-
 def _counts(rows: Mapping[str, str]) -> Counter[str]:
     width = 2 * _TAG_BYTES
     return Counter(
@@ -250,7 +206,3 @@ def _counts(rows: Mapping[str, str]) -> Counter[str]:
             for at in range(0, len(tags), width)
         }
     )
-
-
-def _digest(values: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(values).encode()).hexdigest()

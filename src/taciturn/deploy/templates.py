@@ -47,7 +47,7 @@ _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _COUNTED = ("#scores_per_row", "#scores")
-_LIMITS = ("#flips", "#budget", "delta", "#answer_milliseconds")
+_LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
 # The sizes of the tables, which a dry run prints.
 _SIZES = ("#alice_columns", "#rows")
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard
-from taciturn.deploy.score_book import Charge, ScoreBook, score_book
+from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import SILENT, Callbacks
@@ -62,6 +64,7 @@ from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.deploy.bob import BobSide
+    from taciturn.deploy.ledger_book import Spending
     from taciturn.engine.transcript import TranscriptFile
 
 LINGER_SECONDS = 60.0
@@ -69,7 +72,27 @@ LINGER_SECONDS = 60.0
 _VERDICT = ("bob_alone", "partner_adds", "converged", "diverged", "last_change")
 _UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
 # Limits that do not change what a session says.
-_FREE_LIMITS = {"answer_milliseconds", "scores_per_row", "scores", "accept_leak"}
+_FREE_LIMITS = {
+    "answer_milliseconds",
+    "scores_per_row",
+    "scores",
+    "accept_leak",
+    "budget_total",
+    "ledger",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where a side counts, over all trainings, what it gives away.
+
+    Args:
+        require: Insists that this training is within the side's limit; counts nothing.
+        charge: Counts this training, once.
+    """
+
+    require: Callable[[], None]
+    charge: Callable[[], None]
 
 
 class Party:
@@ -165,12 +188,12 @@ class Party:
             for warning in kept.warnings:
                 self.log("warning", about=warning)
             past = self._past(kept, fresh)
-            book = score_book(self.config)
-            if book is not None and past.done is None:
-                self._require_scores(book, past)
+            account = self.account(past)
+            if past.done is None:
+                self._require(account)
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
-                    ended = _Training.of(self, meeting, record, book).run()
+                    ended = _Training.of(self, meeting, record, account).run()
                     # Before the farewell: a stop during it must not train again.
                     kept.journal.done(ended.to_bytes())
                 else:
@@ -220,19 +243,37 @@ class Party:
             self._session.refuse(TRAINING, AgreementError(_UNACCEPTED))
         raise problem
 
-    def _require_scores(self, book: ScoreBook, past: Past) -> None:
-        """Refuses now, and tells the peer, what would be refused when the first score is due.
+    def _require(self, account: Account) -> None:
+        """Refuses now, and tells the peer, what would be refused when the first release is due.
 
         Raises:
-            BudgetExceeded: The training would open more scores of a row than she allows.
+            BudgetExceeded: The training would open more scores of a row than she allows, or cost
+                labels more than he does.
         """
         try:
-            book.require(self.charge(past))
+            account.require()
         except BudgetExceeded as problem:
             # What keeps us from telling is of less interest than what is told.
             with suppress(TaciturnError):
                 self._session.refuse(TRAINING, problem)
             raise
+
+    def account(self, past: Past) -> Account:
+        """Where this side counts what the training gives away: scores, or what labels pay."""
+        book = score_book(self.config)
+        if book is not None:
+            charge = self.charge(past)
+            return Account(partial(book.require, charge), partial(book.charge, charge))
+        # Only who pays for releases loads what counts them.
+        from taciturn.deploy.ledger_book import ledger_book, spending
+
+        paid, session = ledger_book(self.config), past.meta.nonce.hex()
+
+        def spent() -> Spending:
+            # Anew each time: by then labels may have been flipped.
+            return spending(self.config, self.tables, self.terms, session)
+
+        return Account(lambda: paid.require(spent()), lambda: paid.charge(spent()))
 
     def charge(self, past: Past) -> Charge:
         """The scores that a whole training opens to Bob, of each row."""
@@ -393,7 +434,7 @@ class _Training:
         resume: The state at the checkpoint; None to begin.
         figures: How it goes.
         recording: The transcript of this side, where one is asked for.
-        book: Where Alice counts the scores that leave; None at Bob.
+        account: Where this side counts what it gives away.
     """
 
     party: Party
@@ -403,12 +444,10 @@ class _Training:
     resume: TrainingState | None
     figures: Figures
     recording: TranscriptFile | None
-    book: ScoreBook | None
+    account: Account
 
     @classmethod
-    def of(
-        cls, party: Party, meeting: Meeting, record: Path | None, book: ScoreBook | None
-    ) -> _Training:
+    def of(cls, party: Party, meeting: Meeting, record: Path | None, account: Account) -> _Training:
         """The training as the checkpoint left it."""
         past, metrics = meeting.past, party.config.output.metrics
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
@@ -429,14 +468,14 @@ class _Training:
             None if body is None else TrainingState.of_bytes(body["state"].encode("ascii")),
             figures,
             None if record is None else _recording(party, record, body, coins),
-            book,
+            account,
         )
 
     def run(self) -> Ended:
         """Trains and writes the model; what depends on labels is left for later."""
-        if self.book is not None and self.resume is not None:
+        if self.resume is not None:
             # A checkpoint of a version that did not count.
-            self.book.charge(self.party.charge(self.meeting.past))
+            self.account.charge()
         config, state = self.party.config, self.party.config.state
         program = self.party.program(self.coins, self.bob, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
@@ -483,9 +522,9 @@ class _Training:
         self.figures.observe(event)
         self.figures.write(self.meeting.traffic)
         self.party.callbacks.observe(event)
-        if self.book is not None and isinstance(event, Boundary) and not event.state.iteration:
-            # Before the first score leaves; a session that was charged is not charged again.
-            self.book.charge(self.party.charge(self.meeting.past))
+        if isinstance(event, Boundary) and not event.state.iteration:
+            # Before the first score or release leaves; a session is charged once.
+            self.account.charge()
         if self.party.config.role == "alice" and isinstance(event, Boundary):
             # Her program says where she stands, and not out of how many.
             self._observe(Progress(event.state.iteration, self.party.iterations))

@@ -113,6 +113,15 @@ class Ledger:
                 "not charged"
             )
 
+    @property
+    def tainted(self) -> bool:
+        """Whether labels reach other rows' releases unprotected."""
+        return self._tainted
+
+    def history(self, row: int) -> dict[PrivacyEvent, int]:
+        """What was charged to a row, and how often."""
+        return {event: int(counts[row]) for event, counts in self._counts.items()}
+
     def taint(self, reason: str) -> None:
         """Notes that labels reach other rows' releases unprotected: every total is infinite."""
         self._tainted = True

@@ -68,13 +68,28 @@ def outlook_blocks(price: Outlook) -> list[Block]:
     """What a training will cost Bob's labels, and what each side will receive."""
     blocks: list[Block] = []
     if price.ledger is not None:
-        blocks += [Heading("What it will cost Bob's labels:"), Facts(_statement(price.ledger))]
+        figures = _statement(price.ledger) | _over_time(price)
+        blocks += [Heading("What it will cost Bob's labels:"), Facts(figures)]
     learns = {"Alice": price.learns.alice, "Bob": price.learns.bob}
     blocks += [Heading("What each side will receive:"), Facts(learns)]
     if price.refused is not None:
         refused = f"As it stands this side will not begin: {price.refused.why}."
         blocks += [Paragraph(refused, "bad"), Paragraph(f"Way out: {price.refused.way_out}.")]
     return blocks
+
+
+def _over_time(price: Outlook) -> dict[str, Words]:
+    """So far, this training, then: what a label pays to this partner."""
+    book = price.ledger_book
+    if book is None or price.ledger is None:
+        return {}
+    so_far, this, then = (
+        label_epsilon(ledger.label_epsilon_total)
+        for ledger in (book.so_far, price.ledger, book.then)
+    )
+    limit = "" if book.limit is None else f"; the limit is {book.limit:g}"
+    words = f"so far {so_far} in {counted(book.trainings, 'training')}, this training {this}"
+    return {"over time": f"{words}, then {then}{limit}"}
 
 
 def _statement(ledger: Statement) -> dict[str, Words]:

@@ -25,15 +25,34 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerSum:
+    """What the labels of a training have cost with this partner, over time.
+
+    Args:
+        trainings: How many trainings were charged before.
+        so_far: What they came to, for these rows.
+        then: What it will come to with this one.
+        limit: The most that it may come to; None for no limit.
+    """
+
+    trainings: int
+    so_far: Statement
+    then: Statement
+    limit: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
     """What a training will cost, and tell.
 
     Args:
         ledger: Bob's ledger as it will stand at the end; None at Alice.
         learns: What each side will receive.
+        ledger_book: The same with the trainings before; None at Alice.
         refused: Why this side would not begin; None where it would.
     """
 
     ledger: Statement | None = field(metadata=EMPTY)
     learns: Disclosure
+    ledger_book: LedgerSum | None = field(default=None, metadata=OMITTED)
     refused: Refusal | None = field(default=None, metadata=OMITTED)

@@ -16,6 +16,7 @@ from taciturn.results.audit import AuditRun, Membership
 from taciturn.results.check import CheckResult
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
+from taciturn.results.ledger import LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
@@ -29,6 +30,7 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "model-show": ("coefficients", ModelCard),
     "model-list": ("models", ModelList),
     "check": ("verdicts", CheckResult),
+    "ledger": ("accounts", LedgerBookResult),
     "party-dry-run": ("dry_run", DryRun),
     "align": ("peer_ids", AlignmentResult),
     "predict": ("shared_weights", PredictionResult),

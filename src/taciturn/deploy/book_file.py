@@ -1,0 +1,110 @@
+"""``BookFile``: what a party counts over time, in a file of its own.
+
+The file is JSON with a format's name, a version and a SHA-256 digest of all that stands in it. It
+is for its owner's eyes only (mode 0600).
+
+**Guarantee.** The file is replaced whole or not at all, and by one program at a time. One that was
+cut, altered or is of another version is refused.
+
+**Assumes.** Whoever can write the file means well: a digest without a key stops accidents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from taciturn.errors import FileError, OutputError
+from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
+
+
+@dataclass(frozen=True, slots=True)
+class BookFile:
+    """A file in which something is counted.
+
+    Args:
+        path: Where it is; made when first written.
+        kind: What it is called, such as "score book".
+        loss: What restoring the newest copy prevents, for the error.
+        version: Of its content.
+    """
+
+    path: Path
+    kind: str
+    loss: str
+    version: int = 1
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Holds a lock beside the file, which one program can have, from reading to writing.
+
+        Raises:
+            OutputError: Another program has it, or it cannot be made.
+        """
+        lock = self.path.with_name(self.path.name + ".lock")
+        with contextlib.ExitStack() as held:
+            # Around the lock alone: what the caller's block raises is none of its errors.
+            with reporting_write_errors(self.path, self.kind):
+                alone = held.enter_context(exclusive_lock(lock))
+            if not alone:
+                raise OutputError(
+                    f"another program is writing this {self.kind}",
+                    where=str(lock),
+                    hint="wait for it",
+                )
+            yield
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[dict[str, Any] | None]:
+        """The content, None where there is no file; what the block cannot parse is altered.
+
+        Raises:
+            FileError: It cannot be read, is altered or of another version.
+        """
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            yield None
+            return
+        except OSError as problem:
+            raise FileError(
+                f"the {self.kind} cannot be read: {problem.strerror}", where=str(self.path)
+            ) from None
+        altered = FileError(
+            f"this is not a {self.kind}, or it is altered",
+            where=str(self.path),
+            hint=f"restore the newest copy: {self.loss}",
+        )
+        try:
+            record: dict[str, Any] = json.loads(text)
+            if record["format"] != f"taciturn {self.kind}":
+                raise altered
+            if record["version"] != self.version:
+                raise FileError(
+                    f"a {self.kind} of version {record['version']!s:.20}; this program reads "
+                    f"{self.version}",
+                    where=str(self.path),
+                )
+            if record.pop("digest") != _digest(record):
+                raise altered
+            yield record
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise altered from None
+
+    def write(self, content: Mapping[str, Any]) -> None:
+        """Replaces the file.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        values = {"format": f"taciturn {self.kind}", "version": self.version, **content}
+        write_private(self.path, canonical_json({**values, "digest": _digest(values)}), self.kind)
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(values).encode()).hexdigest()

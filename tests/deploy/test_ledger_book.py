@@ -1,0 +1,317 @@
+"""The ledger book: what labels have cost over time, per partner, row and label; and its limit."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taciturn.__main__ import run
+from taciturn.data.ids import RowIds
+from taciturn.deploy.book_file import BookFile
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.ledger_book import LedgerBook, Release, Spending, ledger_book
+from taciturn.deploy.outlook import outlook
+from taciturn.deploy.tables import load_tables
+from taciturn.deploy.train import Party, terms_of
+from taciturn.engine.callbacks import Callbacks
+from taciturn.errors import BudgetExceeded, FileError, OutputError, PeerStopped
+from taciturn.files import exclusive_lock
+from taciturn.privacy.events import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
+from taciturn.protocol.events import Boundary, Event
+from taciturn.results.outlook import LedgerSum
+from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+
+NOISE: Release = (AdditiveNoise(2.0), "")
+ROWS = RowIds.of([f"person {number}" for number in range(6)])
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> LedgerBook:
+    file = BookFile(tmp_path / "ledger.json", "ledger book", "it is not counted")
+    return LedgerBook(file, bytes(range(32)), "alice", "default", None, 1e-6)
+
+
+def spent(releases: dict[Release, int], session: str = "", rows: RowIds = ROWS) -> Spending:
+    return Spending(((rows, releases),), session)
+
+
+def total(book: LedgerBook, rows: RowIds = ROWS) -> float:
+    so_far, _ = book.statements(spent({}, rows=rows))
+    return so_far.label_epsilon_total
+
+
+# --- the book ----------------------------------------------------------------------------------
+
+
+def test_trainings_add_up_and_a_session_counts_once(book):
+    assert total(book) == 0
+    for session in ("one", "one", "two"):
+        book.charge(spent({NOISE: 3}, session))
+    assert total(book) == 6.0
+    assert book.trainings == 2
+    so_far, then = book.statements(spent({NOISE: 1}))
+    assert (so_far.label_epsilon_total, then.label_epsilon_total) == (6.0, 7.0)
+    # A look changes nothing.
+    assert total(book) == 6.0
+
+
+def test_rows_partners_and_labels_have_accounts_of_their_own(book):
+    book.charge(spent({NOISE: 2}, "one"))
+    more = RowIds.of(["person 0", "new"])
+    book.charge(spent({NOISE: 1}, "two", more))
+    assert total(book, RowIds.of(["person 0"])) == 3.0
+    assert total(book, RowIds.of(["person 1"])) == 2.0
+    assert total(book, RowIds.of(["new"])) == 1.0
+    assert total(replace(book, partner="carol")) == 0
+    assert total(replace(book, column="churn")) == 0
+    replace(book, partner="carol").charge(spent({NOISE: 5}, "one"))
+    lines = [(one.partner, one.rows, one.ledger.label_epsilon_total) for one in book.accounts()]
+    assert lines == [("alice", 7, 3.0), ("carol", 6, 5.0)]
+
+
+def test_the_same_flips_are_paid_for_once_and_other_flips_again(book):
+    flips: dict[Release, int] = {(LabelResponse(1.0), "first book"): 1}
+    for session in ("one", "two"):
+        book.charge(spent(flips, session))
+    assert total(book) == 1.0
+    # New rows, whose answers the partner has not had.
+    both = RowIds.of(["person 0", "new"])
+    book.charge(spent(flips, "three", both))
+    assert total(book, both) == 1.0
+    book.charge(spent({(LabelResponse(1.0), "another book"): 1}, "four"))
+    assert total(book) == 2.0
+    # Another partner has them for the first time.
+    other = replace(book, partner="carol")
+    other.charge(spent(flips, "five"))
+    assert total(other) == 1.0
+
+
+def test_a_model_that_is_told_twice_has_two_deltas(book):
+    model: dict[Release, int] = {(NoisyModel(1.0, 1e-6), ""): 1}
+    book.charge(spent(model, "one"))
+    book.charge(spent(model, "two"))
+    so_far, _ = book.statements(spent({}))
+    assert so_far.label_epsilon_total == 2.0
+    assert so_far.label_delta_total == pytest.approx(2e-6)
+
+
+def test_what_is_told_stays_told(book):
+    book.charge(spent({(NonPrivate(), ""): 4}, "one"))
+    book.charge(spent({NOISE: 1}, "two"))
+    assert math.isinf(total(book))
+
+
+def test_the_limit_is_over_the_sum_and_nothing_is_counted_beyond_it(book):
+    limited = replace(book, limit=4.0)
+    limited.charge(spent({NOISE: 3}, "one"))
+    with pytest.raises(BudgetExceeded, match=r"is 3 after 1 training; .* to 5, and the limit is 4"):
+        limited.require(spent({NOISE: 2}, "two"))
+    with pytest.raises(BudgetExceeded) as caught:
+        limited.charge(spent({NOISE: 2}, "two"))
+    assert caught.value.setting == "budget_total"
+    assert total(book) == 3.0
+    limited.charge(spent({NOISE: 1}, "three"))
+    # A session that was charged may be resumed, whatever the limit is by then.
+    replace(book, limit=0.5).require(spent({NOISE: 3}, "one"))
+
+
+def test_the_file_is_private_and_tells_no_id(book):
+    book.charge(spent({NOISE: 1}, "one"))
+    text = book.file.path.read_text()
+    assert stat.S_IMODE(book.file.path.stat().st_mode) == 0o600
+    assert "person" not in text
+    # Under another key the same rows have other digests.
+    rows = json.loads(text)["accounts"][0]["rows"][0]["rows"]
+    other = replace(book, key=bytes(32), file=replace(book.file, path=Path(f"{book.file.path}2")))
+    other.charge(spent({NOISE: 1}, "one"))
+    again = json.loads(other.file.path.read_text())["accounts"][0]["rows"][0]["rows"]
+    assert len(rows) == len(again) == 6 * 16
+    assert rows != again
+
+
+def test_another_key_is_refused_and_the_totals_are_still_shown(book):
+    book.charge(spent({NOISE: 1}, "one"))
+    stranger = replace(book, key=bytes(32))
+    with pytest.raises(FileError, match="under another state key"):
+        stranger.statements(spent({}))
+    with pytest.raises(FileError, match="under another state key"):
+        stranger.charge(spent({NOISE: 1}, "two"))
+    assert stranger.accounts() == book.accounts()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text[:-20],
+        lambda text: text.replace('"sessions":["one"]', '"sessions":[]'),
+        lambda text: text.replace("ledger book", "score book"),
+        lambda text: "[]",
+        lambda text: "{}",
+    ],
+)
+def test_a_damaged_book_is_refused(book, damage):
+    book.charge(spent({NOISE: 1}, "one"))
+    path = book.file.path
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(FileError, match="not a ledger book, or it is altered"):
+        total(book)
+
+
+def test_a_book_of_a_later_version_and_of_an_unknown_mechanism_are_named(book):
+    replace(book, file=replace(book.file, version=2)).charge(spent({NOISE: 1}, "one"))
+    with pytest.raises(FileError, match="of version 2; this program reads 1"):
+        total(book)
+    content = {"key": book._key_name, "accounts": [account("of-nobody")]}
+    book.file.write(content)
+    with pytest.raises(FileError, match="of the kind of-nobody, which no mechanism here knows"):
+        total(book)
+
+
+def account(event: str) -> dict[str, Any]:
+    rows = [{"paid": [[event, [], "", 1]], "rows": "0" * 16}]
+    return {"partner": "alice", "label": "default", "sessions": ["one"], "rows": rows}
+
+
+def test_one_program_at_a_time(book):
+    with (
+        exclusive_lock(book.file.path.with_name("ledger.json.lock")),
+        pytest.raises(OutputError, match="another program is writing this ledger book"),
+    ):
+        book.charge(spent({NOISE: 1}, "one"))
+
+
+# --- trainings between two parties ---------------------------------------------------------------
+
+
+def furnish(folder: Path, agreement: dict[str, Any], **privacy: Any) -> None:
+    if not (folder / "bob.csv").exists():
+        write_tables(folder, rows=60)
+    write_config(folder, "alice", agreement=agreement)
+    write_config(folder, "bob", agreement=agreement, privacy=privacy)
+
+
+def foreseen(folder: Path) -> LedgerSum:
+    config = PartyConfig.read(folder / "bob.toml")
+    tables = load_tables(config)
+    price = outlook(config, tables, terms_of(config, tables))
+    assert price.ledger_book is not None
+    return price.ledger_book
+
+
+def anew(party: Party) -> Any:
+    return party.run(fresh=True)
+
+
+def paid(folder: Path) -> float:
+    accounts = ledger_book(PartyConfig.read(folder / "bob.toml")).accounts()
+    return max((one.ledger.label_epsilon_total for one in accounts), default=0.0)
+
+
+def test_sessions_add_up_begun_anew_or_not_and_resumed_ones_do_not(tmp_path):
+    furnish(tmp_path, MECHANISMS["add"])
+    before = foreseen(tmp_path)
+    assert (before.trainings, before.so_far.label_epsilon_total) == (0, 0.0)
+    assert before.then.label_epsilon_total == 2.0
+    # A look makes no book and no key.
+    assert not (tmp_path / "bob.ledger.json").exists()
+
+    def cut(event: Event) -> None:
+        if isinstance(event, Boundary) and event.state.iteration == 9:
+            raise KeyboardInterrupt
+
+    run_both(tmp_path, watch={"bob": Callbacks(observe=cut)})
+    assert paid(tmp_path) == 2.0
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    # A finished session only confirms.
+    run_both(tmp_path).records  # noqa: B018
+    assert paid(tmp_path) == 2.0
+    run_both(tmp_path, act=anew).records  # noqa: B018
+    assert paid(tmp_path) == 4.0
+    now = foreseen(tmp_path)
+    assert (now.trainings, now.so_far.label_epsilon_total) == (2, 4.0)
+    assert now.then.label_epsilon_total == 6.0
+
+
+def test_nothing_is_charged_where_the_two_sides_do_not_fit(tmp_path):
+    furnish(tmp_path, MECHANISMS["add"])
+    write_config(tmp_path, "alice", agreement={**MECHANISMS["add"], "epochs": 3})
+    assert isinstance(run_both(tmp_path).bob, BaseException)
+    assert paid(tmp_path) == 0
+
+
+def test_a_training_beyond_the_limit_is_refused_before_it_begins(tmp_path):
+    furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 3.0})
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    ends = run_both(tmp_path, act=anew)
+    assert isinstance(ends.bob, BudgetExceeded)
+    assert isinstance(ends.alice, PeerStopped)
+    # Another state folder under the same key does not help.
+    shutil.rmtree(tmp_path / "bob-state")
+    shutil.rmtree(tmp_path / "alice-state")
+    assert isinstance(run_both(tmp_path).bob, BudgetExceeded)
+    assert paid(tmp_path) == 2.0
+    # A dry run still works, and says so.
+    config = PartyConfig.read(tmp_path / "bob.toml")
+    tables = load_tables(config)
+    price = outlook(config, tables, terms_of(config, tables))
+    assert price.refused is not None
+    assert "the limit is 3" in price.refused.why
+
+
+def test_flips_that_are_kept_are_paid_for_once_and_new_ones_again(tmp_path):
+    furnish(tmp_path, {**MECHANISMS["label-rr"], **NEWTON}, **{"budget-total": 4.0})
+    for _ in range(2):
+        run_both(tmp_path, act=anew).records  # noqa: B018 - raises where a side failed
+        assert paid(tmp_path) == 2.0
+    now = foreseen(tmp_path)
+    assert now.trainings == 2
+    assert now.so_far == now.then
+    # Labels that are flipped anew are released again.
+    (tmp_path / "bob.flips.json").unlink()
+    assert foreseen(tmp_path).then.label_epsilon_total == 4.0
+    run_both(tmp_path, act=anew).records  # noqa: B018
+    assert paid(tmp_path) == 4.0
+    (tmp_path / "bob.flips.json").unlink()
+    assert isinstance(run_both(tmp_path, act=anew).bob, BudgetExceeded)
+    # What was kept back was not told.
+    assert paid(tmp_path) == 4.0
+
+
+def test_what_tells_no_label_is_counted_as_a_training_that_cost_nothing(tmp_path):
+    furnish(tmp_path, {**MECHANISMS["sealed"], **NEWTON}, **{"budget-total": 0.1})
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    now = foreseen(tmp_path)
+    assert (now.trainings, now.so_far.label_epsilon_total) == (1, 0.0)
+
+
+def test_early_stopping_tells_held_out_labels_too(tmp_path):
+    early = {**MECHANISMS["add"], "evaluate": "epoch", "patience": 2}
+    furnish(tmp_path, early)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    (only,) = ledger_book(PartyConfig.read(tmp_path / "bob.toml")).accounts()
+    assert only.rows == 60
+    assert math.isinf(only.ledger.label_epsilon_total)
+
+
+def test_the_command_shows_the_book(tmp_path, capsys):
+    furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 5.0})
+    bob = str(tmp_path / "bob.toml")
+    assert run(["ledger", bob]) == 0
+    assert "No training was charged yet" in capsys.readouterr().out
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    assert run(["ledger", bob, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    (line,) = record["accounts"]
+    assert (line["partner"], line["label"], line["trainings"]) == ("alice", "sick", 1)
+    assert line["ledger"]["label_epsilon_total"] == 2.0
+    assert record["budget_total"] == 5.0
+    assert run(["ledger", bob]) == 0
+    assert "epsilon 2" in capsys.readouterr().out
+    assert run(["ledger", str(tmp_path / "alice.toml")]) == 10
