@@ -438,6 +438,23 @@ def test_what_a_probability_means_is_said_for_every_mechanism():
     assert "noisy" not in meanings["none"]
 
 
+def test_a_probability_is_corrected_for_class_weights(plain):
+    """A score of 0 is the class's edge; of twenty to one it is one half where the score is 3."""
+    path = plain / "bob.model.json"
+    share = ModelShare.load(path)
+    replace(share, agreement={**share.agreement, "class_weight": [0.05, 1.0]}).save(path)
+    asked = question(plain, "bob")
+    assert asked.terms.log_odds_shift == pytest.approx(np.log(20))
+    assert "edge at a probability of 0.04762" in asked.meaning
+    result: Any = None
+    answer = Answer(result, ("a", "b"), np.array([np.log(20), -0.5]), asked.terms.log_odds_shift)
+    high, low = answer.rows()
+    assert high.label == 1
+    assert high.probability == pytest.approx(0.5)
+    assert (low.label, low.score) == (0, -0.5)
+    assert low.probability == pytest.approx(np.exp(-0.5) / (20 + np.exp(-0.5)))
+
+
 # --- real processes, gRPC and mutual TLS ---------------------------------------------------------
 
 

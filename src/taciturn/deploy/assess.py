@@ -15,7 +15,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.deploy.tables import PartyTables
 from taciturn.numerics.convergence import arrival
-from taciturn.numerics.metrics import Metrics, added_auc, evaluate, log_odds_shift
+from taciturn.numerics.metrics import Metrics, added_auc, evaluate
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PartyRun
@@ -82,7 +82,7 @@ def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> P
     labels, run = tables.labels, ended.run
     if labels is None:
         return run
-    shift = log_odds_shift(terms.agreement.class_weight)
+    shift = terms.log_odds_shift
     losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
     arrived = arrival(losses)
     run = replace(

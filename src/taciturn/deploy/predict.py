@@ -88,8 +88,18 @@ class Question:
 
     @property
     def meaning(self) -> str:
-        """What a probability means after a training with this mechanism."""
-        return mechanism_class(self.terms.agreement.mechanism).meaning
+        """What a probability means after a training with this mechanism and class weights."""
+        meaning = mechanism_class(self.terms.agreement.mechanism).meaning
+        weights = self.terms.agreement.class_weight
+        if weights is None:
+            return meaning
+        if not all(weights):
+            return f"{meaning}, if both classes had counted: one did not, so it is none"
+        edge = weights[0] / sum(weights)
+        return (
+            f"{meaning}; it is corrected for the class weights, which put the class's edge at a "
+            f"probability of {edge:.4g}"
+        )
 
     def program(self, entropy: Entropy) -> Program[Scored | None]:
         """This side's part, from the first word to the last."""
@@ -148,15 +158,23 @@ class Answer:
     result: PredictionResult
     ids: tuple[str, ...] = field(default=(), repr=False)
     scores: FloatArray | None = field(default=None, repr=False)
+    shift: float = 0.0
 
     def rows(self) -> tuple[ScoredRow, ...]:
-        """Each row with its log-odds, its probability, and the class at one half."""
+        """Each row with its score, its probability, and its class.
+
+        The class is 1 where the score is above 0: at a probability of one half, or with class
+        weights where these put it.
+        """
         if self.scores is None:
             return ()
         return tuple(
             ScoredRow(name, score, probability, int(score > 0))
             for name, score, probability in zip(
-                self.ids, self.scores.tolist(), sigmoid(self.scores).tolist(), strict=True
+                self.ids,
+                self.scores.tolist(),
+                sigmoid(self.scores - self.shift).tolist(),
+                strict=True,
             )
         )
 
@@ -233,7 +251,7 @@ class Predictor:
             return Answer(result)
         places = question.rows.places
         ids = tuple(table.ids.take(places).series.to_list())
-        return Answer(result, ids, scored.scores[places])
+        return Answer(result, ids, scored.scores[places], question.terms.log_odds_shift)
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""

@@ -457,6 +457,7 @@ class _Training:
             party.tables.labels,
             party.terms.per_epoch(party.tables.train.rows),
             party.log,
+            party.terms.agreement.class_weight,
         )
         if body is not None:
             figures.restore(body["figures"])

@@ -144,7 +144,10 @@ class AlignmentResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """A row's log-odds, its probability, and the class at one half."""
+    """A row's score, its probability, and whether the score is above 0.
+
+    A score is the log-odds, which class weights move; the probability is corrected for them.
+    """
 
     id: str
     score: float
