@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 from taciturn.deploy import train
 from taciturn.deploy.assess import Ended
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.session import Meeting
 from taciturn.deploy.tables import load_tables
 from taciturn.model.share import ModelShare
 from taciturn.results.parties import PartyRun
@@ -73,15 +74,15 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
         order.append("assessed")
         raise KeyboardInterrupt
 
-    finish = train.Meeting.finish
+    finish = Meeting.finish
     monkeypatch.setattr(train, "assess", stopped)
 
-    def finished(meeting: train.Meeting, seconds: float) -> bool:
+    def finished(meeting: Meeting, seconds: float) -> bool:
         confirmed = finish(meeting, seconds)
         order.append(f"{meeting.role} finished")
         return confirmed
 
-    monkeypatch.setattr(train.Meeting, "finish", finished)
+    monkeypatch.setattr(Meeting, "finish", finished)
     ends = run_both(tmp_path)
     assert isinstance(ends.bob, KeyboardInterrupt)
     assert ends.alice.peer_confirmed
