@@ -20,15 +20,19 @@ from typing import Any
 import numpy as np
 
 from taciturn.__main__ import run
-from taciturn.api import train
+from taciturn.api import audit_session, train
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.deploy.templates import Trial, template
+from taciturn.engine.transcript import Transcript, TranscriptFile
 from taciturn.model.share import ModelShare
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import Agreement
+from tests.deploy.sides import run_both, write_config, write_tables
 
 HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"
+RECORDING = "--transcript alice.transcript"
+SIDE = f"{RECORDING} --party alice.toml"
 NAMED = "train --dataset breast-cancer --mechanism none"
 PROTECTED = "train --dataset breast-cancer --scheme clear --json --mechanism"
 
@@ -83,6 +87,75 @@ def recorded() -> bytes:
             dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1, record=path
         )
         return path.read_bytes()
+
+
+@cache
+def session_files() -> dict[str, bytes]:
+    """Both parties' files, tables, models and recordings of a small real session."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_tables(folder)
+        for role in ("alice", "bob"):
+            write_config(folder, role, agreement={"mechanism": "add", "epsilon": 2.0})
+        ends = run_both(folder, act=lambda s: s.run(record=folder / f"{s.config.role}.transcript"))
+        assert ends.records
+        for role in ("alice", "bob"):
+            _rename_session(folder, role)
+        audit_session(
+            folder / "alice.transcript", folder / "alice.toml", write_guesses=folder / "g.json"
+        )
+        (folder / "run").write_bytes(recorded())
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def _rename_session(folder: Path, role: str) -> None:
+    """Gives a session, which is named by chance, a name that stays the same on this page."""
+    path = folder / f"{role}.transcript"
+    whole = Transcript.load(path)
+    with TranscriptFile(path, whole.header) as file:
+        for sender, frame in whole.records:
+            file(sender, frame)
+        file.conclude({**whole.footer, "session": "5e" * 16})
+    model = folder / f"{role}.model.json"
+    replace(ModelShare.load(model), session="5e" * 16).save(model)
+
+
+def session(title: str, options: str, change: Callable[[], object] = lambda: None) -> Case:
+    """An audit beside the files of a real session, of which something was changed."""
+
+    def place() -> bytes:
+        for name, content in session_files().items():
+            Path(name).write_bytes(content)
+        change()
+        return b""
+
+    return Case(title, f"audit {options}", "nothing", place)
+
+
+def edited(name: str, old: str, new: str) -> Callable[[], object]:
+    """Replaces a text in a file that lies here."""
+
+    def change() -> None:
+        text = Path(name).read_text(encoding="utf-8")
+        assert old in text, old
+        Path(name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return change
+
+
+def cut(name: str) -> Callable[[], object]:
+    """Halves a file that lies here."""
+    return lambda: Path(name).write_bytes(Path(name).read_bytes()[:5000])
+
+
+def later_model() -> None:
+    path = Path("bob.model.json")
+    replace(ModelShare.load(path), session="1a" * 16).save(path)
+
+
+def other_rows() -> None:
+    Path("bob.model.json").unlink()
+    edited("bob.csv", "p0003", "p9999")()
 
 
 @dataclass(frozen=True)
@@ -265,6 +338,11 @@ CASES = (
         f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver newton --reveal "
         "--reveal-epsilon 1",
     ),
+    Case("shared scores under paillier", f"{PROTECTED} mutual --scheme paillier"),
+    Case("newton where nobody sees a score", f"{PROTECTED} mutual --solver newton"),
+    Case("an L2 penalty beside a shared intercept", f"{PROTECTED} mutual --l2 0.1 --intercept"),
+    Case("shared scores that do not fit", f"{PROTECTED} mutual --learning-rate 1e-9 --seed 1"),
+    Case("a sigmoid of too many waves", f"{PROTECTED} mutual --l2 0.09 --seed 1"),
     Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),
     Case("newton under noise", f"{PROTECTED} add --epsilon 1 --solver newton"),
     Case("newton under noise that multiplies", f"{PROTECTED} mult --epsilon 1 --solver newton"),
@@ -317,6 +395,46 @@ CASES = (
     Case("a transcript that is not there", "audit --transcript nowhere"),
     Case("a file that is no transcript", "audit --transcript x", "x", lambda: b"something else"),
     Case("a setting beside a transcript", "audit --transcript x --epochs 5", "x", recorded),
+    session("a real session's recording without its side's file", "--transcript alice.transcript"),
+    session("a side's file without its recording", "--party alice.toml"),
+    session("a setting beside a real session", f"{RECORDING} --party alice.toml --epochs 5"),
+    session("a recording and the other side's file", f"{RECORDING} --party bob.toml"),
+    session("Bob's recording for Alice's", "--transcript bob.transcript --party bob.toml"),
+    session("a simulation's recording with a side's file", "--transcript run --party alice.toml"),
+    session(
+        "a recording cut short",
+        f"{RECORDING} --party alice.toml",
+        cut("alice.transcript"),
+    ),
+    session(
+        "a recording with another table",
+        f"{RECORDING} --party alice.toml",
+        edited("alice.csv", "20.57", "20.5"),
+    ),
+    session(
+        "a recording with another agreement",
+        f"{RECORDING} --party alice.toml",
+        edited("alice.toml", "epochs = 2", "epochs = 3"),
+    ),
+    session("Alice's file where labels are asked for", f"{SIDE} --truth alice.toml"),
+    session("labels of another session", f"{SIDE} --truth bob.toml", later_model),
+    session("labels of other rows", f"{SIDE} --truth bob.toml", other_rows),
+    session(
+        "a table of Bob's that changed since",
+        f"{SIDE} --truth bob.toml",
+        edited("bob.csv", "p0003", "p9999"),
+    ),
+    session("labels to shuffle where there are none", f"{SIDE} --shuffle-truth"),
+    session("guesses without labels", "--guesses g.json"),
+    session("guesses beside a recording", f"{SIDE} --guesses g.json --truth bob.toml"),
+    session("guesses that are not there", "--guesses nowhere --truth bob.toml"),
+    session("a file that is no guesses", "--guesses bob.toml --truth bob.toml"),
+    session(
+        "guesses that were changed",
+        "--guesses g.json --truth bob.toml",
+        edited("g.json", '"rows": 92', '"rows": 91'),
+    ),
+    session("guesses to nowhere", f"{SIDE} --write-guesses no/where"),
     Case(
         "a settings file beside a mechanism that is none",
         "train --config run.toml",
@@ -334,6 +452,11 @@ CASES = (
     Case("certificates for no time", "certs --days 0"),
     Case("a certificate that exists", "certs --out .", "alice.key", lambda: b"precious"),
     Case("certificates where a file is", "certs --out certs", "certs", lambda: b"a file"),
+    Case("a request that is renewed", "certs --request --renew --name alice"),
+    Case("a request of two parties", "certs --request --name alice --name bob"),
+    Case("a request that is none", "certs --sign r.csr", "r.csr", lambda: b"hello"),
+    Case("a request that is not there", "certs --sign nowhere.csr"),
+    Case("a renewal without the authority's key", "certs --renew --out ."),
     Case("settings that exist", "init --mechanism add", "bob.toml", lambda: b"precious"),
     Case("settings where a file is", "init --folder here", "here", lambda: b"a file"),
     Case("settings for an unknown mechanism", "init --mechanism ad"),
@@ -413,6 +536,14 @@ CASES = (
         "predict alice.toml --rows new.csv --out scores.csv",
         "alice.toml",
         template("alice", Trial("add")).encode,
+    ),
+    predict("a list beside a picked row", scoring("id\n"), "--common rows.csv --id p1"),
+    predict("a list that is not there", scoring("id,age,balance\np1,31,2\n"), "--common rows.csv"),
+    predict("a way to normalise new rows that there is not", scoring("id\n"), "--normalise upper"),
+    predict(
+        "two new rows that are one once normalised",
+        scoring("id,age,balance\np1,31,2\nP1,32,3\n"),
+        "--normalise case",
     ),
     predict("scores in a folder that is not there", scoring("id\n"), "--out no/where.csv"),
     predict("a prediction before the training", template("bob", Trial("add")).encode),

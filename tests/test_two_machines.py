@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import taciturn
 from taciturn import errors
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
@@ -162,7 +163,7 @@ def terminals(folder: Path) -> Iterator[list[Terminal]]:
 
 
 def test_the_runbook_runs_as_it_is_written(folder, terminals):
-    prepare, align, dry_run, train, go_on, anew, score = [lines for _, lines in steps()]
+    prepare, align, dry_run, train, go_on, anew, paid, score = [lines for _, lines in steps()]
 
     for code, said in both(terminals, prepare):
         assert code == 0, said
@@ -213,6 +214,15 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     assert len(first[1].metrics["curve"]) >= 1
     one, two = (Transcript.load(folder / f"{role}.transcript") for role in ROLES)
     assert sorted(one.records) == sorted(two.records)
+    # Stopped and resumed as it was, Alice's recording is audited, and Bob's labels judge.
+    files = folder / "alice.transcript", folder / "alice.toml"
+    audited = taciturn.audit_session(*files, truth=folder / "bob.toml", canary=False)
+    assert audited.recording.session == first[0].session
+    assert audited.findings is not None
+    assert audited.judgement is not None
+    assert audited.judgement.ledger is not None
+    assert audited.judgement.ledger.label_epsilon_total == 5.0
+    assert {score.name for score in audited.findings.attacks} >= {"likelihood", "sign"}
 
     for code, said in both(terminals, anew):
         assert code == 0, said
@@ -220,17 +230,28 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
     second = shares(folder)
     assert second[0].session == second[1].session != first[0].session
 
+    ((code, said),) = both(terminals, paid)
+    assert code == 0, said
+    assert re.search(r"alice .* 2 .* epsilon 10 ", said), said
+
     for code, said in both(terminals, score):
         assert code == 0, said
     assert "You learnt no score" in " ".join(alice.said.split())
     with (folder / "scores.csv").open(newline="") as stream:
         scores = {line["id"]: float(line["score"]) for line in csv.DictReader(stream)}
-    hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
+    hers, his = common_rows(folder)
     exact = whole_model(*second).scores(hers, his)
     assert sorted(scores) == hers["id"].to_list()
+    assert len(scores) == 10
     assert [scores[identifier] for identifier in sorted(scores)] == pytest.approx(
         exact.tolist(), abs=2.0**-20
     )
+
+
+def common_rows(folder: Path) -> list[pl.DataFrame]:
+    """Each side's columns of the new people whom both have, by id."""
+    hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
+    return [hers.join(his, on="id", how="semi"), his.join(hers, on="id", how="semi")]
 
 
 TUTORIAL = (ROOT / "docs/tutorials/operator.md").read_text(encoding="utf-8")
@@ -268,7 +289,7 @@ def test_the_operators_tutorial_runs_as_it_is_written(tmp_path):
 @needs_namespaces
 def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder):
     """Each on a host of its own; the scores are those of a model that was trained centrally."""
-    prepare, align, _, train, _, _, score = [lines for _, lines in steps()]
+    prepare, align, _, train, _, _, _, score = [lines for _, lines in steps()]
     for role in ROLES:
         path = folder / f"{role}.toml"
         text = re.sub(r"127\.0\.0\.1:\d+", f"{ADDRESSES['bob']}:{PORT}", path.read_text())
@@ -285,7 +306,7 @@ def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder)
                 terminal.leave()
     model = whole_model(*shares(folder))
     assert shares(folder)[0].sealed
-    hers, his = (pl.read_csv(folder / f"new-{role}.csv").sort("id") for role in ROLES)
+    hers, his = common_rows(folder)
     central = centralised(folder)
     columns = len(model.alice.weights)
     parts = (
@@ -332,7 +353,8 @@ def test_the_chapters_are_the_ones_that_are_run():
         "5. Train",
         "6. Go on",
         "7. Start over",
-        "8. Score new rows",
+        "8. What the labels have paid",
+        "9. Score new rows",
     ]
 
 

@@ -1,7 +1,8 @@
 """Writes new-alice.csv and new-bob.csv: a few people whom the training has not seen.
 
 Each is the mean of two patients of scikit-learn's breast-cancer data, so they are nobody. Alice's
-file has her columns, Bob's has his, and no labels; the ids are the same in both.
+file has her columns, Bob's has his, and no labels. Each has two people whom the other does
+not know.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from pathlib import Path
 
 from sklearn.datasets import load_breast_cancer
 
-ALICES, PEOPLE = 20, 12
+ALICES, PEOPLE, OTHERS = 20, 12, 2
 
 
 def main() -> None:
     """Writes both files to the folder in which one stands."""
     data = load_breast_cancer()
     names = [str(name).replace(" ", "_") for name in data.feature_names]
-    values = ((data.data[:PEOPLE] + data.data[-PEOPLE:]) / 2).tolist()
+    everybody = PEOPLE + OTHERS
+    values = ((data.data[:everybody] + data.data[-everybody:]) / 2).tolist()
     rows = [(f"new-{number:02d}", *row) for number, row in enumerate(values)]
-    hers = [row[: 1 + ALICES] for row in rows]
-    his = [(row[0], *row[1 + ALICES :]) for row in reversed(rows)]
+    hers = [row[: 1 + ALICES] for row in rows[:PEOPLE]]
+    his = [(row[0], *row[1 + ALICES :]) for row in reversed(rows[-PEOPLE:])]
     write(Path("new-alice.csv"), ["id", *names[:ALICES]], hers)
     write(Path("new-bob.csv"), ["id", *names[ALICES:]], his)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         TrainResult,
         align,
         audit,
+        audit_session,
         check,
         estimate,
         train,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from taciturn.data.tables import FeatureTable, LabelTable
     from taciturn.errors import TaciturnError
     from taciturn.estimator import VerticalLogisticRegression
+    from taciturn.results.session import SessionAudit
     from taciturn.version import __version__
 
 __all__ = [
@@ -32,12 +34,14 @@ __all__ = [
     "CheckResult",
     "FeatureTable",
     "LabelTable",
+    "SessionAudit",
     "TaciturnError",
     "TrainResult",
     "VerticalLogisticRegression",
     "__version__",
     "align",
     "audit",
+    "audit_session",
     "check",
     "epsilon_lower_bound",
     "estimate",
@@ -51,12 +55,14 @@ _HOMES = {
     "CheckResult": "api",
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
+    "SessionAudit": "results.session",
     "TaciturnError": "errors",
     "TrainResult": "api",
     "VerticalLogisticRegression": "estimator",
     "__version__": "version",
     "align": "api",
     "audit": "api",
+    "audit_session": "api",
     "check": "api",
     "epsilon_lower_bound": "audit.epsilon_bound",
     "estimate": "api",

@@ -35,6 +35,7 @@ from taciturn.results.check import CheckResult as PlainCheck
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import AuditResult as PlainAudit
 from taciturn.results.runs import Runs
+from taciturn.results.session import SessionAudit
 from taciturn.results.training import TrainingRun
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
@@ -286,6 +287,82 @@ def audit(
     target = _target(record, settings)
     session = Session(load_raw(settings, table, labels), callbacks, canary, shuffle_truth)
     return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
+
+
+def audit_session(
+    transcript: str | Path | None = None,
+    party: str | Path | None = None,
+    *,
+    truth: str | Path | None = None,
+    guesses: str | Path | None = None,
+    write_guesses: str | Path | None = None,
+    shuffle_truth: bool = False,
+    canary: bool = True,
+    announce: Announce = silent,
+    observe: Observer = ignore,
+    progress: ReportProgress = quietly,
+) -> SessionAudit:
+    """Audits a real session from one side's own recording; Bob's labels judge where they are given.
+
+    Args:
+        transcript: What ``taciturn party --record`` wrote at Alice.
+        party: The settings file of the side that recorded, beside its table.
+        truth: Bob's settings file, beside his table: his labels judge.
+        guesses: Judge what Alice's side wrote down, instead of a recording.
+        write_guesses: Write down what the attacks say of each row, for Bob to judge.
+        shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
+            chance.
+        canary: Also train on shuffled labels and on coins, where both sides' tables are at hand.
+        announce: Called with the name of each attack before it runs.
+        observe: Called with each event of such a training.
+        progress: Called with how much of an attack is done, and of how much.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+    """
+    with explained():
+        from taciturn.audit import recorded
+        from taciturn.audit.guesses import GuessesFile
+
+    if shuffle_truth and truth is None:
+        raise ConfigError(
+            "there are no labels to shuffle",
+            setting="shuffle_truth",
+            hint=Hint("give {truth} too: Bob's file", truth="bob.toml"),
+        )
+    if guesses is not None:
+        if transcript is not None or party is not None or write_guesses is not None:
+            raise ConfigError(
+                "guesses are judged without a recording and without Alice's file",
+                setting="guesses",
+                hint=Hint(
+                    "give {truth} and nothing else, or leave {guesses} out", truth="bob.toml"
+                ),
+            )
+        if truth is None:
+            raise ConfigError(
+                "guesses are judged by labels, and none are given",
+                setting="guesses",
+                hint=Hint("give {truth} too: Bob's file", truth="bob.toml"),
+            )
+        file = GuessesFile.load(Path(guesses))
+        judge = recorded.Truth.read(Path(truth), file.recording)
+        return recorded.audit_guesses(file, judge, shuffle_truth=shuffle_truth)
+    if transcript is None or party is None:
+        missing = "party" if party is None else "transcript"
+        raise ConfigError(
+            "a real session is audited by a recording and the file of the side that made it",
+            setting=missing,
+            hint=Hint("give {transcript} and {party}", transcript="FILE", party="alice.toml"),
+        )
+    return recorded.audit_recording(
+        recorded.RecordedSession.read(Path(transcript), Path(party)),
+        None if truth is None else Path(truth),
+        write_guesses=None if write_guesses is None else Path(write_guesses),
+        callbacks=Callbacks(announce, observe, progress),
+        canary=canary,
+        shuffle_truth=shuffle_truth,
+    )
 
 
 def check(

@@ -64,8 +64,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         alice_columns: Alice's columns: `all`, `half`, a number (counted from the first), or
             names separated by commas. Names are those of a frame, or x0, x1, … of an array. Bob
             has the others, the intercept and the labels.
-        mechanism: What protects the labels: `sealed`, `label-rr`, `none`, `add`, `mult` or
-            `hybrid`.
+        mechanism: What protects the labels: `sealed`, `mutual` (Alice's columns too), `label-rr`,
+            `none`, `add`, `mult` or `hybrid`.
         epsilon: The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in
             `label-rr`.
         noise: `add`, `mult`: `discrete` (exact, on the grid) or `continuous` (as printed; leaky)
@@ -81,12 +81,17 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             (default: released).
         over: `label-rr`: the conversation on the flipped labels, `none` or `sealed` (default:
             none).
-        reveal: `sealed`: Bob reveals Alice's weights at the end, a release without protection.
+        reveal: `sealed`, `mutual`: Bob reveals Alice's weights at the end, a release without
+            protection.
         reveal_epsilon: `sealed` with `newton`: the weights are revealed with noise, at this price
             in all.
         reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
         dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
         fresh_keys: `sealed`: a new key for each of Bob's messages.
+        reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
+        score_range: `mutual`: the largest score that does not wrap (default: 32).
+        sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
+            (default: 0.001).
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
         delta: The delta of the tighter total in the ledger.
         scheme: Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for
@@ -102,7 +107,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         learning_rate: `sgd`: step size of the gradient descent.
         schedule: How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.
         decay: How fast the schedule falls.
-        l1: L1 penalty, not in `sealed`; each side applies it to its own weights.
+        l1: L1 penalty, not in `sealed`, `mutual`; each side applies it to its own weights.
         l2: L2 penalty on all weights but the intercept (default: one divided by the training rows
             in `newton`, 0 in `sgd`).
         feature_bits: Fractional bits of a feature.
@@ -157,6 +162,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         reveal_delta: float | None = None,
         dither: float | None = None,
         fresh_keys: bool | None = None,
+        reveal_bob: bool | None = None,
+        score_range: float | None = None,
+        sigmoid_error: float | None = None,
         budget: float | None = None,
         delta: float = 1e-6,
         scheme: str = "bfv",
@@ -193,6 +201,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.reveal_delta = reveal_delta
         self.dither = dither
         self.fresh_keys = fresh_keys
+        self.reveal_bob = reveal_bob
+        self.score_range = score_range
+        self.sigmoid_error = sigmoid_error
         self.budget = budget
         self.delta = delta
         self.scheme = scheme

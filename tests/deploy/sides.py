@@ -30,6 +30,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "add": {"mechanism": "add", "epsilon": 2.0},
     "mult": {"mechanism": "mult", "epsilon": 2.0, "variant": "mean-one"},
     "sealed": {"mechanism": "sealed"},
+    "mutual": {"mechanism": "mutual"},
     "label-rr": {"mechanism": "label-rr", "epsilon": 2.0},
     "hybrid": {"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16},
 }

@@ -80,12 +80,13 @@ def both(
     normalise: tuple[str, str] = ("none", "none"),
     out: dict[str, Path] | None = None,
     watch: dict[str, Callbacks] | None = None,
+    rows: dict[Role, Path] | None = None,
 ) -> Ends:
     """Both sides, each in a thread."""
     wire = wire or Wire()
     ends: dict[str, Any] = {}
 
-    def side(role: str, how: str) -> None:
+    def side(role: Role, how: str) -> None:
         try:
             party = AligningParty(
                 PartyConfig.read(folder / f"{role}.toml"),
@@ -93,6 +94,7 @@ def both(
                 (watch or {}).get(role, Callbacks()),
                 Normalisation.of(how),
                 (out or {}).get(role),
+                (rows or {}).get(role),
             )
             ends[role] = party.run()
         except BaseException as problem:
@@ -208,6 +210,19 @@ def test_a_file_that_cannot_be_edited_safely_is_left_alone_and_the_line_is_said(
     assert alice["to_add"] == ['aligned = "alice.aligned.csv"']
     assert not alice["configured"]
     assert path.read_text() == text
+
+
+def test_new_rows_are_aligned_for_a_prediction_and_any_number_may_match(tmp_path):
+    """Their list lies beside them; the table of the settings and the settings are left alone."""
+    people(tmp_path, ["a"], ["a"])
+    for role, ids in (("alice", ["n1", "n2", "n3", "n4"]), ("bob", ["n4", "n5", "n6"])):
+        pl.DataFrame({"id": ids}).write_csv(tmp_path / f"new-{role}.csv")
+    rows = {role: tmp_path / f"new-{role}.csv" for role in ROLES}
+    alice, bob = both(tmp_path, rows=rows).records
+    assert (alice["common"], alice["match"], bob["ids"]) == (1, 1 / 3, 3)
+    assert alice["file"] == str(tmp_path / "new-alice.aligned.csv")
+    assert (alice["configured"], alice["added"], alice["to_add"]) == (False, [], [])
+    assert AlignedRows.read(tmp_path / "new-bob.aligned.csv", "id").own == RowIds.of(["n4"])
 
 
 def test_too_small_a_match_stops_both_sides_with_the_line_that_accepts_it(tmp_path):

@@ -131,6 +131,12 @@ def test_what_is_protected_needs_no_such_line(folder, name):
     assert math.isfinite(price.ledger.label_epsilon_total)
 
 
+def test_a_line_that_is_not_needed_is_noted(folder):
+    set_up(folder, MECHANISMS["add"])
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    assert "accept-leak is not needed" in (folder / "bob.log").read_text()
+
+
 @pytest.mark.parametrize("words", ["yes", "My labels will be readable", ACCEPTED_LEAK + "."])
 def test_only_the_very_words_accept(folder, words):
     write_config(folder, "bob", privacy={"accept-leak": words})

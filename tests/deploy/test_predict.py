@@ -18,14 +18,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import Normalisation
 from taciturn.data.prepare import NumericRule
+from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.new_rows import new_rows
 from taciturn.deploy.predict import Answer, Predictor, Question, predict
+from taciturn.deploy.score_book import Charge, ScoreBook
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
+    BudgetExceeded,
     ColumnError,
     FileError,
     MissingValueError,
@@ -33,6 +38,7 @@ from taciturn.errors import (
     PeerStopped,
     RemoteProtocolError,
     RowIdError,
+    RowOrderError,
     TaciturnError,
 )
 from taciturn.model.share import ModelShare
@@ -110,9 +116,17 @@ def shares(folder: Path) -> list[ModelShare]:
     return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
 
 
-def question(folder: Path, role: str, only: tuple[str, ...] = ()) -> Question:
-    config = PartyConfig.read(folder / f"{role}.toml")
-    return Question.read(config, folder / f"{role}.model.json", folder / f"new-{role}.csv", only)
+def question(folder: Path, role: str, only: tuple[str, ...] = (), **options: Any) -> Question:
+    config, model = PartyConfig.read(folder / f"{role}.toml"), folder / f"{role}.model.json"
+    return Question.read(config, model, folder / f"new-{role}.csv", only, **options)
+
+
+def listed(folder: Path, role: str, only: tuple[str, ...] = ()) -> Question:
+    """The rows, and a list that says both sides have them."""
+    path = folder / f"{role}.list.csv"
+    ids = RowIds.of(list(only) or pl.read_csv(folder / f"new-{role}.csv")["id"])
+    AlignedRows(ids, ids).write(path, "id")
+    return question(folder, role, common=path)
 
 
 def answers(ends: Ends) -> tuple[Answer, Answer]:
@@ -187,21 +201,96 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     assert ("noisy" in meaning) == (name in ("add", "mult"))
 
 
-def test_one_row_is_picked_from_a_file_on_both_sides(plain):
-    folder = plain
-    chosen = ("p0140",)
-    _, his = answers(in_threads(folder, {role: question(folder, role, chosen) for role in ROLES}))
+def test_one_row_is_picked_by_one_side_and_found_by_the_other(plain):
+    asked = {"alice": question(plain, "alice"), "bob": question(plain, "bob", ("p0140",))}
+    hers, his = answers(in_threads(plain, asked))
     (row,) = his.rows()
     assert row.id == "p0140"
-    wanted, slack = expected(folder)
+    wanted, slack = expected(plain)
     assert row.score == pytest.approx(wanted["p0140"], abs=slack)
+    record = hers.result.to_dict()
+    assert (record["rows"], record["ids"], record["peer_ids"]) == (1, 30, 1)
+
+
+def respelled(folder: Path, role: str, rows: slice, spell: Callable[[str], str]) -> None:
+    """Some of a side's new rows, under ids of its own spelling, and a column that no model has."""
+    path = folder / f"new-{role}.csv"
+    frame = pl.read_csv(path)[rows]
+    names = pl.Series("id", [spell(row_id) for row_id in frame["id"]])
+    frame.with_columns(names, pl.lit("x").alias("more")).write_csv(path)
+
+
+@pytest.mark.parametrize("name", ["plain", "sealed"])
+def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, name):
+    """Each side has rows of its own, in other letters; Bob gets his spelling, in his order."""
+    folder = request.getfixturevalue(name)
+    wanted, slack = expected(folder)
+    respelled(folder, "alice", slice(0, 20), str.upper)
+    respelled(folder, "bob", slice(0, 25), str.title)
+    limit = {"alice": {"privacy": {"scores-per-row": 50}}, "bob": {}}
+    agreed = {"epochs": 1, **MECHANISMS["none" if name == "plain" else name]}
+    for role in ROLES:
+        write_config(folder, role, agreement=agreed, data={"normalise": "case"}, **limit[role])
+    hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    order = pl.read_csv(folder / "new-bob.csv")["id"].to_list()
+    common = [row_id for row_id in order if row_id.lower() < "p0140"]
+    assert [row.id for row in his.rows()] == common
+    assert len(common) == hers.result.rows == his.result.rows == 15
+    assert (his.result.ids, his.result.peer_ids, his.result.normalise) == (25, 20, "case")
+    for row in his.rows():
+        assert row.score == pytest.approx(wanted[row.id.lower()], abs=slack)
+    # Alice counts what left: the rows that were scored, and no other.
+    book = ScoreBook(folder / "alice.scores.json", "bob", limit=50)
+    left = dict.fromkeys(wanted, 50)
+    left |= {row_id.lower(): 49 for row_id in common}
+    for row_id, scores in left.items():
+        book.require(Charge(((RowIds.of([row_id]), scores),)))
+        with pytest.raises(BudgetExceeded):
+            book.require(Charge(((RowIds.of([row_id]), scores + 1),)))
+
+
+def test_rows_without_a_common_one_end_both_sides(plain):
+    respelled(plain, "bob", slice(0, 30), str.upper)
+    ends = in_threads(plain, {role: question(plain, role) for role in ROLES})
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, RowOrderError)
+        assert "no id in common: 30 here, 30 there" in end.message
+    assert "case would change 30 of 30 ids here" in ends.bob.hint
+    chosen = {role: question(plain, role, normalisation=Normalisation.of("case")) for role in ROLES}
+    assert len(answers(in_threads(plain, chosen))[1].rows()) == 30
+
+
+def test_another_normalisation_and_a_list_on_one_side_are_named(plain):
+    asked = {role: question(plain, role) for role in ROLES}
+    other = question(plain, "alice", normalisation=Normalisation.of("case"))
+    refused(in_threads(plain, {**asked, "alice": other}), "normalise ids differently: case: ")
+    ends = in_threads(plain, {**asked, "bob": listed(plain, "bob")})
+    refused(ends, "a prediction of listed rows.* a prediction that|a prediction that aligns first")
+
+
+def test_a_list_is_scored_as_it_is(plain):
+    """As an alignment wrote it: common ids that are not the file's, and rows that are left out."""
+    rows = [f"p{number:04d}" for number in range(128, 134)]
+    common = RowIds.of([f"c{number}" for number in range(6)])
+    for role, order in (("alice", [0, 1, 2, 3, 4, 5]), ("bob", [5, 3, 1, 0, 2, 4])):
+        taken = np.array(order)
+        AlignedRows(RowIds.of(rows).take(taken), common.take(taken)).write(
+            plain / f"{role}.list.csv", "id"
+        )
+    asked = {role: question(plain, role, common=plain / f"{role}.list.csv") for role in ROLES}
+    hers, his = answers(in_threads(plain, asked))
+    wanted, slack = expected(plain)
+    # In the order of his list.
+    assert [row.id for row in his.rows()] == [rows[place] for place in (5, 3, 1, 0, 2, 4)]
+    assert all(abs(row.score - wanted[row.id]) <= slack for row in his.rows())
+    assert "peer_ids" not in hers.result.to_dict()
 
 
 def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
     """Bob hears the size of the training's values, which he knows, whatever the rows are."""
     heard = set()
     for name in ("p0121", "p0140", "p0149"):
-        asked = question(sealed, "alice", (name,))
+        asked = listed(sealed, "alice", (name,))
         assert 2.0**asked.model.magnitude_bits >= asked.rows.table.largest
         program = asked.program(KeyedEntropy.from_seed(1))
         first = program.send(None)
@@ -209,7 +298,7 @@ def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
         assert isinstance(first.message, Hello)
         program.send(None)
         due = program.send(answered(first.message, asked))
-        assert due == Emit(ScoresDue())
+        assert due == Emit(ScoresDue(RowIds.of([name])))
         second = program.send(None)
         assert isinstance(second, Send)
         assert isinstance(second.message, Hello)
@@ -229,12 +318,12 @@ def refused(ends: Ends, match: str) -> None:
 
 def test_other_rows_are_named_with_their_number_and_the_way_out(plain):
     folder = plain
-    asked = {"alice": question(folder, "alice"), "bob": question(folder, "bob", ("p0140",))}
+    asked = {"alice": listed(folder, "alice"), "bob": listed(folder, "bob", ("p0140",))}
     ends = in_threads(folder, asked)
     refused(ends, "rows to score are not the same on both sides")
     assert "this side has 30 rows, the peer 1" in ends.alice.message
     assert "taciturn align" in ends.bob.hint
-    one = {"alice": question(folder, "alice", ("p0141",)), "bob": asked["bob"]}
+    one = {"alice": listed(folder, "alice", ("p0141",)), "bob": asked["bob"]}
     refused(in_threads(folder, one), "both have 1 rows, and not the same ids")
 
 
@@ -270,12 +359,12 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
 
     thread = threading.Thread(target=bob)
     thread.start()
-    with pytest.raises(AgreementError, match="runs a prediction, this side a dry run"):
+    with pytest.raises(AgreementError, match="runs a prediction that aligns first, this"):
         Party(
             PartyConfig.read(folder / "alice.toml"), wire.endpoint(serves=False), Callbacks()
         ).dry_run()
     thread.join(HANG)
-    assert "runs a dry run, this side a prediction" in ends["bob"].message
+    assert "runs a dry run, this side a prediction that aligns first" in ends["bob"].message
 
 
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
@@ -329,7 +418,7 @@ def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     ids=str,
 )
 def test_a_greeting_that_does_not_fit_is_named(plain, changes, match):
-    asked = question(plain, "alice")
+    asked = listed(plain, "alice")
     program = asked.program(KeyedEntropy.from_seed(1))
     first = program.send(None)
     assert isinstance(first, Send)
@@ -385,13 +474,12 @@ def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
     text = "id,grade,town,age,more\n9,1,Z,,7\n1,2,B,44,7\n5,,,31,7\n"
     rows = rows_of(tmp_path / "new.csv", text)
     share = town_share()
-    assert rows.table.ids.series.to_list() == ["1", "5", "9"]
-    assert rows.places.tolist() == [2, 0, 1]
+    assert rows.own == rows.table.ids == RowIds.of(["9", "1", "5"])
     by_name = dict(zip(share.columns, rows.table.values.T.tolist(), strict=True))
-    assert by_name["town=B"] == [1.0, 0.0, 0.0]
-    assert by_name["grade=2"] == [1.0, 0.0, 0.0]
+    assert by_name["town=B"] == [0.0, 1.0, 0.0]
+    assert by_name["grade=2"] == [0.0, 1.0, 0.0]
     rule = share.preparation.rules[0]
-    assert by_name["age"][2] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
+    assert by_name["age"][0] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
     alone = rows_of(tmp_path / "one.csv", "id,age,town,grade\n7,,,\n")
     assert alone.table.rows == 1
 
@@ -542,11 +630,10 @@ def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
     return Ends(ends["alice"], ends["bob"])
 
 
-def test_other_rows_end_both_over_a_real_link(plain):
-    ends = over_a_real_link(plain, lambda: question(plain, "alice", ("p0140",)))
-    refused(ends, "rows to score are not the same")
-    assert "this side has 1 rows, the peer 30" in ends.alice.message
-    assert "this side has 30 rows, the peer 1" in ends.bob.message
+def test_a_list_on_one_side_ends_both_over_a_real_link(plain):
+    ends = over_a_real_link(plain, lambda: listed(plain, "alice", ("p0140",)))
+    refused(ends, "runs a prediction")
+    assert "or common on both" in ends.bob.hint
 
 
 def test_another_model_ends_both_over_a_real_link(plain):

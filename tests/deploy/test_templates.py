@@ -74,6 +74,15 @@ def test_a_mechanism_that_does_not_protect_is_called_so(mechanism):
     assert ("NO protection" in text) == (mechanism in ("none", "hybrid"))
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("role", ROLES)
+def test_bob_is_shown_the_line_that_accepts_a_leak_and_it_is_off(mechanism, role):
+    text = template(role, Trial(mechanism))
+    shown = '# accept-leak = "my labels will be readable"' in text
+    assert shown == (role == "bob" and mechanism in ("none", "hybrid"))
+    assert "accept-leak" not in tomllib.loads(text)["privacy"]
+
+
 def test_only_bob_has_labels_and_limits():
     hers, his = (tomllib.loads(template(role, Trial("add"))) for role in ROLES)
     assert "label" not in hers["data"]

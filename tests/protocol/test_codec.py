@@ -48,6 +48,7 @@ from taciturn.protocol.messages import (
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
+    GivenShare,
     GroupElements,
     Hello,
     HiddenBatchOffer,
@@ -56,9 +57,11 @@ from taciturn.protocol.messages import (
     Message,
     NoisyResidues,
     PartialScores,
+    Phases,
     PublicBytes,
     RealResidues,
     ResidueReply,
+    ResidueShares,
     RevealedGradient,
     RevealedShare,
     RowNumbers,
@@ -66,6 +69,9 @@ from taciturn.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    SharedProduct,
+    SharedVector,
+    ShareNumbers,
     TwiceBlinded,
 )
 from taciturn.protocol.steps import Program, send
@@ -113,6 +119,11 @@ EXAMPLES: dict[str, Message] = {
     "BlindedIds": BlindedIds(2, GroupElements(bytes(range(64)))),
     "TwiceBlinded": TwiceBlinded(2, GroupElements(bytes(range(32)))),
     "AlignmentEnd": AlignmentEnd(3, PublicBytes(bytes(range(32)))),
+    "Phases": Phases(4, EncryptedVector(b"\x07\x08", 56)),
+    "ResidueShares": ResidueShares(4, EncryptedAnswer(b"\x09", 2)),
+    "SharedVector": SharedVector(8, EncryptedVector(b"\x0a", 3)),
+    "SharedProduct": SharedProduct(9, EncryptedAnswer(b"\x0b\x0c", 4)),
+    "GivenShare": GivenShare(ShareNumbers(whole(-(2**58), 5))),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -176,6 +187,11 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     BlindedIds: st.builds(BlindedIds, ints, elements),
     TwiceBlinded: st.builds(TwiceBlinded, ints, elements),
     AlignmentEnd: st.builds(AlignmentEnd, ints, blobs),
+    Phases: st.builds(Phases, ints, st.builds(EncryptedVector, blobs, lengths)),
+    ResidueShares: st.builds(ResidueShares, ints, st.builds(EncryptedAnswer, blobs, lengths)),
+    SharedVector: st.builds(SharedVector, ints, st.builds(EncryptedVector, blobs, lengths)),
+    SharedProduct: st.builds(SharedProduct, ints, st.builds(EncryptedAnswer, blobs, lengths)),
+    GivenShare: st.builds(GivenShare, wholes),
 }
 messages = st.one_of(*STRATEGIES.values())
 

@@ -41,6 +41,7 @@ CONVERSATIONS: dict[str, dict[str, Any]] = {
     },
     "hidden-batch": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 14},
     "sealed": {"mechanism": "sealed"},
+    "mutual": {"mechanism": "mutual", "score_range": 32.0, "sigmoid_error": 1e-3},
     "revealed-table": {"solver": "newton", "l2": 0.1},
     "sealed-table": {"mechanism": "sealed", "solver": "newton", "l2": 0.1},
 }
@@ -51,7 +52,7 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(conversation):
     ended = talk(Tables.make(alice=2, bob=2), agreement(**CONVERSATIONS[conversation]))
     assert type(ended.alice) is Trained
     names = {field.name for field in fields(ended.alice)}
-    assert names == {"weights", "iterations", "stopped", "share"}
+    assert names == {"weights", "iterations", "stopped", "share", "bob_share"}
     assert {field.name for field in fields(ended.bob)} - names == {"suspected_wraps", "redraws"}
     assert ended.alice.iterations == ended.bob.iterations == 10
 

@@ -118,6 +118,7 @@ def test_title_and_headings(look):
         "Everything Alice received",
         "How good the model is",
         "Details",
+        "Decision",
     ]
     assert page.get_by_role("img").count() == 3
     assert look("hybrid").page.get_by_role("heading", name="Who is in the batch").count() == 1

@@ -177,6 +177,9 @@ PREDICTION = PredictionResult(
     shared_weights=True,
     session="ab" * 16,
     rows=12,
+    ids=20,
+    peer_ids=30,
+    normalise="case",
     columns=3,
     seconds=0.5,
     bytes_sent=10,
@@ -236,6 +239,9 @@ def test_an_alignment_and_a_prediction_say_what_comes_next():
     assert "and 2 more" in text
     assert "2 scores lie near the end of their range" in text
     assert "wrote scores.csv" in text
+    assert "12 scored of 20 here and 30 there: those that both have; ids normalised (case)" in text
+    listed = replace(PREDICTION, peer_ids=None, normalise=None)
+    assert "12 scored of 20 here, by a list" in shown(prediction_blocks(listed))
     alice = replace(PREDICTION, scores=None, meaning=None, suspected_wraps=None, learnt="no score")
     assert "You learnt no score." in shown(prediction_blocks(alice))
 

@@ -1,4 +1,4 @@
-"""A party's own recording has no labels beside it, and an audit says so."""
+"""A party's own recording is not a simulation's, and an audit says how it is audited."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ from taciturn.simulation.record import RecordedRun
 def test_a_partys_recording_is_not_taken_for_a_simulations():
     with pytest.raises(TranscriptError, match="a transcript of one party") as refused:
         RecordedRun.of(Transcript({"kind": "party", "role": "alice"}, ()))
-    assert "train with record" in refused.value.hint
+    assert 'party="alice.toml"' in refused.value.hint

@@ -217,6 +217,9 @@ class WitnessScheme:
     def effort(self, rows: int, length: int) -> int:
         return ClearScheme().effort(rows, length)
 
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        return ClearScheme().leak_bits(capacity, rows, length)
+
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         ClearScheme().check_tables(capacity, size, products)
 
@@ -298,9 +301,16 @@ def test_recall_refuses_a_bad_key_as_the_real_scheme_does():
         RecallScheme(ClearScheme()).read_public(b"key", 0, Capacity(8, 8, 2))
 
 
-def test_a_view_makes_no_keys():
-    with pytest.raises(LocalProtocolError, match="makes no keys"):
-        RecallScheme(ClearScheme()).generate(0, Capacity(8, 8, 2), KeyedEntropy.from_seed(1))
+def test_a_key_of_alices_own_neither_encrypts_nor_decrypts_in_a_view():
+    coins, ring = KeyedEntropy.from_seed(1), Wrapping.of(8, 4, 2)
+    key = RecallScheme(ClearScheme()).generate(0, ring, coins)
+    assert key.encrypt(np.array([3, 4]), 1, coins) == EncryptedVector(b"", 2)
+    assert key.decrypt_shares(EncryptedAnswer(b"whatever", 3), 2).tolist() == [0, 0, 0]
+
+
+def test_a_view_holds_no_secret_key():
+    with pytest.raises(LocalProtocolError, match="holds no secret key"):
+        RecallScheme(ClearScheme()).read_secret(b"", 0, Capacity(8, 8, 2))
 
 
 def test_a_view_holds_neither_the_header_nor_the_footer_of_its_recording(run):

@@ -85,6 +85,10 @@ class TimedScheme:
         """The scheme's own."""
         return self._inner.effort(rows, length)
 
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        """The scheme's own."""
+        return self._inner.leak_bits(capacity, rows, length)
+
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         """The scheme's own."""
         self._inner.check_tables(capacity, size, products)

@@ -27,15 +27,24 @@ from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.codec import decode
-from taciturn.protocol.messages import Message, Role, SealedResidues, SealedWeights
+from taciturn.protocol.messages import (
+    Message,
+    Phases,
+    Role,
+    SealedResidues,
+    SealedWeights,
+    SharedVector,
+)
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import Agreement
 from taciturn.view.alice_view import AliceView
 
 ITERATIONS = 242
@@ -105,14 +114,12 @@ def challenge(
     rows = iterations * batch
     agreed = view.agreement
     changes = {
-        "mechanism": "sealed",
+        **_conversation(agreed),
         "over": None,
         "epsilon": None,
         "reveal": False,
         "reveal_epsilon": None,
         "reveal_delta": None,
-        "dither": agreed.dither or 0.0,
-        "fresh_keys": bool(agreed.fresh_keys),
         "scheme": scheme.name,
         "key_bits": agreed.key_bits if agreed.key_bits in scheme.key_bits else scheme.key_bits[0],
         # A coin for each batch needs batches: newton's vectors are under the same key and scheme.
@@ -143,6 +150,17 @@ def challenge(
     )
     rounds = tuple(_rounds(stopwatch))
     return Challenge(rounds[1:-2], rounds[2:-1], coins[1:-2], batch, columns, scheme.name)
+
+
+def _conversation(agreed: Agreement) -> dict[str, object]:
+    """The mechanism whose programs say what is said in this training, with what it takes."""
+    if mechanism(agreed).shares_scores:
+        return {"reveal_bob": False}
+    return {
+        "mechanism": "sealed",
+        "dither": agreed.dither or 0.0,
+        "fresh_keys": bool(agreed.fresh_keys),
+    }
 
 
 def _sizes(view: AliceView, scheme: Scheme) -> tuple[int, int]:
@@ -196,7 +214,7 @@ def _rounds(stopwatch: _Stopwatch) -> Iterator[Round]:
         lengths.append(len(frame))
         seconds.append(elapsed)
         payloads += [vector.data for vector in encrypted(message)]
-        if isinstance(message, SealedResidues):
+        if isinstance(message, SealedResidues | SharedVector):
             yield Round(tuple(kinds), tuple(lengths), tuple(seconds), b"".join(payloads))
             kinds, lengths, seconds, payloads = [], [], [], []
 
@@ -205,4 +223,8 @@ def encrypted(message: Message) -> Sequence[EncryptedVector]:
     """The vectors under Bob's key that a message brings."""
     if isinstance(message, SealedResidues):
         return (message.residues,)
+    if isinstance(message, Phases):
+        return (message.phases,)
+    if isinstance(message, SharedVector):
+        return (message.vector,)
     return (message.weights,) if isinstance(message, SealedWeights) else ()

@@ -23,11 +23,14 @@ from taciturn.protocol.messages import (
     KeyOffer,
     Message,
     NoisyResidues,
+    Phases,
     RealResidues,
     RevealedGradient,
     RevealedShare,
     SealedResidues,
     SealedWeights,
+    SharedProduct,
+    SharedVector,
 )
 from taciturn.results.audit import MessageSeen
 from taciturn.view.alice_view import AliceView
@@ -43,6 +46,7 @@ _PLAIN: dict[type[Message], str] = {
     RealResidues: "have each row's residue with noise; its last bits may tell more than its law",
     BudgetSpent: "know that the privacy budget is spent; it depends on counts alone",
     RevealedShare: "add her own share and have her weights in clear: they depend on labels",
+    SharedProduct: "decrypt numbers that Bob's masks make uniform: no label, no score",
     HiddenBatchOffer: "know which rows may be in the batch; their residues are zero off the batch",
 }
 
@@ -50,6 +54,8 @@ _ENCRYPTED: dict[type[Message], str] = {
     EncryptedResidues: "every residue",
     SealedWeights: "Bob's share of her weights, and with hers the weights",
     SealedResidues: "every residue, and Bob's share of her weights",
+    Phases: "Bob's share of every score",
+    SharedVector: "Bob's share of every residue and of her weights",
 }
 
 

@@ -32,6 +32,11 @@ def _shared(agreed: Agreement) -> bool:
 
 
 def _bobs(agreed: Agreement) -> str:
+    if mechanism(agreed).shares_scores:
+        return (
+            "one number per row and model: the whole score. He knows his own columns, and their "
+            "weights only where Alice reveals them (reveal-bob)"
+        )
     dither = f", to within a dither of {agreed.dither:g}" if agreed.dither else ""
     return (
         "one number per row and model: Alice's part of the score, a linear function of her columns"

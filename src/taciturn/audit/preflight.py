@@ -155,7 +155,7 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     agreed, whole_table = rehearsal.terms.agreement, rehearsal.terms.whole_table
     rounds, one = ("passes", "pass") if whole_table else ("epochs", "epoch")
     warnings = []
-    if agreed.epochs >= rehearsal.columns:
+    if agreed.epochs >= rehearsal.columns and not rehearsal.method.shares_scores:
         warnings.append(
             f"for Alice: with {agreed.epochs} {one if agreed.epochs == 1 else rounds} and "
             f"{counted(rehearsal.columns, 'column')} the scores "
@@ -184,10 +184,16 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     """What the guarantee of sealed training rests on, and what voids it."""
     agreed = rehearsal.terms.agreement
     warnings = []
+    if rehearsal.method.shares_scores:
+        warnings.append(
+            f"for both: a score beyond {agreed.score_range:g} wraps, and nobody sees it; clip the "
+            "columns (--clip) or use an L2 penalty where weights may grow large"
+        )
     if not agreed.fresh_keys:
         warnings.append(
             "for Bob: against an Alice who does not keep to the protocol the encryption must be "
-            "funcCPA, which does not follow from IND-CPA; --fresh-keys does without"
+            "funcCPA, which does not follow from IND-CPA"
+            + ("" if rehearsal.method.shares_scores else "; --fresh-keys does without")
         )
     if agreed.reveal_epsilon is not None:
         warnings.append(

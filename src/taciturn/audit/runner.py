@@ -23,8 +23,42 @@ from taciturn.audit.judge import commoner_label, control, judge, prior
 from taciturn.audit.verdict import weigh
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
-from taciturn.results.audit import AttackScore, Findings, Skipped
+from taciturn.results.audit import Findings, Skipped
 from taciturn.view.alice_view import AliceView
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What the attacks made of a view, before anybody judged it.
+
+    Args:
+        model_only: The guess of that control; None where Alice has no weights.
+        attacks: Each attack's guess at every row.
+        seconds: How long each took.
+        skipped: Which did not apply, and why.
+    """
+
+    model_only: LabelGuess | None = field(repr=False)
+    attacks: Mapping[str, LabelGuess] = field(repr=False)
+    seconds: Mapping[str, float]
+    skipped: tuple[Skipped, ...]
+
+    def judged(self, truth: LabelTable) -> Findings:
+        """Sets the guesses against the labels of the same rows, in the same order.
+
+        Raises:
+            ShapeError: They are about another number of rows.
+        """
+        controls = [prior(truth)]
+        if self.model_only is not None:
+            controls.append(control(ModelOnlyControl.name, self.model_only, truth))
+        fallback = commoner_label(truth) if self.model_only is None else self.model_only
+        scores = [
+            judge(name, guess.completed(fallback), truth, self.seconds[name])
+            for name, guess in self.attacks.items()
+        ]
+        sentence = weigh(controls, scores).sentence
+        return Findings(tuple(controls), tuple(scores), self.skipped, sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +67,40 @@ class Examination:
 
     findings: Findings
     guesses: Mapping[str, LabelGuess] = field(repr=False)
+
+
+def guess_labels(
+    view: AliceView,
+    *,
+    attacks: tuple[LabelAttack, ...] | None = None,
+    announce: Announce = silent,
+    progress: ReportProgress = quietly,
+) -> Guesses:
+    """Lets each attack that applies guess from the view; no label is anywhere near.
+
+    Args:
+        view: What Alice knows.
+        attacks: Which to run; None for all that there are.
+        announce: Called with each attack's name before it starts.
+        progress: Called with how much of the attack is done, and of how much.
+    """
+    skipped: list[Skipped] = []
+    model_only, known = ModelOnlyControl(), None
+    if lacks := _lacks(model_only, view):
+        skipped.append(lacks)
+    else:
+        known = model_only.infer(view)
+    guesses: dict[str, LabelGuess] = {}
+    seconds: dict[str, float] = {}
+    for attack in registry.attacks() if attacks is None else attacks:
+        if lacks := _lacks(attack, view):
+            skipped.append(lacks)
+            continue
+        announce(attack.name)
+        start = time.perf_counter()
+        guesses[attack.name] = about_labels(attack.infer(view, progress), view)
+        seconds[attack.name] = time.perf_counter() - start
+    return Guesses(known, guesses, seconds, tuple(skipped))
 
 
 def examine(
@@ -59,29 +127,8 @@ def examine(
         RowOrderError: The labels are not those of the view's rows, in their order.
     """
     truth.ids.require_same(view.features.ids, names=("the labels", "alice"))
-    controls = [prior(truth)]
-    skipped: list[Skipped] = []
-    fallback = commoner_label(truth)
-    model_only = ModelOnlyControl()
-    if lacks := _lacks(model_only, view):
-        skipped.append(lacks)
-    else:
-        fallback = model_only.infer(view)
-        controls.append(control(model_only.name, fallback, truth))
-    scores: list[AttackScore] = []
-    guesses: dict[str, LabelGuess] = {}
-    for attack in registry.attacks() if attacks is None else attacks:
-        if lacks := _lacks(attack, view):
-            skipped.append(lacks)
-            continue
-        announce(attack.name)
-        start = time.perf_counter()
-        guesses[attack.name] = guess = about_labels(attack.infer(view, progress), view)
-        seconds = time.perf_counter() - start
-        scores.append(judge(attack.name, guess.completed(fallback), truth, seconds))
-    sentence = weigh(controls, scores).sentence
-    findings = Findings(tuple(controls), tuple(scores), tuple(skipped), sentence)
-    return Examination(findings, guesses)
+    guesses = guess_labels(view, attacks=attacks, announce=announce, progress=progress)
+    return Examination(guesses.judged(truth), guesses.attacks)
 
 
 def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:

@@ -27,7 +27,6 @@ from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.runner import Examination, examine
-from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import TranscriptError, counted
@@ -46,12 +45,23 @@ from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.run import simulate
+from taciturn.simulation.source import Source, with_coin_labels
 from taciturn.view.alice_view import AliceView
 
 # Attacks whose solvers did more on the whole run are not repeated for the picture over epochs.
 # Work is counted, not timed: the same audit has the same picture on any machine.
 _QUICK_WORK = 5_000.0
 _EPOCHS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
+SHUFFLED_TRUTH = "Judged against labels shuffled after the run."
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What stands beside the findings of a run."""
+
+    canary: Findings | None
+    over_epochs: tuple[AfterEpochs, ...]
+    evidence: Evidence | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +69,14 @@ class Session:
     """Audits runs of one table.
 
     Args:
-        raw: The rows.
+        raw: The rows, or two parties' tables.
         callbacks: Who is told.
         canary: Whether to run a canary beside each run.
         shuffle_truth: Judge against labels shuffled after the run.
         attacks: Which to run; loaded before anything is trained, in case one is broken.
     """
 
-    raw: RawData
+    raw: Source
     callbacks: Callbacks = SILENT
     canary: bool = True
     shuffle_truth: bool = False
@@ -99,23 +109,36 @@ class Session:
         """
         truth = labels
         if self.shuffle_truth:
-            truth = labels.permuted(_coins(settings.seed, "shuffled truth"))
+            truth = shuffled(labels, settings.seed)
         findings = self._examine(view, truth).findings
         if self.shuffle_truth:
-            note = "Judged against labels shuffled after the run."
-            findings = replace(findings, verdict=f"{note} {findings.verdict}")
-        canary, over_epochs = self._canary(settings, findings)
+            findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
+        beside = self.surroundings(settings, findings, training.ledger.label_epsilon_total)
+        wanted = self.canary and not self.shuffle_truth
         return AuditRun(
             training=training,
             shuffle_truth=self.shuffle_truth,
             findings=findings,
-            canary=canary,
-            over_epochs=over_epochs,
-            evidence=self._evidence(settings, training.ledger.label_epsilon_total),
+            canary=beside.canary,
+            over_epochs=beside.over_epochs,
+            evidence=beside.evidence,
             messages=tuple(messages_to_alice(view)),
             membership=None,
-            distinguisher=self._distinguisher(settings, view),
+            distinguisher=look_at_ciphertexts(view, settings.seed, self.callbacks)
+            if wanted
+            else None,
         )
+
+    def surroundings(self, settings: Settings, findings: Findings, claim: float) -> Surroundings:
+        """What makes the findings mean something: further trainings on the same rows.
+
+        Args:
+            settings: Those of the training that was audited.
+            findings: What the attacks found in it.
+            claim: The epsilon of a label that its ledger claims.
+        """
+        canary, over_epochs = self._canary(settings, findings)
+        return Surroundings(canary, over_epochs, self._evidence(settings, claim))
 
     def _examine(self, view: AliceView, truth: LabelTable) -> Examination:
         callbacks = self.callbacks
@@ -158,7 +181,7 @@ class Session:
         if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
             return None
         self.callbacks.announce("coin labels")
-        fair = replace(self.raw, labels=self.raw.labels.coins(_coins(settings.seed, "coin labels")))
+        fair = with_coin_labels(self.raw, _coins(settings.seed, "coin labels"))
         plain = settings.model_copy(
             update={"permute_labels": False, "scheme": "clear", "key_bits": None}
         )
@@ -169,19 +192,27 @@ class Session:
         )
         return evidence(examination.guesses, labels, outcome.result.ledger)
 
-    def _distinguisher(self, settings: Settings, view: AliceView) -> Distinguisher | None:
-        """Ciphertexts from outside, where they are all that Alice receives."""
-        if self.shuffle_truth or not self.canary or not applies(view):
-            return None
-        self.callbacks.announce("telling messages apart")
-        return distinguish(view, _coins(settings.seed, "distinguisher"))
-
     def _membership(self, view: AliceView, outcome: Outcome) -> Membership | None:
         if Signal.RESPONSE not in view.signals:
             return None
         self.callbacks.announce("who is in the batch")
         guesses = guess_membership(view, progress=self.callbacks.progress)
         return judge_membership(guesses, dict(enumerate(outcome.batches)))
+
+
+def look_at_ciphertexts(
+    view: AliceView, seed: int | None = None, callbacks: Callbacks = SILENT
+) -> Distinguisher | None:
+    """Ciphertexts from outside, where they are all that Alice receives; else nothing."""
+    if not applies(view):
+        return None
+    callbacks.announce("telling messages apart")
+    return distinguish(view, _coins(seed, "distinguisher"))
+
+
+def shuffled(labels: LabelTable, seed: int | None = None) -> LabelTable:
+    """The same labels in an order that has nothing to do with the rows."""
+    return labels.permuted(_coins(seed, "shuffled truth"))
 
 
 def _coins(seed: int | None, purpose: str) -> KeyedEntropy:

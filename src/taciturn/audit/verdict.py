@@ -25,6 +25,7 @@ import numpy as np
 
 from taciturn.attacks.base import LabelGuess
 from taciturn.data.tables import LabelTable
+from taciturn.errors import counted
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.results.audit import (
     REUSED_SEED,
@@ -37,6 +38,7 @@ from taciturn.results.audit import (
 )
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
 from taciturn.results.runs import AuditResult, mean_findings
+from taciturn.results.session import SessionAudit
 
 FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
 # Of the rows an attack speaks about it must get this share right, for sure, to be called a leak.
@@ -354,13 +356,82 @@ def conclude(audit: AuditResult) -> Conclusion:
     The gravest gives the headline.
     """
     looks = [one.distinguisher for one in audit.runs if one.distinguisher is not None]
+    shuffled = audit.first.permute_labels
+    # A run whose labels were shuffled is its own canary; it is not shown twice.
+    canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
+    conclusion = _conclude_attacks(
+        _weigh_runs([one.findings for one in audit.runs]),
+        _weigh_runs(canaries) if canaries else None,
+        _strongest(audit),
+        permuted=shuffled,
+        check=any(one.shuffle_truth for one in audit.runs),
+    )
+    return _beside_ciphertexts(conclusion, looks)
+
+
+def conclude_session(audit: SessionAudit) -> Conclusion | None:
+    """Weighs the audit of a real session; None where nobody has judged it."""
+    if audit.findings is None:
+        return None
+    proof = audit.evidence
+    refuted_by = 0 if proof is not None and proof.violated else None
+    conclusion = _conclude_attacks(
+        _weigh_runs([audit.findings]),
+        None if audit.canary is None else _weigh_runs([audit.canary]),
+        (proof, refuted_by),
+        permuted=False,
+        check=audit.shuffle_truth,
+    )
+    return _beside_ciphertexts(conclusion, [audit.distinguisher] if audit.distinguisher else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """What guesses come to before anybody has judged them."""
+
+    status: Status
+    headline: str
+    sentence: str
+
+
+def before_judgement(audit: SessionAudit) -> Unjudged:
+    """What the recorder can say alone: which rows are called certain, what ciphertexts show."""
+    look, rows = audit.distinguisher, audit.recording.rows
+    if look is not None and look.noticed:
+        return Unjudged(Status.LEAK, _DEPENDS, apart_sentence(look))
+    sure = max(audit.guesses, key=lambda one: one.certain, default=None)
+    if sure is not None and sure.certain:
+        return Unjudged(
+            Status.CERTAIN,
+            "Some labels may be given away",
+            f"{sure.name} calls {sure.certain:,} of {rows:,} labels certain. Whether it is right, "
+            "Bob can say, who has them.",
+        )
+    if audit.guesses:
+        return Unjudged(
+            Status.NOT_TESTED,
+            "Guesses were made, and nobody has judged them",
+            f"{counted(len(audit.guesses), 'attack')} guessed at {rows:,} labels. How right they "
+            "are, Bob can say, who has the labels.",
+        )
+    tested = look is not None and _would_notice(look)
+    return Unjudged(
+        Status.NOT_SHOWN if tested else Status.NOT_TESTED,
+        "No attack of ours applies to what Alice has",
+        "That is not a proof of safety." if look is None else apart_sentence(look),
+    )
+
+
+_DEPENDS = "What Alice receives depends on the labels"
+
+
+def _beside_ciphertexts(conclusion: Conclusion, looks: Sequence[Distinguisher]) -> Conclusion:
     if not looks:
-        return _conclude_attacks(audit)
+        return conclusion
     apart = next((look for look in looks if look.noticed), looks[0])
-    conclusion = replace(_conclude_attacks(audit), apart=apart)
+    conclusion = replace(conclusion, apart=apart)
     if apart.noticed and conclusion.status is not Status.REFUTED:
-        headline = "What Alice receives depends on the labels"
-        return replace(conclusion, status=Status.LEAK, headline=headline)
+        return replace(conclusion, status=Status.LEAK, headline=_DEPENDS)
     if conclusion.status is Status.NOT_TESTED and _would_notice(apart):
         headline = "No attack of ours succeeded"
         return replace(conclusion, status=Status.NOT_SHOWN, headline=headline)
@@ -402,21 +473,32 @@ def _noticed(look: Distinguisher) -> list[str]:
     return parts
 
 
-def _conclude_attacks(audit: AuditResult) -> Conclusion:
-    run = _weigh_runs([one.findings for one in audit.runs])
-    shuffled = audit.first.permute_labels
-    # A run whose labels were shuffled is its own canary; it is not shown twice.
-    canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
-    canary = _weigh_runs(canaries) if canaries else None
-    evidence, refuted_by = _strongest(audit)
+def _conclude_attacks(
+    run: Weighed,
+    canary: Weighed | None,
+    claim: tuple[Evidence | None, int | None],
+    *,
+    permuted: bool,
+    check: bool,
+) -> Conclusion:
+    """The gravest of claim, canary and run.
+
+    Args:
+        run: What the attacks found.
+        canary: The same on shuffled labels, where such a run stands beside it.
+        claim: The evidence against the ledger, and which run refutes it.
+        permuted: Whether the labels of the run itself were shuffled before it.
+        check: Whether it was judged against labels shuffled afterwards.
+    """
+    evidence, refuted_by = claim
     rest = (canary, run, evidence, refuted_by)
-    if any(one.shuffle_truth for one in audit.runs):
+    if check:
         headline = "Judged against labels shuffled after the run"
         return Conclusion(Status.CHECK, headline, *rest, _CHECK)
     if refuted_by is not None:
         return Conclusion(Status.REFUTED, "The claimed protection does not hold", *rest)
     if canary is None:
-        return Conclusion(run.status, run.headline, *rest, _SHUFFLED if shuffled else _ALONE)
+        return Conclusion(run.status, run.headline, *rest, _SHUFFLED if permuted else _ALONE)
     if canary.status is Status.LEAK:
         caveat = "" if run.status is Status.LEAK else _HIDDEN
         return Conclusion(canary.status, canary.headline, *rest, caveat)

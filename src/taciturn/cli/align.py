@@ -28,11 +28,19 @@ def align(
     config: Annotated[
         Path, typer.Argument(help="This side's TOML file: the same as for taciturn party.")
     ],
+    rows: Annotated[
+        Path | None,
+        typer.Option(
+            help="Align these new rows, for taciturn predict --common, in place of the table of "
+            "the settings."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             help="Write the list of common rows to this .csv or .parquet file; by default to the "
-            "one that the settings name as aligned, or else to ROLE.aligned.csv beside them."
+            "one that the settings name as aligned, or else to ROLE.aligned.csv beside them; of "
+            "new rows to NAME.aligned.csv beside these."
         ),
     ] = None,
     normalise: Normalise = None,
@@ -52,6 +60,8 @@ def align(
     taciturn align bob.toml
 
     taciturn align alice.toml --out common.parquet --normalise trim,case
+
+    taciturn align alice.toml --rows new-alice.csv
     """
     # Imported here: the transport takes a second to load.
     from taciturn.data.normalisation import Normalisation
@@ -64,7 +74,7 @@ def align(
     settings = PartyConfig.read(config)
     chosen = settings.normalisation if given is None else given
     log = settings.output.log
-    require_writable(list_file(settings, out), settings.path(log) if log else None)
+    require_writable(list_file(settings, out, rows), settings.path(log) if log else None)
     with (
         shown_by(settings.face),
         stoppable(),
@@ -72,7 +82,7 @@ def align(
         shown(settings) as callbacks,
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
-        result = AligningParty(settings, endpoint, callbacks, chosen, out).run()
+        result = AligningParty(settings, endpoint, callbacks, chosen, out, rows).run()
     show(result, json, alignment_blocks)
 
 

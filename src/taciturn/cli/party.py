@@ -78,8 +78,8 @@ def init(
     )
     if not chosen.claims_protection:
         screen.print(
-            f"Note: {mechanism} gives labels no protection; "
-            "taciturn check shows what Alice can learn.",
+            f"Note: {mechanism} gives labels no protection; taciturn check FILE shows what Alice "
+            "can learn, and Bob's side begins only with accept-leak in his [privacy].",
             markup=False,
         )
 

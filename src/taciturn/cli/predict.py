@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from taciturn.cli.align import Normalise
 from taciturn.cli.console import show
 from taciturn.cli.party import shown, stoppable
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
@@ -37,6 +38,14 @@ def predict(
         list[str] | None,
         typer.Option(help="Score only this row of the file; repeat for more."),
     ] = None,
+    normalise: Normalise = None,
+    common: Annotated[
+        Path | None,
+        typer.Option(
+            help="The rows that both sides have: a list that taciturn align --rows wrote. They are "
+            "not aligned again then; give it on both sides."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -50,8 +59,9 @@ def predict(
 ) -> None:
     """Score new rows with the peer; only Bob learns the scores. Run it on both sides.
 
-    Both sides name the same ids, each with its own columns, in any order. The rows are prepared as
-    the model's file says. Nothing is stored: run both sides again after a stop.
+    Each side names a file with its own columns, in any order. The rows whose ids both have are
+    found as taciturn align does it, and scored. They are prepared as the model's file says.
+    Nothing is stored: run both sides again after a stop.
 
     [bold]Examples[/bold]
 
@@ -59,15 +69,23 @@ def predict(
 
     taciturn predict bob.toml --rows new-bob.csv --out scores.csv
 
-    taciturn predict bob.toml --rows new-bob.csv --id c0042 --json
+    taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise trim,case --json
     """
     # Imported here: the transport takes a second to load.
+    from taciturn.data.normalisation import Normalisation
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.predict import Question
     from taciturn.deploy.predict import predict as run
     from taciturn.report.parties import prediction_blocks
 
+    normalisation = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)
+    if common is not None and (id or normalise is not None):
+        raise ConfigError(
+            "a list says which rows are scored, and under which ids",
+            where="--common",
+            hint="leave it out, or leave --id and --normalise out",
+        )
     if settings.role == "alice" and out is not None:
         raise ConfigError(
             "Alice learns no scores: there is nothing to write",
@@ -80,7 +98,8 @@ def predict(
     file = settings.path(settings.output.model) if model is None else model
 
     def read() -> Question:
-        return Question.read(settings, file, rows, tuple(id or ()))
+        only = tuple(id or ())
+        return Question.read(settings, file, rows, only, normalisation=normalisation, common=common)
 
     again = _again(settings.link.peer)
     with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:

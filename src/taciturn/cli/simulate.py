@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +13,13 @@ import typer
 
 from taciturn.cli.console import Json, console, progress_bar, show
 from taciturn.cli.options import with_settings
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_text
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
+    from taciturn.report.blocks import Page
     from taciturn.results.runs import AuditResult
 
 
@@ -85,7 +89,25 @@ def check(
 def audit(
     *,
     transcript: Annotated[
-        Path | None, typer.Option(help="Audit a run that train --record wrote.")
+        Path | None,
+        typer.Option(
+            help="Audit a run that train --record wrote, or party --record (see --party)."
+        ),
+    ] = None,
+    party: Annotated[
+        Path | None,
+        typer.Option(help="With --transcript: the file of the side that recorded a real session."),
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="A real session: Bob's file, whose labels judge.")
+    ] = None,
+    guesses: Annotated[
+        Path | None,
+        typer.Option(help="With --truth: judge what Alice's side wrote with --write-guesses."),
+    ] = None,
+    write_guesses: Annotated[
+        Path | None,
+        typer.Option(help="With --party: write the guesses at each row, for Bob's side to judge."),
     ] = None,
     shuffle_truth: Annotated[
         bool,
@@ -117,11 +139,21 @@ def audit(
     taciturn audit --dataset sklearn-digits --mechanism add --epsilon 10 --html report.html
 
     taciturn audit --transcript run.transcript
+
+    taciturn audit --transcript alice.transcript --party alice.toml --write-guesses guesses.json
+
+    taciturn audit --guesses guesses.json --truth bob.toml --html report.html
     """
     from taciturn import api
     from taciturn.report.audit import audit_blocks
 
-    require_writable(html, markdown)
+    require_writable(html, markdown, write_guesses)
+    if any(path is not None for path in (party, truth, guesses, write_guesses)):
+        _refuse_settings(settings)
+        files = {"transcript": transcript, "party": party, "truth": truth}
+        files |= {"guesses": guesses, "write_guesses": write_guesses}
+        _audit_session(files, shuffle_truth, canary, html, markdown, json)
+        return
     with progress_bar() as meter:
         result = api.audit(
             transcript=transcript,
@@ -132,9 +164,45 @@ def audit(
             progress=meter.progress,
             **settings,
         )
-    result = replace(result, version=__version__, command=_command())
+    result = replace(result, version=__version__, command=_command(), audited=_now())
     _write_reports(result, html, markdown)
     show(result, json, audit_blocks)
+
+
+def _refuse_settings(settings: dict[str, Any]) -> None:
+    for name in settings:
+        raise ConfigError(
+            f"{hyphenated(name)} is fixed by the recording",
+            setting=name,
+            hint=Hint("leave {" + name + "} out: a real session has its own settings"),
+        )
+
+
+def _audit_session(
+    files: dict[str, Path | None],
+    shuffle_truth: bool,
+    canary: bool,
+    html: Path | None,
+    markdown: Path | None,
+    json: bool,
+) -> None:
+    """Audits one side's recording of a real session, or judges its guesses."""
+    from taciturn import api
+    from taciturn.report.session import session_blocks, session_page
+
+    with progress_bar() as meter:
+        result = api.audit_session(
+            **files,
+            shuffle_truth=shuffle_truth,
+            canary=canary,
+            announce=meter.announce,
+            observe=meter.observe,
+            progress=meter.progress,
+        )
+    result = replace(result, version=__version__, command=_command(), audited=_now())
+    if html is not None or markdown is not None:
+        _write_page(session_page(result), html, markdown)
+    show(result, json, session_blocks)
 
 
 def demo(
@@ -164,7 +232,7 @@ def demo(
                 announce=meter.announce,
                 progress=meter.progress,
             )
-            runs.append(replace(result, version=__version__, command=_command()))
+            runs.append(replace(result, version=__version__, command=_command(), audited=_now()))
     _write_reports(runs[-1], html, None)
     show(DemoResult(tuple(runs), str(html)), json, demo_blocks)
 
@@ -173,15 +241,24 @@ def _write_reports(result: AuditResult, html: Path | None, markdown: Path | None
     if html is None and markdown is None:
         return
     # Imported here: drawing takes a second to load.
-    from taciturn.report.html import render as render_html
-    from taciturn.report.markdown import render as render_markdown
     from taciturn.report.page import audit_page
 
-    page = audit_page(result)
+    _write_page(audit_page(result), html, markdown)
+
+
+def _write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
+    from taciturn.report.html import render as render_html
+    from taciturn.report.markdown import render as render_markdown
+
     if html is not None:
         write_text(html, render_html(page))
     if markdown is not None:
         write_text(markdown, render_markdown(page))
+
+
+def _now() -> str:
+    """The moment, in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _command() -> str:

@@ -492,6 +492,13 @@ class Scheme(Protocol):
         """How much work one product of this shape is, beside others of the same scheme."""
         ...
 
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        """-log2 of the statistical distance of what an answer of this shape tells of its matrix.
+
+        Beyond what is decrypted from it; infinite where nothing else is told, or nothing is hidden.
+        """
+        ...
+
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         """Refuses a training that would tell too much of the table, or whose sums could be wrong.
 

@@ -11,6 +11,7 @@ little-endian uint64.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -301,6 +302,10 @@ class ClearScheme:
         """That of the default scheme, for whose conversation this one stands."""
         layout = Layout.of(rows, length)
         return layout.pieces + layout.answers
+
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        """Infinite: there is nothing to hide."""
+        return math.inf
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         """Refuses nothing but products that do not wrap: there is nothing to hide.

@@ -132,6 +132,9 @@ class Normalisation:
         )
 
 
+AS_THEY_ARE = Normalisation()
+
+
 @dataclass(frozen=True, slots=True)
 class Spelling:
     """What one more way of normalising would do to the ids of a table.

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from taciturn.crypto.group import library
@@ -24,7 +26,7 @@ from taciturn.engine.channel import Endpoint
 from taciturn.errors import RowOrderError, shown_by
 from taciturn.faces import Hint, toml_value
 from taciturn.parallel import usable_cores
-from taciturn.protocol.align import Alignment, align
+from taciturn.protocol.align import Alignment, Spread, align
 from taciturn.protocol.events import Aligning, Event
 from taciturn.results.parties import AlignmentResult
 from taciturn.rng import SystemEntropy
@@ -34,14 +36,15 @@ FAREWELL_SECONDS = 10.0
 NOTE_SECONDS = 15.0
 
 
-def list_file(config: PartyConfig, out: Path | None = None) -> Path:
-    """Where the list goes: as asked for, as the party's file says, or beside that.
+def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = None) -> Path:
+    """Where the list goes: as asked for, beside new rows, as the party's file says, or beside that.
 
     Raises:
         ConfigError: The file cannot be a list.
     """
-    named = config.data.aligned or f"{config.role}.aligned.csv"
-    path = config.path(named) if out is None else out
+    path = config.path(config.data.aligned or f"{config.role}.aligned.csv") if out is None else out
+    if out is None and rows is not None:
+        path = rows.with_name(f"{rows.name.partition('.')[0]}.aligned.csv")
     with shown_by(config.face):
         require_kind(path, "aligned" if out is None else "out")
     return path
@@ -56,6 +59,8 @@ class AligningParty:
         callbacks: Who is told what happens.
         normalisation: What is done to each id before it is compared.
         out: Where the list goes; None for where the settings say.
+        rows: New rows to align in place of the settings' table. Any number of them may be common,
+            and the list is for a prediction: the party's file stays as it is.
 
     Raises:
         ConfigError: The list cannot be of that kind.
@@ -70,14 +75,16 @@ class AligningParty:
         callbacks: Callbacks,
         normalisation: Normalisation,
         out: Path | None = None,
+        rows: Path | None = None,
     ) -> None:
         library()  # now, rather than when the peer waits
         self.config, self._callbacks = config, callbacks
         self._session = PeerSession(config, endpoint, callbacks)
         self._log = self._session.log
-        self._normalisation, self._file = normalisation, list_file(config, out)
-        self._asked_for = out
-        self._own = ids_alone(config.path(config.data.file), id_column=config.data.id)
+        self._normalisation, self._file = normalisation, list_file(config, out, rows)
+        self._asked_for, self._new = out, rows is not None
+        self._table = config.path(config.data.file) if rows is None else rows
+        self._own = ids_alone(self._table, id_column=config.data.id)
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
         self._pace = _Pace(self._log)
@@ -110,7 +117,7 @@ class AligningParty:
             match=matched_fraction(alignment, len(self._own)),
             spellings=self._spellings(alignment),
             file=str(self._file),
-            configured=added or "aligned" not in lines,
+            configured=added or not (self._new or "aligned" in lines),
             settings=self.config.where,
             added=_toml_lines(lines) if added else (),
             to_add=() if added else _toml_lines(lines),
@@ -125,6 +132,8 @@ class AligningParty:
     def _lacking(self) -> dict[str, str]:
         """What the party's file does not say yet, so that a training takes these rows."""
         data, lines = self.config.data, dict[str, str]()
+        if self._new:
+            return lines
         named = None if data.aligned is None else self.config.path(data.aligned).resolve()
         if named != self._file.resolve():
             lines["aligned"] = _relative(self._file, self.config.folder)
@@ -146,10 +155,8 @@ class AligningParty:
 
     def _align(self, meeting: Meeting) -> Alignment:
         role, terms = self.config.role, self._normalisation.canonical()
-        # The group's library computes with the interpreter's lock released: threads do help, and a
-        # secret scalar need not leave the process.
-        with ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align") as pool:
-            program = align(role, self._common, terms, SystemEntropy(), pool.map)
+        with on_threads() as spread:
+            program = align(role, self._common, terms, SystemEntropy(), spread)
             return meeting.run(program, observe=self._observe)
 
     def _observe(self, event: Event) -> None:
@@ -159,12 +166,13 @@ class AligningParty:
 
     def _write(self, alignment: Alignment) -> None:
         require_common(alignment, len(self._own), self._place(), self._spellings(alignment))
-        self._require_match(alignment)
+        if not self._new:
+            self._require_match(alignment)
         own, common = self._own.take(alignment.rows), self._common.take(alignment.rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
 
     def _place(self) -> str:
-        return f"column {self.config.data.id!r} of {self.config.data.file}"
+        return f"column {self.config.data.id!r} of {self._table}"
 
     def _require_match(self, alignment: Alignment) -> None:
         match, least = matched_fraction(alignment, len(self._own)), self.config.data.minimum_match
@@ -186,6 +194,17 @@ class AligningParty:
                 minimum_match=math.floor(match * 1000) / 1000,
             ),
         )
+
+
+@contextmanager
+def on_threads() -> Iterator[Spread]:
+    """Work on parts of an alignment, several at a time.
+
+    The group's library computes with the interpreter's lock released: threads do help, and a secret
+    scalar need not leave the process.
+    """
+    with ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align") as pool:
+        yield pool.map
 
 
 def matched_fraction(alignment: Alignment, own: int) -> float:

@@ -40,8 +40,13 @@ class AlignedRows:
     where: str = ""
 
     @classmethod
-    def read(cls, path: Path, id_column: str) -> AlignedRows:
+    def read(cls, path: Path, id_column: str, named_by: str = "[data] aligned") -> AlignedRows:
         """Reads a list.
+
+        Args:
+            path: The file.
+            id_column: The table's id column.
+            named_by: Where the file is named, for messages.
 
         Raises:
             FileError: The file is absent, empty or cannot be read.
@@ -51,8 +56,8 @@ class AlignedRows:
         if not path.exists():
             raise FileError(
                 "there is no such list of aligned rows",
-                where=f"{path}, named by [data] aligned",
-                hint="run taciturn align with this file on both sides, or leave aligned out",
+                where=f"{path}, named by {named_by}",
+                hint="taciturn align writes it, on both sides; or leave it out",
             )
         second = _second(id_column)
         # An id may be spelled NA: nothing stands for a missing value here.

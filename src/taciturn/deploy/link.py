@@ -39,7 +39,7 @@ from taciturn.errors import (
 from taciturn.faces import Hint
 
 VERSION = 1
-TRAINING, DRY_RUN, ALIGNMENT, PREDICTION = 1, 2, 3, 4
+TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
 LAST_WORDS_SECONDS = 0.2
 CONNECTED, BROKEN = "connected", "the connection broke; reconnecting"
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
@@ -52,7 +52,8 @@ _PURPOSES = {
     TRAINING: "a training",
     DRY_RUN: "a dry run",
     ALIGNMENT: "an alignment",
-    PREDICTION: "a prediction",
+    LISTED_PREDICTION: "a prediction of listed rows",
+    PREDICTION: "a prediction that aligns first",
 }
 
 
@@ -391,7 +392,8 @@ class Link:
                 f"the peer runs {_PURPOSES.get(purpose, 'something else')}, "
                 f"this side {_PURPOSES[self._purpose]}",
                 hint=Hint(
-                    "run the same command on both sides; give {dry_run} on both, or on neither",
+                    "run the same command on both sides; give {dry_run} or {common} on both, or on "
+                    "neither",
                     dry_run=True,
                 ),
             )

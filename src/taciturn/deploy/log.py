@@ -137,7 +137,7 @@ class Figures:
             )
 
     def _note_loss(self, event: Progress) -> None:
-        if self._labels is None or not len(event.rows):
+        if self._labels is None or not len(event.scores):
             return
         truth = self._labels.values[event.rows]
         self._losses.append(training_loss(event.scores, truth, self._class_weight))

@@ -1,7 +1,8 @@
-"""New rows for a trained model: read from a file, prepared as the model says, in one order.
+"""New rows for a trained model: read from a file, prepared as the model says.
 
 Nothing is fitted: a missing value, an unknown category or a clip is treated as the stored
-preparation does it. Rows are taken in the order of their ids, whatever the order of the file.
+preparation does it. Which of the rows both sides have is found out with the peer, or taken from a
+list that an alignment wrote.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import polars as pl
 from taciturn.arrays import IndexArray
 from taciturn.data.files import read_frame
 from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.prepare import prepared_table
 from taciturn.data.rules import CategoricalRule
 from taciturn.data.tables import FeatureTable
+from taciturn.deploy.aligned import AlignedRows
 from taciturn.errors import ColumnError, DataError, MissingValueError, RowIdError, nearest
 from taciturn.model.share import ModelShare
 
@@ -27,18 +30,30 @@ _MOST_NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class NewRows:
-    """Rows to score.
+    """Rows to score, in the order of the file.
 
     Args:
-        table: Prepared, in the order of the ids: the same on both sides.
-        places: For each row of the file the place in the table, to give scores back in its order.
+        own: Their ids as the file spells them.
+        table: Prepared, under the ids by which both sides know the rows.
+        where: The file, for messages.
+        listed: Which of them both sides have, in the order of the common ids; None where that is
+            still to be found out.
     """
 
+    own: RowIds
     table: FeatureTable
-    places: IndexArray
+    where: str
+    listed: IndexArray | None = None
 
 
-def new_rows(path: Path, id_column: str, model: ModelShare, only: Sequence[str] = ()) -> NewRows:
+def new_rows(
+    path: Path,
+    id_column: str,
+    model: ModelShare,
+    only: Sequence[str] = (),
+    normalisation: Normalisation = AS_THEY_ARE,
+    common: AlignedRows | None = None,
+) -> NewRows:
     """Reads and prepares rows for a model.
 
     Args:
@@ -46,6 +61,8 @@ def new_rows(path: Path, id_column: str, model: ModelShare, only: Sequence[str] 
         id_column: The column that names the rows.
         model: This side's share of the model, whose preparation is used as it is.
         only: Take these ids alone; all where empty.
+        normalisation: What is done to each id before it is compared with the peer's.
+        common: The rows that both sides have, where that is known; their common ids are used.
 
     Raises:
         DataError: The file, a column, an id or a value is not fit for use.
@@ -54,7 +71,14 @@ def new_rows(path: Path, id_column: str, model: ModelShare, only: Sequence[str] 
     # As text, as a whole column with a word in it would be: a level "1" of a few rows is no number.
     frame = read_frame(path, text=[id_column, *categories])
     try:
-        return _prepared(frame, id_column, model, only)
+        _require_columns(frame.columns, id_column, model)
+        ids = RowIds.of(frame[id_column])
+        if only:
+            chosen = _chosen(ids, only)
+            frame, ids = frame[chosen], ids.take(chosen)
+        if common is None:
+            return NewRows(ids, _prepared(frame, normalisation.apply(ids), model), str(path))
+        return _listed(frame, ids, model, common, path)
     except MissingValueError as problem:
         raise MissingValueError(
             problem.message,
@@ -73,22 +97,20 @@ def _is_categorical(rule: object) -> bool:
     return isinstance(rule, CategoricalRule)
 
 
-def _prepared(
-    frame: pl.DataFrame, id_column: str, model: ModelShare, only: Sequence[str]
+def _listed(
+    frame: pl.DataFrame, ids: RowIds, model: ModelShare, common: AlignedRows, path: Path
 ) -> NewRows:
-    _require_columns(frame.columns, id_column, model)
-    ids = RowIds.of(frame[id_column])
-    if only:
-        chosen = _chosen(ids, only)
-        frame, ids = frame[chosen], ids.take(chosen)
-    # By id on both sides: files may list the rows in any order.
-    order = ids.series.arg_sort().to_numpy().astype(np.int64)
-    sorted_ids = ids.take(order)
-    plan = model.preparation
-    table = prepared_table(plan, frame, sorted_ids, rows=order, intercept=model.intercept)
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order))
-    return NewRows(table, places)
+    """The rows of a list, which are known to be common."""
+    places = common.rows_of(ids)
+    own = ids.take(places)
+    table = _prepared(frame[places], common.common, model)
+    # By id on both sides: lists may be in any order.
+    order = common.common.series.arg_sort().to_numpy().astype(np.int64)
+    return NewRows(own, table, str(path), order)
+
+
+def _prepared(frame: pl.DataFrame, ids: RowIds, model: ModelShare) -> FeatureTable:
+    return prepared_table(model.preparation, frame, ids, intercept=model.intercept)
 
 
 def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> None:

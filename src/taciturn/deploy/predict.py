@@ -3,11 +3,12 @@
 ::
 
     Alice                                            Bob
+      an alignment of the new rows' ids         <->  (its terms name the model)
       Hello (which model, which rows)           <->  Hello
-      the prediction, from weights or from shares    scores
+      the prediction, from weights or from shares    scores of the common rows
 
-Only Bob learns scores. Coins and keys are drawn anew each time, no state is kept, and whoever is
-interrupted runs the command again.
+Where both name a list of common rows, the first part is left out. Only Bob learns scores. Coins and
+keys are drawn anew each time, no state is kept, and whoever is interrupted runs the command again.
 """
 
 from __future__ import annotations
@@ -20,30 +21,30 @@ from pathlib import Path
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.crypto.group import library
 from taciturn.crypto.registry import scheme
+from taciturn.data.normalisation import AS_THEY_ARE, Normalisation, spellings
 from taciturn.data.tables import FeatureTable
+from taciturn.deploy.align import on_threads, require_common
+from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.link import PREDICTION
+from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows
-from taciturn.deploy.score_book import Charge, ScoreBook, score_book
+from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
-from taciturn.engine.callbacks import Callbacks, Observer
+from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import (
-    BudgetExceeded,
-    ConfigError,
-    ExtensionError,
-    FileError,
-    TaciturnError,
-)
+from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.align import Spread, align
 from taciturn.protocol.events import Event, ScoresDue
+from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import ModelName, Scored, meet
+from taciturn.protocol.prediction import ModelName, Scored, alignment_terms, meet
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
@@ -61,10 +62,18 @@ class Question:
     model: ModelShare
     rows: NewRows
     terms: Terms
+    normalisation: Normalisation = AS_THEY_ARE
 
     @classmethod
     def read(
-        cls, config: PartyConfig, model: Path, rows: Path, only: tuple[str, ...] = ()
+        cls,
+        config: PartyConfig,
+        model: Path,
+        rows: Path,
+        only: tuple[str, ...] = (),
+        *,
+        normalisation: Normalisation | None = None,
+        common: Path | None = None,
     ) -> Question:
         """Reads both files.
 
@@ -73,6 +82,9 @@ class Question:
             model: Its share of the model.
             rows: The rows to score, with the id column of the settings.
             only: Score these ids alone; all where empty.
+            normalisation: What is done to each id before it is compared; None for what the settings
+                say.
+            common: A list of the rows that both sides have; None to find them with the peer.
 
         Raises:
             DataError: A file, a column, an id or a value is not fit for use.
@@ -84,7 +96,15 @@ class Question:
                 where=str(model),
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
-        return cls(share, new_rows(rows, config.data.id, share, only), _terms(share, model))
+        column, chosen = config.data.id, normalisation or config.normalisation
+        listed = None if common is None else AlignedRows.read(common, column, "the command")
+        table = new_rows(rows, column, share, only, chosen, listed)
+        return cls(share, table, _terms(share, model), chosen)
+
+    @property
+    def purpose(self) -> int:
+        """What the two meet for."""
+        return PREDICTION if self.rows.listed is None else LISTED_PREDICTION
 
     @property
     def meaning(self) -> str:
@@ -101,27 +121,45 @@ class Question:
             f"probability of {edge:.4g}"
         )
 
-    def program(self, entropy: Entropy) -> Program[Scored | None]:
-        """This side's part, from the first word to the last."""
-        model, table = self.model, self.rows.table
+    def program(self, entropy: Entropy, spread: Spread = map) -> Program[Predicted]:
+        """This side's part, from the first word to the last.
+
+        Args:
+            entropy: Its coins.
+            spread: How the work of an alignment is done on parts.
+
+        Raises:
+            RowOrderError: The two sides have no row in common.
+        """
+        model, role = self.model, _role(self.model)
         name = ModelName(model.session, model.agreement_digest, model.sealed)
-        if model.role == "alice":
-            yield from meet("alice", name, table)
-            yield from emit(ScoresDue())
+        rows, peer_ids = self.rows.listed, None
+        if rows is None:
+            ids, terms = self.rows.table.ids, alignment_terms(self.normalisation, name)
+            aligned = yield from align(role, ids, terms, entropy.fork("alignment"), spread)
+            require_common(aligned, len(ids), self.rows.where, spellings(ids, self.normalisation))
+            rows, peer_ids = aligned.rows, aligned.peer_ids
+        table = self.rows.table.take(rows)
+        yield from meet(role, name, table)
+        if role == "alice":
+            yield from emit(ScoresDue(table.ids))
             yield from self._alice(table, entropy)
-            return None
-        yield from meet("bob", name, table)
-        return (yield from self._bob(table, entropy))
+            return Predicted(rows, peer_ids)
+        return Predicted(rows, peer_ids, (yield from self._bob(table, entropy)))
 
     def _alice(self, table: FeatureTable, entropy: Entropy) -> Program[None]:
         # Each side loads its own programs only.
-        from taciturn.protocol.alice import predict, predict_sealed
+        from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 
         model = self.model
         if not model.sealed:
             yield from predict.predict(table, model.weights, self.terms.score_grid)
             return
         share = self._weight_share()
+        if self.terms.mechanism.shares_scores:
+            theirs = self._bob_share()
+            yield from predict_mutual.predict(table, share, theirs, self.terms, entropy)
+            return
         if model.whitening:
             from taciturn.numerics.whitening import Whitening
             from taciturn.protocol.alice.whitened import whitened_rows
@@ -134,12 +172,15 @@ class Question:
 
     def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
         # Each side loads its own programs only.
-        from taciturn.protocol.bob import predict, predict_sealed
+        from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 
         weights = self.model.weights
         if not self.model.sealed:
             return Scored((yield from predict.predict(table, weights)))
         share = self._weight_share()
+        if self.terms.mechanism.shares_scores:
+            own, terms = self._bob_share(), self.terms
+            return (yield from predict_mutual.predict(table, share, own, terms, entropy))
         return (
             yield from predict_sealed.predict(
                 table, weights, share.values, self.terms, share.scales, entropy
@@ -148,7 +189,28 @@ class Question:
 
     def _weight_share(self) -> WeightShare:
         values = np.array(self.model.share, dtype=np.int64)
-        return WeightShare(values, Scales.of_json(self.model.scales))
+        bits = self.model.magnitude_bits
+        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
+
+    def _bob_share(self) -> WeightShare:
+        values = np.array(self.model.bob_share, dtype=np.int64)
+        bits = self.model.bob_bits
+        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What one side has at the end.
+
+    Args:
+        rows: The rows of its file that were scored, in the order of their common ids.
+        peer_ids: How many ids the peer has, where the two aligned.
+        scored: Their scores in this order, which are Bob's alone.
+    """
+
+    rows: IndexArray = field(repr=False)
+    peer_ids: int | None
+    scored: Scored | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,25 +256,12 @@ class Predictor:
         self._book = score_book(config)
         self._observe = callbacks.observe
 
-    def _observing(self, table: FeatureTable) -> Observer:
+    def _counting(self, event: Event) -> None:
         """Counts Alice's scores before they leave, and passes events on."""
-
-        def observe(event: Event) -> None:
-            if self._book is not None and isinstance(event, ScoresDue):
-                self._book.charge(_charge(table))
-            self._observe(event)
-
-        return observe
-
-    def _require_scores(self, book: ScoreBook, table: FeatureTable) -> None:
-        """Refuses now, and tells the peer, what would be refused when the scores are due."""
-        try:
-            book.require(_charge(table))
-        except BudgetExceeded as problem:
-            # What keeps us from telling is of less interest than what is told.
-            with suppress(TaciturnError):
-                self.refuse(problem)
-            raise
+        if self._book is not None and isinstance(event, ScoresDue):
+            # Those alone that are scored: of the others the peer learns no number.
+            self._book.charge(Charge(((event.ids, 1),)))
+        self._observe(event)
 
     def run(self, question: Question) -> Answer:
         """Scores the rows with the peer.
@@ -220,24 +269,27 @@ class Predictor:
         Raises:
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
-        table = question.rows.table
+        if question.rows.listed is None:
+            library()  # now, rather than when the peer waits
         start = time.perf_counter()
-        if self._book is not None:
-            self._require_scores(self._book, table)
-        with self._session.meet(PREDICTION) as meeting:
+        with self._session.meet(question.purpose) as meeting, on_threads() as spread:
             meeting.link.connect()
-            program = question.program(KeyedEntropy.from_system())
-            scored = meeting.run(program, observe=self._observing(table))
+            program = question.program(KeyedEntropy.from_system(), spread)
+            predicted = meeting.run(program, observe=self._counting)
             confirmed = meeting.finish(FINISH_SECONDS)
-        self._session.log("rows scored", rows=table.rows)
-        model = question.model
+        self._session.log("rows scored", rows=len(predicted.rows))
+        model, scored = question.model, predicted.scored
+        aligned = predicted.peer_ids is not None
         result = PredictionResult(
             role=self._config.role,
             peer=self._config.link.peer,
             mechanism=model.agreement["mechanism"],
             shared_weights=model.sealed,
             session=model.session,
-            rows=table.rows,
+            rows=len(predicted.rows),
+            ids=len(question.rows.own),
+            peer_ids=predicted.peer_ids,
+            normalise=str(question.normalisation) if aligned else None,
             columns=len(model.columns),
             seconds=time.perf_counter() - start,
             bytes_sent=meeting.traffic.bytes_sent,
@@ -249,23 +301,19 @@ class Predictor:
         )
         if scored is None:
             return Answer(result)
-        places = question.rows.places
-        ids = tuple(table.ids.take(places).series.to_list())
-        return Answer(result, ids, scored.scores[places], question.terms.log_odds_shift)
+        # Back into the order of the file.
+        order = np.argsort(predicted.rows)
+        ids = tuple(question.rows.own.take(predicted.rows[order]).series.to_list())
+        return Answer(result, ids, scored.scores[order], question.terms.log_odds_shift)
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
         self._session.refuse(PREDICTION, problem)
 
 
-def _charge(table: FeatureTable) -> Charge:
-    """One score of each row."""
-    return Charge(((table.ids, 1),))
-
-
 LEARNT = (
-    "no score, no label and nothing of the peer's columns; only which rows were asked, "
-    "how many and when"
+    "no score, no label and nothing of the peer's columns; only which of these rows it asked for, "
+    "how many it has in all, and when"
 )
 
 
@@ -294,6 +342,10 @@ def predict(
         raise
     with way_to_peer(config, callbacks.announce) as endpoint:
         return Predictor(config, endpoint, callbacks).run(question)
+
+
+def _role(model: ModelShare) -> Role:
+    return "alice" if model.role == "alice" else "bob"
 
 
 def _terms(share: ModelShare, path: Path) -> Terms:

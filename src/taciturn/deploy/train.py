@@ -7,10 +7,12 @@ that may have missed the last words.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +46,7 @@ from taciturn.errors import (
 from taciturn.faces import Hint
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
+from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
@@ -237,6 +240,9 @@ class Party:
         ledger = planned_ledger(self.config, self.tables, self.terms).statement()
         problem = leak_refusal(self.config, self.terms, ledger)
         if problem is None:
+            if self.config.privacy.accept_leak and math.isfinite(ledger.label_epsilon_total):
+                # Left there it would accept the next agreement, which may be another one.
+                self.log("note", about="accept-leak is not needed for this agreement: remove it")
             return
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError):
@@ -329,9 +335,11 @@ class Party:
 
     @property
     def magnitude_bits(self) -> int:
-        """The size of Alice's values, which both sides know; Bob's own is nobody's business."""
+        """The size of Alice's values, which both sides know; Bob's only where it is needed."""
         if self.config.role == "bob":
-            return 0
+            if not self.terms.mechanism.shares_scores or not self.tables.train.columns:
+                return 0
+            return magnitude_bits(self.tables.train.largest)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.whitened import largest_bits
 
@@ -554,7 +562,9 @@ class _Training:
             data_digest=tables.train.digest(),
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
-            share=() if trained.share is None else tuple(trained.share.values.tolist()),
+            share=_values(trained.share),
+            bob_share=_values(trained.bob_share),
+            bob_bits=0 if trained.bob_share is None else trained.bob_share.magnitude_bits,
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
             whitening=_whitening_of(trained.share),
@@ -564,10 +574,17 @@ class _Training:
         """What Bob counted from the first iteration on; None where no score can wrap."""
         if trained.share is None or not isinstance(trained, BobTrained):
             return None
+        if self.party.terms.mechanism.shares_scores:
+            # Nobody sees a score, so nobody can suspect one.
+            return None
         return trained.suspected_wraps
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
+
+
+def _values(share: WeightShare | None) -> tuple[int, ...]:
+    return () if share is None else tuple(share.values.tolist())
 
 
 def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
@@ -599,13 +616,17 @@ def _recording(
             setting="record",
             hint=Hint("leave {record} out, or start over on both sides with {fresh}", fresh=True),
         )
+    held_out = party.tables.held_out
     header = {
         "kind": "party",
         "role": party.config.role,
+        "peer": party.config.link.peer,
         "version": __version__,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "agreement": party.terms.agreement.model_dump(),
         "coins": {party.config.role: coins.key.hex()},
         "features_digest": party.tables.train.digest(),
+        "held_out_digest": "" if held_out is None else held_out.digest(),
     }
     return TranscriptFile(record, header, at=None if body is None else body["recorded"], keep=True)
 

@@ -46,6 +46,8 @@ def _to_alice(terms: Terms) -> str:
 
 def _to_bob(terms: Terms, rows: int, held_out: int) -> str:
     opened = OpenedScores.of(terms, rows, held_out)
+    if terms.mechanism.shares_scores:
+        return _to_unseeing_bob(terms, opened, held_out)
     if not opened.in_all:
         return "Bob receives no score of a row."
     scores = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row"
@@ -58,3 +60,21 @@ def _to_bob(terms: Terms, rows: int, held_out: int) -> str:
         f"up to a rotation. At the end he has the weights of his columns{end and f' {end}'}, and "
         "knows how good the model is."
     )
+
+
+def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+    sentences = [
+        "Bob receives ciphertexts under Alice's key, numbers that her masks make uniform, and no "
+        "score of a training row."
+    ]
+    if held_out:
+        sentences.append(
+            f"At the end he is told {counted(opened.per_held_out_row, 'score')} of each held-out "
+            "row, and knows how good the model is."
+        )
+    sentences.append(
+        "He has the weights of his columns, which depend on hers."
+        if terms.agreement.reveal_bob
+        else "He has random shares of all weights, which alone tell nothing."
+    )
+    return " ".join(sentences)

@@ -65,6 +65,8 @@ class OpenedScores:
         """
         agreed, method = terms.agreement, terms.mechanism
         looks = 1 + (agreed.epochs if agreed.evaluate == "epoch" else 0)
+        if method.shares_scores:
+            return cls(0, looks, held_out * looks)
         plan = terms.plan(bytes(KEY_BYTES), rows)
         if terms.whole_table and method.shares_weights:
             return cls(agreed.epochs, looks, rows * agreed.epochs + held_out * looks)
@@ -93,6 +95,14 @@ def column_exposure(
         held_out: Held-out rows.
     """
     opened = OpenedScores.of(terms, rows, held_out)
+    if terms.mechanism.shares_scores:
+        return ColumnExposure(
+            scores_per_row=0,
+            opened_values=opened.in_all,
+            columns_per_score=0,
+            scores_for_all=0,
+            warning=_unseen(opened),
+        )
     room = _Room.of(terms, rows, table)
     return ColumnExposure(
         scores_per_row=opened.per_row,
@@ -198,6 +208,13 @@ def bits_per_score(scales: Scales, dither: float) -> float:
     (50.0, 8.0)
     """
     return scales.modulus_bits - math.log2(2 * scales.dither_steps(dither) + 1)
+
+
+def _unseen(opened: OpenedScores) -> str:
+    text = "Bob receives no score of a training row, also where he does not keep to the protocol"
+    if not opened.in_all:
+        return text
+    return f"{text}; at the end he is told {counted(opened.in_all, 'score')} of held-out rows"
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:

@@ -7,12 +7,14 @@ import time
 
 import numpy as np
 
+from taciturn.arrays import IntArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.forecast_table import forecast_table
-from taciturn.engine.trial import KeyPair
+from taciturn.engine.trial import KeyPair, Trial
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.look_ahead import Turns
+from taciturn.protocol.mutual import Columns, Plan
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
@@ -47,6 +49,8 @@ def forecast(
     method = terms.mechanism
     if not method.encrypts:
         return _in_clear(terms, iterations)
+    if method.shares_scores:
+        return _mutual(terms, features, bob_columns, iterations, coins)
     if method.shares_weights:
         return _sealed(terms, features, iterations, coins)
     capacity = terms.capacity(magnitude_bits(features.largest), features.rows)
@@ -73,12 +77,8 @@ def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedE
     turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
     pair = KeyPair.of(terms.scheme, agreed.key_bits, turns.ring, coins)
     rows = scales.feature_grid.rounded(features.values[: agreed.batch_size])
-    one = np.ones(1, dtype=np.int64)
-    matrices = [turns.matrix(rows, rows)] if turns.ahead else [rows, rows.T]
-    trials = [
-        [pair.trial(matrix, one.repeat(matrix.shape[1]), coins) for matrix in matrices]
-        for _ in range(TRIALS)
-    ]
+    matrices = _step_matrices(turns, rows)
+    trials = [[_trial(pair, matrix, coins) for matrix in matrices] for _ in range(TRIALS)]
     seconds = statistics.median(sum(t.seconds + t.ahead for t in both) for both in trials)
     key = len(pair.public.to_bytes())
     keys = len(matrices) * iterations if agreed.fresh_keys else 1
@@ -96,6 +96,57 @@ def _sealed(terms: Terms, features: FeatureTable, iterations: int, coins: KeyedE
         bytes_to_alice=iterations * (to_alice + len(matrices) * OVERHEAD_BYTES) + keys * key,
         bytes_to_bob=iterations * (to_bob + len(matrices) * OVERHEAD_BYTES),
     )
+
+
+def _mutual(
+    terms: Terms, features: FeatureTable, bob_columns: int, iterations: int, coins: KeyedEntropy
+) -> Estimate:
+    """The waves of a batch, and a step with each side's columns; Bob's are taken to be like hers.
+
+    Bob has few columns or many: what they take hardly depends on it, but for having none.
+    """
+    rows, size = features.rows, magnitude_bits(features.largest)
+    hers, his = Columns(len(features.columns), size), Columns(bob_columns, size)
+    plan, agreed = Plan.of(terms, rows, hers, his), terms.agreement
+    pair = KeyPair.of(terms.scheme, agreed.key_bits, plan.bob_ring, coins)
+    batch = plan.scales.feature_grid.rounded(features.values[: agreed.batch_size])
+    parts = [part.stop - part.start for part in plan.parts(len(batch))]
+    waves = [np.ones((count, count * plan.sigmoids.entries), dtype=np.int64) for count in parts]
+    trials = [[_trial(pair, matrix, coins) for matrix in waves] for _ in range(TRIALS)]
+    steps = [
+        [_trial(pair, matrix, coins) for matrix in _step_matrices(plan.alice, batch)]
+        for _ in range(TRIALS)
+    ]
+    halves = 2 if bob_columns else 1
+    seconds = statistics.median(
+        sum(trial.seconds + trial.ahead for trial in (*waved, *halves * stepped))
+        for waved, stepped in zip(trials, steps, strict=True)
+    )
+    waved, stepped = trials[0], steps[0]
+    messages = OVERHEAD_BYTES * (len(waved) + halves * len(stepped))
+    key = len(pair.public.to_bytes())
+    # In the second half the sides change places.
+    asked = (
+        sum(trial.bytes_to_alice for trial in stepped),
+        sum(trial.bytes_to_bob for trial in stepped),
+    )
+    there = sum(trial.bytes_to_alice for trial in waved) + asked[0] + (halves - 1) * asked[1]
+    back = sum(trial.bytes_to_bob for trial in waved) + asked[1] + (halves - 1) * asked[0]
+    return Estimate(
+        iterations=iterations,
+        seconds=iterations * (seconds + (len(waved) + halves * len(stepped)) * OVERHEAD_SECONDS),
+        bytes_to_alice=iterations * (there + messages) + key,
+        bytes_to_bob=iterations * (back + messages) + (halves - 1) * key,
+    )
+
+
+def _trial(pair: KeyPair, matrix: IntArray, coins: KeyedEntropy) -> Trial:
+    return pair.trial(matrix, np.ones(matrix.shape[1], dtype=np.int64), coins)
+
+
+def _step_matrices(turns: Turns, rows: IntArray) -> list[IntArray]:
+    """What a step, and the scores after it, are products of."""
+    return [turns.matrix(rows, rows)] if turns.ahead else [rows, rows.T]
 
 
 def _in_clear(terms: Terms, iterations: int) -> Estimate:

@@ -13,13 +13,15 @@ from taciturn.data.rules import NumericRule, Rule
 from taciturn.model.share import ModelShare
 from taciturn.results.model import Coefficient, ModelCard
 
-OWN, SHARED, REVEALED = "own", "shared", "revealed"
+OWN, SHARED, REVEALED, BOTH = "own", "shared", "revealed", "both"
 
 _SAYS = {
     OWN: "the weights of this side's columns, in clear",
     REVEALED: "the weights of this side's columns: they were shared in the training, and revealed",
     SHARED: "a RANDOM SHARE of the weights of Alice's columns: its numbers mean nothing alone and "
     "are not shown",
+    BOTH: "RANDOM SHARES of the weights of both sides' columns: their numbers mean nothing alone "
+    "and are not shown",
 }
 
 
@@ -32,7 +34,7 @@ def card(model: ModelShare) -> ModelCard:
         weights=weights,
         holds=_holds(model, weights),
         coefficients=None if weights == SHARED else coefficients(model),
-        intercept=float(model.weights[-1]) if model.intercept else None,
+        intercept=float(model.weights[-1]) if model.intercept and len(model.weights) else None,
         original_offset=None if weights == SHARED else _offset(model),
         metrics=model.metrics,
         mechanism=agreed.get("mechanism"),
@@ -71,12 +73,14 @@ def coefficients(model: ModelShare) -> tuple[Coefficient, ...]:
 
 
 def _kind(model: ModelShare) -> str:
-    if not model.sealed or model.role == "bob":
+    if not model.sealed or (model.role == "bob" and not model.bob_share):
         return OWN
     return REVEALED if len(model.weights) else SHARED
 
 
 def _holds(model: ModelShare, weights: str) -> str:
+    if model.bob_share:
+        return _SAYS[BOTH] if weights == SHARED else f"{_SAYS[weights]}; and {_SAYS[BOTH]}"
     if model.sealed and model.role == "bob":
         return f"{_SAYS[OWN]}; and {_SAYS[SHARED]}"
     return _SAYS[weights]

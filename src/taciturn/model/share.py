@@ -55,6 +55,8 @@ class ModelShare:
         ledger: What the labels paid, where this side knows it.
         notes: What is worth knowing.
         share: This side's share of Alice's weights, where they are shared.
+        bob_share: This side's share of Bob's weights, where those are shared too.
+        bob_bits: What ``magnitude_bits`` is of Alice's table, of Bob's; where that matters.
         scales: The public scales of the shares.
         magnitude_bits: No value of the training table exceeded two to this; both sides know it.
         whitening: The coordinates of shared weights, as ``Whitening.to_numbers`` gives them; Alice
@@ -74,6 +76,8 @@ class ModelShare:
     ledger: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     share: tuple[int, ...] = field(default=(), repr=False)
+    bob_share: tuple[int, ...] = field(default=(), repr=False)
+    bob_bits: int = 0
     scales: dict[str, Any] = field(default_factory=dict)
     magnitude_bits: int = 0
     whitening: tuple[float, ...] = field(default=(), repr=False)
@@ -143,6 +147,7 @@ class ModelShare:
                 preparation=Preparation.from_json(record.pop("preparation")),
                 notes=tuple(record.pop("notes")),
                 share=tuple(record.pop("share")),
+                bob_share=tuple(record.pop("bob_share", ())),
                 whitening=tuple(record.pop("whitening", ())),
                 **record,
             )
@@ -218,16 +223,18 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         or not all(isinstance(text, str) for text in texts)
         or not all(isinstance(getattr(share, name), dict) for name in _RECORDS)
         or not all(
-            type(number) is int for number in (share.rows, share.magnitude_bits, *share.share)
+            type(number) is int
+            for number in (share.rows, share.magnitude_bits, share.bob_bits, *_shares(share))
         )
-        or not all(abs(number) < _MOST_SHARE for number in share.share)
+        or not all(abs(number) < _MOST_SHARE for number in _shares(share))
         or not _scales_sound(share.scales)
     )
     if wrong:
         raise FileError("a value in the model file has the wrong type", where=str(path))
     if share.columns not in (expected, (*expected, INTERCEPT)):
         raise FileError("the model's columns are not those of its preparation", where=str(path))
-    away = share.sealed and share.role == "alice" and not len(share.weights)
+    own = share.share if share.role == "alice" else share.bob_share
+    away = share.sealed and len(own) == len(share.columns) and not len(share.weights)
     if share.weights.shape != (len(share.columns),) and not away:
         raise FileError("the model's weights do not fit its columns", where=str(path))
     if share.sealed and share.role == "alice" and len(share.share) != len(share.columns):
@@ -241,6 +248,10 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         raise FileError("the model's whitening does not fit its columns", where=str(path))
     if not np.isfinite(share.weights).all():
         raise FileError("a weight of the model is not a finite number", where=str(path))
+
+
+def _shares(share: ModelShare) -> tuple[int, ...]:
+    return (*share.share, *share.bob_share)
 
 
 def _scales_sound(scales: dict[str, Any]) -> bool:

@@ -99,7 +99,9 @@ def whole_model(one: ModelShare, two: ModelShare) -> WholeModel:
             f"session {alice.session} and session {bob.session}",
             hint="name the two files that one training wrote (taciturn model show says which)",
         )
-    return WholeModel(Part(alice, _alices_weights(alice, bob)), Part(bob, bob.weights))
+    return WholeModel(
+        Part(alice, _alices_weights(alice, bob)), Part(bob, _bobs_weights(alice, bob))
+    )
 
 
 def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
@@ -112,3 +114,12 @@ def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if not alice.whitening:
         return weights
     return Whitening.of_numbers(alice.whitening, len(weights)).weights(weights)
+
+
+def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
+    if len(bob.weights) == len(bob.columns):
+        return bob.weights
+    if len(alice.bob_share) != len(bob.bob_share):
+        raise ConfigError("the two shares do not fit each other", hint="name whole files")
+    hers, his = (np.array(side.bob_share, dtype=np.int64) for side in (alice, bob))
+    return Scales.of_json(alice.scales).weights(hers + his)

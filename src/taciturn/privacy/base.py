@@ -99,6 +99,8 @@ class Mechanism(ABC):
         lossless: Whether the model is that of centralised training, up to rounding.
         shares_weights: Whether each party ends with a share of Alice's weights, and neither
             with the weights.
+        shares_scores: Whether Bob's weights are shared as well, and nobody sees a score in the
+            training.
         label_flips: How labels are flipped before the training; None where they are not.
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
         steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
@@ -123,6 +125,7 @@ class Mechanism(ABC):
     assumption: str
     lossless: bool = False
     shares_weights: bool = False
+    shares_scores: bool = False
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
     steers_weights: bool = True

@@ -39,6 +39,7 @@ OURS: Mapping[str, str] = MappingProxyType(
         "mult": "taciturn.privacy.multiplicative:Multiplicative",
         "hybrid": "taciturn.privacy.batch_response:Hybrid",
         "sealed": "taciturn.privacy.sealed:Sealed",
+        "mutual": "taciturn.privacy.mutual:Mutual",
         "label-rr": "taciturn.privacy.label_response:FlippedLabels",
     }
 )

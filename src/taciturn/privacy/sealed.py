@@ -175,7 +175,7 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
     return NoisyModel(agreed.reveal_epsilon, given(agreed, "reveal_delta"))
 
 
-def require_sealable(agreed: Agreement) -> None:
+def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
     """Refuses what shared weights, or a Bob whose behaviour tells nothing, cannot give.
 
     Raises:
@@ -183,14 +183,14 @@ def require_sealable(agreed: Agreement) -> None:
     """
     if agreed.l1 > 0:
         raise ConfigError(
-            "sealed has no L1 penalty: on Alice's columns it needs the sign of a weight, "
+            f"{name} has no L1 penalty: on Alice's columns it needs the sign of a weight, "
             "which neither party knows",
             setting="l1",
             hint=Hint("use {l2}, or another mechanism"),
         )
     if agreed.patience is not None:
         raise ConfigError(
-            "sealed does not stop early: when Bob stops depends on labels, and Alice sees it",
+            f"{name} does not stop early: when Bob stops depends on labels, and Alice sees it",
             setting="patience",
             hint=Hint("leave {patience} out; the number of epochs is fixed"),
         )

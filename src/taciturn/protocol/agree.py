@@ -52,7 +52,10 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
         return Terms(draft, scheme("clear"))
     chosen = chosen or scheme(settings.scheme)
     final = {"scheme": settings.scheme, "key_bits": _key_bits(settings, chosen)}
-    return Terms(draft.model_copy(update=final), chosen)
+    terms = Terms(draft.model_copy(update=final), chosen)
+    # Once more with it: a mechanism may refuse a scheme.
+    mechanism(terms.agreement)
+    return terms
 
 
 def unused(settings: Settings) -> tuple[str, ...]:
@@ -95,6 +98,13 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
 
 
 def _require_whole_table(settings: Settings, method: type[Mechanism], rows: int) -> None:
+    if method.shares_scores:
+        raise ConfigError(
+            f"{method.name} has no newton: Bob's search between passes reads scores, and nobody "
+            "sees one here",
+            setting="solver",
+            hint=Hint("use {solver}", solver="sgd"),
+        )
     if not method.whole_table:
         raise ConfigError(
             f"{method.name} has no newton: what it releases, and its price, are those of batches",

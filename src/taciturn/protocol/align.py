@@ -52,6 +52,7 @@ from taciturn.protocol.messages import (
     Role,
     TwiceBlinded,
 )
+from taciturn.protocol.prediction import MODEL_KEYS, other_model
 from taciturn.protocol.steps import Program, emit, receive, send
 from taciturn.rng import Entropy
 from taciturn.settings.agreement import differences
@@ -164,6 +165,8 @@ def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
     require_roles(ours.role, theirs.role)
     if theirs.terms != ours.terms:
         named = differences(ours.terms, theirs.terms) or ["spelled differently"]
+        if any(text.partition(":")[0] in MODEL_KEYS for text in named):
+            raise other_model(named)
         raise AgreementError(
             "the two sides normalise ids differently: " + "; ".join(named),
             hint=Hint("give the same {normalise} on both sides"),

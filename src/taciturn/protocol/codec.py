@@ -5,6 +5,7 @@
     frame   = "TACT" version:u8 code:u8 field*            numbers are little-endian
     int     = i64                      str = count:u32 utf-8        bytes = count:u32 bytes
     floats  = count:u32 f64*           finite only
+    whole   = count:u32 i64*           at most 2^20
     cipher  = length:u32 bytes         length: entries of the vector
     event   = str f64*                 the reals are the event's fields, in their order
     product = event width:u16 count:u32 (big-endian unsigned of that width)*
@@ -46,6 +47,7 @@ from taciturn.protocol.messages import (
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
+    GivenShare,
     GroupElements,
     Hello,
     HiddenBatchOffer,
@@ -54,8 +56,10 @@ from taciturn.protocol.messages import (
     Message,
     NoisyResidues,
     PartialScores,
+    Phases,
     PublicBytes,
     RealResidues,
+    ResidueShares,
     RevealedGradient,
     RevealedShare,
     RowNumbers,
@@ -63,6 +67,9 @@ from taciturn.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    SharedProduct,
+    SharedVector,
+    ShareNumbers,
     TwiceBlinded,
 )
 
@@ -97,6 +104,11 @@ MESSAGES: tuple[type[Message], ...] = (
     BlindedIds,
     TwiceBlinded,
     AlignmentEnd,
+    Phases,
+    ResidueShares,
+    SharedVector,
+    SharedProduct,
+    GivenShare,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)
@@ -318,6 +330,19 @@ def _ascending(rows: IndexArray) -> bool:
     return not len(rows) or bool(rows[0] >= 0 and (rows[1:] > rows[:-1]).all())
 
 
+def _write_whole(value: IntArray) -> bytes:
+    if len(value) > MAX_RELEASED:
+        raise LocalProtocolError(f"{len(value)} whole numbers exceed a frame's {MAX_RELEASED}")
+    return _packed(_U32, len(value)) + value.astype("<i8").tobytes()
+
+
+def _read_whole(reader: _Reader) -> IntArray:
+    count = reader.number(_U32)
+    if count > MAX_RELEASED:
+        raise MalformedFrame(f"{count} whole numbers exceed {MAX_RELEASED}")
+    return np.frombuffer(reader.take(8 * count), "<i8").astype(np.int64)
+
+
 def _write_group(value: bytes) -> bytes:
     count, rest = divmod(len(value), ELEMENT_BYTES)
     if rest or count > MAX_ELEMENTS:
@@ -352,6 +377,7 @@ _FIELDS: Mapping[Any, _FieldCodec] = {
     Released[FloatArray]: _FieldCodec(_write_reals, _read_reals, from_bob=True),
     Released[MaskedProduct]: _FieldCodec(_write_product, _read_product, from_bob=True),
     FloatArray: _FieldCodec(_write_floats, _read_floats, from_bob=False),
+    ShareNumbers: _FieldCodec(_write_whole, _read_whole, from_bob=False),
 }
 
 

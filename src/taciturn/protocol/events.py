@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
+from taciturn.data.ids import RowIds
 from taciturn.numerics.metrics import Metrics
 from taciturn.protocol.state import TrainingState
 
@@ -64,7 +65,9 @@ class RowsScored(Advance):
 
 @dataclass(frozen=True, slots=True)
 class ScoresDue(Event):
-    """The two sides of a joint prediction fit, and Alice's scores leave next."""
+    """The two sides of a joint prediction fit, and Alice's scores of these rows leave next."""
+
+    ids: RowIds
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,10 @@ RowNumbers = NewType("RowNumbers", IndexArray)
 """Rows by their place in the agreed order, ascending; which they are depends on no label."""
 
 
+ShareNumbers = NewType("ShareNumbers", IntArray)
+"""Numbers modulo t, which alone say nothing: Alice's part of weights that are shared."""
+
+
 GroupElements = NewType("GroupElements", bytes)
 """Elements of a group, one after the other; they hide what they are made from."""
 
@@ -54,10 +58,10 @@ class Hello(Message):
 
 @dataclass(frozen=True, slots=True)
 class KeyOffer(Message):
-    """Bob's public key."""
+    """The sender's public key; Alice has one where nobody sees scores."""
 
     code = 2
-    senders = ("bob",)
+    senders = ("alice", "bob")
 
     public_key: PublicBytes = field(repr=False)
 
@@ -303,3 +307,60 @@ class AlignmentEnd(Message):
 
     common: int
     digest: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Phases(Message):
+    """Of his share of each score of a batch, the numbers of all waves, under Bob's key."""
+
+    code = 25
+    senders = ("bob",)
+
+    iteration: int
+    phases: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class ResidueShares(Message):
+    """What Alice's numbers make of them, under a mask for each row: his share of the residues."""
+
+    code = 26
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SharedVector(Message):
+    """The sender's share of a batch's residues, and of the receiver's weights, under its own key.
+
+    ``turn`` is twice the iteration, and one more where scores have an exchange of their own.
+    """
+
+    code = 27
+    senders = ("alice", "bob")
+
+    turn: int
+    vector: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class SharedProduct(Message):
+    """The sender's columns times a ``SharedVector``, every entry under a mask."""
+
+    code = 28
+    senders = ("alice", "bob")
+
+    turn: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class GivenShare(Message):
+    """Alice's share of Bob's weights in clear, after the last iteration."""
+
+    code = 29
+    senders = ("alice",)
+
+    share: ShareNumbers = field(repr=False)

@@ -24,7 +24,7 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WeightShare:
-    """One party's share of Alice's weights, where they are shared.
+    """One party's share of one side's weights, where they are shared.
 
     Args:
         values: Integers modulo ``2^scales.modulus_bits``; alone they say nothing.
@@ -49,12 +49,14 @@ class Trained:
         iterations: How many were done in all, those before a resumption included.
         stopped: Why there were not more; None where the training went to its end.
         share: The party's share of Alice's weights, where they are shared.
+        bob_share: Its share of Bob's, where those are shared too.
     """
 
     weights: FloatArray = field(repr=False)
     iterations: int
     stopped: StopReason | None = None
     share: WeightShare | None = None
+    bob_share: WeightShare | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from taciturn.arrays import FloatArray
 from taciturn.crypto.base import Scheme
+from taciturn.data.normalisation import Normalisation
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError
 from taciturn.files import canonical_json
@@ -18,6 +20,8 @@ from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import differences
 
 PREDICTION_TERMS = '{"purpose":"predict"}'
+# What names a model among the terms of an alignment.
+MODEL_KEYS = frozenset({"agreement", "purpose", "session", "shared"})
 CHUNK_ROWS = 1 << 16
 SEALED_CHUNK_ROWS = 1 << 12
 TABLE_CHUNK_ROWS = 1 << 16
@@ -50,15 +54,13 @@ class ModelName:
     agreement: str
     shared: bool
 
+    def to_json(self) -> dict[str, Any]:
+        """What the two sides compare."""
+        return {**asdict(self), "purpose": "predict new rows"}
+
     def canonical(self) -> str:
         """One text for one model: sorted keys, no blanks."""
-        named = {
-            "agreement": self.agreement,
-            "purpose": "predict new rows",
-            "session": self.session,
-            "shared": self.shared,
-        }
-        return canonical_json(named)
+        return canonical_json(self.to_json())
 
 
 def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
@@ -76,13 +78,29 @@ def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
     compare(ours, theirs)
 
 
+def alignment_terms(normalisation: Normalisation, model: ModelName) -> str:
+    """What both sides must have alike before they align new rows: how ids are read, and the model.
+
+    Whoever has another model learns nothing about the rows.
+    """
+    return canonical_json({**asdict(normalisation), **model.to_json()})
+
+
+def other_model(apart: Sequence[str]) -> AgreementError:
+    """For two sides whose models are not of one training.
+
+    Args:
+        apart: What differs, in words.
+    """
+    return AgreementError(
+        f"the two model files do not come from the same training: {'; '.join(apart)}",
+        hint="name the two files that one training wrote (taciturn model show says which)",
+    )
+
+
 def _require_same(ours: Hello, theirs: Hello) -> None:
     if theirs.terms != ours.terms:
-        apart = "; ".join(differences(ours.terms, theirs.terms))
-        raise AgreementError(
-            f"the two model files do not come from the same training: {apart}",
-            hint="name the two files that one training wrote (taciturn model show says which)",
-        )
+        raise other_model(differences(ours.terms, theirs.terms))
     if theirs.rows != ours.rows or not same_ids(ours, theirs):
         counts = (
             f"this side has {ours.rows} rows, the peer {theirs.rows}"
@@ -91,15 +109,19 @@ def _require_same(ours: Hello, theirs: Hello) -> None:
         )
         raise AgreementError(
             f"the rows to score are not the same on both sides: {counts}",
-            hint="give both sides the same ids, in any order; "
-            "taciturn align finds those that both have",
+            hint="align them again: taciturn align finds the rows that both have",
         )
 
 
 def sealed_terms(terms: Terms, scales: Scales) -> str:
+    """What both sides of a prediction from shares of Alice's weights must have alike."""
+    return shared_terms(terms, scales, "predict-sealed")
+
+
+def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
     """What both sides of a prediction from shared weights must have alike, in canonical form."""
     shared = {
-        "purpose": "predict-sealed",
+        "purpose": purpose,
         "scheme": terms.agreement.scheme,
         "key_bits": terms.agreement.key_bits,
         "fresh_keys": terms.agreement.fresh_keys,

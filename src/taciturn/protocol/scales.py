@@ -35,6 +35,7 @@ from taciturn.faces import Hint
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.descent import row_bound
 from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.periodic_sigmoid import half_range
 from taciturn.numerics.schedule import LearningRate
 from taciturn.privacy.base import given
 from taciturn.privacy.events import NoisyModel
@@ -48,6 +49,7 @@ LEAST_OF_TABLE = 10
 # The error of a score from the rounding of rows' numbers stays below 2^-10 (``of_table``).
 ROW_DIGITS = 11
 RESIDUE_DIGITS = 10
+SHARED_RESIDUE_DIGITS = 21
 LEAST = 8
 # How far the roundings of a step may move whitened weights where the model is told.
 _MOST_ROUNDING = 1 / 16
@@ -103,6 +105,44 @@ class Scales:
                 clip=16,
             ),
         )
+
+    @classmethod
+    def of_shared_scores(cls, agreed: Agreement, rows: int) -> Scales:
+        """The scales of a training in which scores stay shared, and the ring is their range.
+
+        ``score_bound`` after the last iteration is exactly what the agreed range needs
+        (``periodic_sigmoid.half_range``): c is divided by what the powers of two leave over. A step
+        has ``SHARED_RESIDUE_DIGITS`` digits, since both tables of the sigmoid are rounded to them
+        together, and features the rest.
+
+        Raises:
+            ConfigError: The modulus has no room for it.
+        """
+        per_epoch = batch_count(rows, agreed.batch_size, agreed.minimum_batch)
+        rate = LearningRate(agreed.learning_rate, agreed.schedule, agreed.decay)
+        decay = _decay(rate, agreed.l2, agreed.epochs * per_epoch)
+        longest = min(agreed.batch_size + agreed.minimum_batch - 1, rows)
+        spread = _bits(longest / rate.at(agreed.epochs * per_epoch - 1))
+        reach = half_range(given(agreed, "score_range"), given(agreed, "sigmoid_error"))
+        bits, last = MODULI[-1], max(decay[-1], 1e-300)
+        free = bits - 1 - math.log2(reach / last)
+        digits = min(math.floor(free - spread - SHARED_RESIDUE_DIGITS) // 2, agreed.feature_bits)
+        if digits < min(LEAST, agreed.feature_bits):
+            raise ConfigError(
+                f"scores up to {given(agreed, 'score_range'):g}, a step of 2^-{spread} per row and "
+                f"an L2 penalty that shrinks weights to 2^-{_bits(1 / last)} leave fewer than "
+                f"{LEAST} bits of a modulus of 2^{bits} for features",
+                setting="mechanism",
+                value="mutual",
+                hint=Hint(
+                    "use smaller batches, a larger {learning_rate}, or a smaller {l2} or "
+                    "{score_range}",
+                    score_range=16,
+                ),
+            )
+        whole = math.floor(free - 2 * digits)
+        exact = reach / last * 2.0 ** (2 * digits + whole + 1 - bits)
+        return cls(bits, digits, whole, decay * exact)
 
     @classmethod
     def of_table(cls, agreed: Agreement, rows: int, columns: int, magnitude_bits: int) -> Scales:

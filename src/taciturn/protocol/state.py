@@ -56,6 +56,39 @@ class SearchState:
 
 
 @dataclass(frozen=True, slots=True)
+class MutualState:
+    """What a training keeps besides, in which Bob's weights are shared as well.
+
+    Args:
+        alice_key: Alice's secret key, or as Bob has it the public one; empty where Bob has no
+            columns.
+        bob_bits: The size of Bob's values, for which that key is made.
+        bob_share: This party's share of Bob's weights.
+    """
+
+    alice_key: bytes = field(repr=False)
+    bob_bits: int
+    bob_share: IntArray = field(repr=False)
+
+    def to_json(self) -> dict[str, Any]:
+        """The state for a file."""
+        return {
+            "alice_key": self.alice_key.hex(),
+            "bob_bits": self.bob_bits,
+            "bob_share": self.bob_share.astype("<i8").tobytes().hex(),
+        }
+
+    @classmethod
+    def of_json(cls, values: dict[str, Any]) -> MutualState:
+        """Reads it back."""
+        return cls(
+            bytes.fromhex(values["alice_key"]),
+            int(values["bob_bits"]),
+            _integers(values["bob_share"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingState:
     """One party's training between two iterations.
 
@@ -68,9 +101,11 @@ class TrainingState:
         magnitude_bits: The size of the values that the key is made for.
         losses: The held-out losses so far, as Bob has them.
         share: This party's share of Alice's weights, where they are shared.
-        ahead: Alice's part of the next batch's scores, where Bob has it already.
+        ahead: Alice's part of the next batch's scores, where Bob has it already; this party's share
+            of the scores, where they are shared.
         suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
         search: Where Bob's search stands, in newton; None elsewhere.
+        mutual: What belongs to shares of Bob's weights; None where he has them himself.
     """
 
     iteration: int
@@ -84,6 +119,7 @@ class TrainingState:
     ahead: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     suspected_wraps: int = 0
     search: SearchState | None = field(default=None, repr=False)
+    mutual: MutualState | None = field(default=None, repr=False)
 
     def at(
         self,
@@ -119,6 +155,7 @@ class TrainingState:
             "ahead": self.ahead.astype("<i8").tobytes().hex(),
             "suspected_wraps": self.suspected_wraps,
             "search": None if self.search is None else self.search.to_json(),
+            "mutual": None if self.mutual is None else self.mutual.to_json(),
         }
         return json.dumps(values).encode()
 
@@ -148,6 +185,7 @@ class TrainingState:
                 ahead=_integers(values["ahead"]),
                 suspected_wraps=int(values["suspected_wraps"]),
                 search=None if values["search"] is None else SearchState.of_json(values["search"]),
+                mutual=None if values["mutual"] is None else MutualState.of_json(values["mutual"]),
             )
         except (KeyError, TypeError, ValueError):
             raise StateError(

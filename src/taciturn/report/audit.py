@@ -7,12 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taciturn.audit.verdict import Conclusion, Verdict, Weighed, apart_sentence, conclude
+from taciturn.audit.verdict import (
+    Conclusion,
+    Status,
+    Verdict,
+    Weighed,
+    apart_sentence,
+    conclude,
+)
 from taciturn.errors import counted
 from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
+from taciturn.report.officer import in_plain_words
 from taciturn.report.training import training_blocks
 from taciturn.report.words import NONE, data_size, epsilon, interval, share
-from taciturn.results.audit import AttackScore, Control, Distinguisher, Findings, Membership
+from taciturn.results.audit import (
+    AttackScore,
+    Control,
+    Distinguisher,
+    Evidence,
+    Findings,
+    Membership,
+)
 from taciturn.results.runs import AuditResult
 from taciturn.results.saved import DemoResult
 
@@ -45,7 +60,8 @@ def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) 
     status = conclusion.status
     parts = [(SHUFFLED, conclusion.canary), (run_title(audit), conclusion.run)]
     means = f" ({several(audit)})" if several(audit) else ""
-    lines = [f"{title}{means}: {one.sentence}" for title, one in parts if one is not None]
+    lines = plain_words(conclusion, audit.first.permute_labels)
+    lines += [f"{title}{means}: {one.sentence}" for title, one in parts if one is not None]
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
     return Section(
@@ -55,6 +71,16 @@ def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) 
         short="Verdict",
         badge=Badge(status.word, status.sign, status.label),
     )
+
+
+def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
+    """What was found, of a hundred people; nothing where the audit checks itself."""
+    if conclusion.status is Status.CHECK:
+        return []
+    lines, canary = [in_plain_words(conclusion.run, shuffled=permuted)], conclusion.canary
+    if canary is not None and canary.verdict.attack is not None:
+        lines.append(in_plain_words(canary, shuffled=True))
+    return lines
 
 
 def apart_blocks(look: Distinguisher) -> list[Block]:
@@ -154,10 +180,12 @@ def _membership(guesses: Membership) -> str:
 
 def evidence_words(audit: AuditResult, conclusion: Conclusion) -> tuple[str, ...]:
     """The ledger's claim against guesses at coin labels; nothing where it was not tested."""
-    proof = conclusion.evidence
-    if proof is None:
-        return ()
     scope = "" if conclusion.refuted_by is None else audit.scope(conclusion.refuted_by)
+    return () if conclusion.evidence is None else proof_words(conclusion.evidence, scope)
+
+
+def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
+    """A claim against guesses at coin labels."""
     return (
         f"Labels were replaced by fair coins and {proof.attack} guessed {proof.guesses:,} of "
         f"{proof.rows:,}: {proof.correct:,} were right{f' ({scope})' if scope else ''}.",

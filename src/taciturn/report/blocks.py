@@ -89,6 +89,13 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
+class Blanks:
+    """Names with room beside each, to be filled in by hand."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column's heading; numbers stand to the right and are never broken."""
 
@@ -200,7 +207,17 @@ class Section:
 
 
 Block: TypeAlias = (
-    Heading | Paragraph | Bullets | Command | Facts | Table | Figures | Cards | Details | Section
+    Heading
+    | Paragraph
+    | Bullets
+    | Command
+    | Facts
+    | Blanks
+    | Table
+    | Figures
+    | Cards
+    | Details
+    | Section
 )
 
 

@@ -65,6 +65,9 @@ def _rendered(block: b.Block, pictures: str) -> list[str]:
             return [_fenced(block.text)]
         case b.Facts():
             return [_table(b.table(("", ""), block.pairs.items(), words=(0, 1)))]
+        case b.Blanks():
+            blank = "\\_" * 40
+            return ["\n\n".join(f"{escape(name)}: {blank}" for name in block.names)]
         case b.Table():
             return [*([f"{escape(block.caption)}:"] if block.caption else []), _table(block)]
         case b.Figures():

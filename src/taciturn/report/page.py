@@ -6,10 +6,12 @@ It takes every figure from the result, and computes no statistic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from taciturn.audit.verdict import (
     Conclusion,
+    Measure,
     Weighed,
     conclude,
     interval_of,
@@ -20,6 +22,7 @@ from taciturn.errors import counted
 from taciturn.privacy.statement import Statement
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
+from taciturn.report.officer import decision, sealed_argument
 from taciturn.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn.report.training import (
     distance,
@@ -29,9 +32,26 @@ from taciturn.report.training import (
     whose,
     worth_facts,
 )
-from taciturn.report.words import NONE, data_size, epsilon, interval, most_sure, plain, share
+from taciturn.report.words import (
+    NONE,
+    data_size,
+    epsilon,
+    interval,
+    most_sure,
+    plain,
+    printed_date,
+    share,
+)
 from taciturn.report.worth import divergence
-from taciturn.results.audit import AuditRun, Findings, MessageSeen
+from taciturn.results.audit import (
+    AfterEpochs,
+    AuditRun,
+    Control,
+    Distinguisher,
+    Findings,
+    MessageSeen,
+    Skipped,
+)
 from taciturn.results.runs import AuditResult
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
@@ -48,10 +68,10 @@ def audit_page(audit: AuditResult) -> b.Page:
     verdict = shared.verdict_section(
         audit,
         conclusion,
-        *map(b.Paragraph, (*refuted, _permits(ledger.label_epsilon_total))),
-        _cards(audit, conclusion, ledger),
+        *map(b.Paragraph, (*refuted, permits(ledger.label_epsilon_total))),
+        cards(conclusion, ledger, shared.run_title(audit), permuted=audit.first.permute_labels),
     )
-    version = f"Taciturn {audit.version}" if audit.version else "Taciturn, version not recorded"
+    skipped = audit.shared(lambda run: run.findings.skipped)
     subject = _subject(audit.first)
     return b.Page(
         window=f"{conclusion.headline} – Taciturn audit of {subject}",
@@ -59,17 +79,48 @@ def audit_page(audit: AuditResult) -> b.Page:
         subject=" · ".join(filter(None, (subject, shared.several(audit)))),
         blocks=(
             verdict,
-            _attacks(audit, conclusion),
+            *_argument(audit.first),
+            attacks_section(_parts(audit, conclusion), _over(audit), *skipped),
             *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
-            _ledger(audit, conclusion, ledger, scope),
-            _messages(audit),
+            ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
+            messages_section(*audit.shared(lambda run: run.messages)),
             *_membership(audit),
             _utility(audit),
             _details(audit),
+            decision(audit.audited),
         ),
-        footer=f"{version} · one file, no script, no request",
+        footer=footer(audit.version, audit.audited),
     )
+
+
+def footer(version: str | None, audited: str | None) -> str:
+    """What made the page, and when."""
+    made = f"Taciturn {version}" if version else "Taciturn, version not recorded"
+    when = [printed_date(audited)] if audited else []
+    return " · ".join([made, *when, "one file, no script, no request"])
+
+
+def _argument(training: TrainingRun) -> list[b.Section]:
+    """Where nothing but ciphertexts reached Alice: why that is enough."""
+    shared_weights = training.sealed
+    if training.mechanism != "sealed" or shared_weights is None or shared_weights.reveal:
+        return []
+    return [sealed_argument(training.scheme, training.key_bits)] if training.encrypted else []
+
+
+def _parts(audit: AuditResult, conclusion: Conclusion) -> list[Part]:
+    parts: list[Part] = [("run", shared.run_title(audit), conclusion.run)]
+    if conclusion.canary is not None:
+        parts.insert(0, ("canary", shared.SHUFFLED, conclusion.canary))
+    return parts
+
+
+def _over(audit: AuditResult) -> str:
+    """What the intervals are of."""
+    if shared.several(audit):
+        return "95 % intervals (of the mean, where several runs are averaged)"
+    return "their 95 % intervals over the rows of the run"
 
 
 def _subject(training: TrainingRun) -> str:
@@ -89,7 +140,8 @@ def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
     return ledgers[number], "" if same else audit.scope(number)
 
 
-def _permits(total: float) -> str:
+def permits(total: float) -> str:
+    """What a total epsilon allows, in words."""
     if math.isinf(total):
         return "The ledger guarantees nothing: a label's epsilon is infinite."
     if total == 0:
@@ -112,11 +164,14 @@ _RUN = (
 _OWN_CANARY = "Its labels were shuffled before training: it is a canary run itself."
 
 
-def _cards(audit: AuditResult, conclusion: Conclusion, ledger: Statement) -> b.Cards:
-    meaning = _OWN_CANARY if audit.first.permute_labels else _RUN
-    cards = [_card(shared.run_title(audit), conclusion.run, meaning)]
+def cards(
+    conclusion: Conclusion, ledger: Statement, title: str, *, permuted: bool = False
+) -> b.Cards:
+    """The figures in large type: of the canary, of the run, and what the ledger claims."""
+    meaning = _OWN_CANARY if permuted else _RUN
+    drawn = [_card(title, conclusion.run, meaning)]
     if conclusion.canary is not None:
-        cards.insert(0, _card(shared.SHUFFLED, conclusion.canary, _CANARY))
+        drawn.insert(0, _card(shared.SHUFFLED, conclusion.canary, _CANARY))
     claim = b.Card(
         "What the ledger claims",
         epsilon(ledger.label_epsilon_total),
@@ -127,7 +182,7 @@ def _cards(audit: AuditResult, conclusion: Conclusion, ledger: Statement) -> b.C
         },
         ledger.assumption,
     )
-    return b.Cards((*cards, claim))
+    return b.Cards((*drawn, claim))
 
 
 def _card(title: str, weighed: Weighed, meaning: str) -> b.Card:
@@ -154,15 +209,21 @@ def _tested(conclusion: Conclusion) -> str:
 # --- the sections -----------------------------------------------------------------------------
 
 
-def _attacks(audit: AuditResult, conclusion: Conclusion) -> b.Section:
-    parts = [("run", shared.run_title(audit), conclusion.run)]
-    if conclusion.canary is not None:
-        parts.insert(0, ("canary", shared.SHUFFLED, conclusion.canary))
-    over = (
-        "95 % intervals (of the mean, where several runs are averaged)"
-        if shared.several(audit)
-        else "their 95 % intervals over the rows of the run"
-    )
+Part: TypeAlias = tuple[str, str, Weighed]
+"""A run's short name, its title, and what was found in it."""
+
+
+def attacks_section(
+    parts: Sequence[Part], over: str, skipped: Sequence[Skipped], scope: str = ""
+) -> b.Section:
+    """The attacks beside the controls, drawn and as tables.
+
+    Args:
+        parts: The runs to show.
+        over: What the intervals are of.
+        skipped: Which attacks did not apply.
+        scope: Of which run that is, where runs differ.
+    """
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     figures = b.Figures(
         tuple(_drawn(*part) for part in parts),
@@ -172,7 +233,6 @@ def _attacks(audit: AuditResult, conclusion: Conclusion) -> b.Section:
         instead=(*tables, b.Paragraph(shared.ABOVE_WORDS, "muted")),
         summary="All figures as tables",
     )
-    skipped, scope = audit.shared(lambda run: run.findings.skipped)
     reasons = b.Facts({one.name: f"{one.reason}{whose(scope)}" for one in skipped})
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
@@ -213,26 +273,39 @@ def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
     if look is None:
         return []
     number = [run.distinguisher for run in audit.runs].index(look)
+    return [apart_section(look, audit.scope(number))]
+
+
+def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
+    """What was guessed from ciphertexts."""
     words = (
         "All that Alice receives about labels is encrypted, so that no attack has a number to "
         "begin with. A learner therefore looked at the messages themselves, on a training whose "
-        f"batches had labels all 1 or all 0, by the toss of a coin{whose(audit.scope(number))}."
+        f"batches had labels all 1 or all 0, by the toss of a coin{whose(scope)}."
     )
     blocks = (b.Paragraph(words), *shared.apart_blocks(look))
-    return [b.Section("Ciphertexts, seen from outside", "apart", blocks, "Ciphertexts")]
+    return b.Section("Ciphertexts, seen from outside", "apart", blocks, "Ciphertexts")
 
 
 def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
     """The attacks after fewer epochs, of the first canary run where there are several."""
-    rows = audit.runs[0].over_epochs
-    if not curves_of(rows) or conclusion.canary is None:
+    if conclusion.canary is None:
         return []
+    known = audit.runs[0].canary or conclusion.canary.findings
     by = conclusion.canary.verdict.ranked_by
+    return epochs_section(audit.runs[0].over_epochs, known.controls, by, audit.scope(0))
+
+
+def epochs_section(
+    rows: Sequence[AfterEpochs], controls: Sequence[Control], by: Measure, scope: str = ""
+) -> list[b.Section]:
+    """The attacks on shuffled labels after fewer epochs; nothing where none was repeated."""
+    if not curves_of(rows):
+        return []
     if any(one.auc is None for row in rows for one in row.attacks):
         by = "accuracy"  # a record of an earlier version
     curves = curves_of(rows, by)
-    canary = audit.runs[0].canary or conclusion.canary.findings
-    prior = next((value_of(one, by) for one in canary.controls if one.name == "prior"), None)
+    prior = next((value_of(one, by) for one in controls if one.name == "prior"), None)
     lines = [
         (name, str(epochs), share(one.value), interval(one.low, one.high))
         for name, points in curves.items()
@@ -251,7 +324,7 @@ def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
     )
     words = (
         "What each attack would have told had the training stopped earlier, on labels shuffled "
-        f"before training{whose(audit.scope(0))}."
+        f"before training{whose(scope)}."
     )
     blocks = (b.Paragraph(words), figures)
     return [b.Section("Leakage over epochs", "over-epochs", blocks, "Over epochs")]
@@ -261,7 +334,10 @@ def _capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _ledger(audit: AuditResult, conclusion: Conclusion, ledger: Statement, scope: str) -> b.Section:
+def ledger_section(
+    ledger: Statement, scope: str, conclusion: Conclusion, proof: Sequence[str]
+) -> b.Section:
+    """What the ledger claims, and what stands against it."""
     label = (ledger.label_epsilon_total, ledger.label_epsilon_total_delta)
     rows = [
         ("claimed", ledger.claimed_epsilon_per_release, None, None),
@@ -277,7 +353,7 @@ def _ledger(audit: AuditResult, conclusion: Conclusion, ledger: Statement, scope
     figures = [(name, *map(epsilon, values)) for name, *values in rows]
     outcome = _tested(conclusion)
     blocks: tuple[b.Block, ...] = (
-        b.Paragraph(_permits(ledger.label_epsilon_total)),
+        b.Paragraph(permits(ledger.label_epsilon_total)),
         b.table(headings, figures, label="Epsilon, by what it is about"),
         b.Paragraph(
             "Claimed is what the mechanism is said to give per release; residue and label are what "
@@ -289,7 +365,7 @@ def _ledger(audit: AuditResult, conclusion: Conclusion, ledger: Statement, scope
         b.Heading(
             ("Claim against evidence: ", b.Span(outcome, "bad" if outcome == "violated" else ""))
         ),
-        *map(b.Paragraph, shared.evidence_words(audit, conclusion) or (_untested(ledger),)),
+        *map(b.Paragraph, proof or (_untested(ledger),)),
     )
     return b.Section("The ledger", "ledger", blocks, "Ledger")
 
@@ -303,8 +379,8 @@ def _untested(ledger: Statement) -> str:
     )
 
 
-def _messages(audit: AuditResult) -> b.Section:
-    messages, scope = audit.shared(lambda run: run.messages)
+def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Section:
+    """Everything that reached Alice, by kind."""
     rows: list[tuple[b.Words, ...]] = [
         (
             b.Span(one.message, "code"),
@@ -363,7 +439,7 @@ def _utility(audit: AuditResult) -> b.Section:
 
 # --- the details ------------------------------------------------------------------------------
 
-_MEANINGS = {
+MEANINGS = {
     "Alice, Bob": "Alice holds columns and is curious. Bob holds the labels, and perhaps columns "
     "of his own.",
     "canary run": "The same training on labels shuffled beforehand. Columns cannot tell such "
@@ -379,7 +455,7 @@ _MEANINGS = {
     "95 % interval": "Of one run: of the rows of that run, which share a model. Of several runs: "
     "of their mean.",
 }
-_LIMITS = (
+LIMITS = (
     "Attacks that are not built in. That none of ours succeeds is not a proof of safety.",
     "An Alice who breaks the rules: she is assumed to follow the protocol and to keep everything "
     "she sees.",
@@ -399,8 +475,8 @@ def _details(audit: AuditResult) -> b.Section:
         *_runs(audit),
         b.Details("Configuration", (b.Facts(_configuration(audit)),)),
         b.Details(prepared, (b.Bullets(_lines(preparation)),)),
-        b.Details("What the words mean", (b.Facts(_MEANINGS),)),
-        b.Details("What this report does not cover", (b.Bullets(_LIMITS),)),
+        b.Details("What the words mean", (b.Facts(MEANINGS),)),
+        b.Details("What this report does not cover", (b.Bullets(LIMITS),)),
     ]
     return b.Section("Details", "details", tuple(blocks))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from taciturn.data.normalisation import Normalisation, further, in_words
+from taciturn.data.normalisation import NONE, Normalisation, further, in_words
 from taciturn.errors import counted
 from taciturn.privacy.statement import Statement
 from taciturn.report.blocks import NO_BREAK, Block, Facts, Heading, Paragraph, Words, table
@@ -256,6 +256,7 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
     facts = {
         "model": result.model or "",
         "training": f"{result.mechanism}, session {result.session}; {weights}",
+        "rows": _scored_of(result),
         "time": f"{result.seconds:.1f} s",
         "traffic": _crossed(result.bytes_sent, result.bytes_received),
     }
@@ -273,6 +274,14 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
     if result.out:
         blocks.append(Paragraph(f"wrote {result.out}"))
     return blocks
+
+
+def _scored_of(result: PredictionResult) -> str:
+    here = f"{result.rows:,} scored of {result.ids:,} here"
+    if result.peer_ids is None:
+        return f"{here}, by a list"
+    spelled = "" if result.normalise == NONE else f"; ids normalised ({result.normalise})"
+    return f"{here} and {result.peer_ids:,} there: those that both have{spelled}"
 
 
 def _scores(rows: tuple[ScoredRow, ...]) -> list[Block]:

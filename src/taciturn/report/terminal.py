@@ -45,6 +45,8 @@ def _rendered(block: b.Block) -> RenderableType:
             return _indented(_text(f"$ {block.text}"))
         case b.Facts():
             return _facts(block)
+        case b.Blanks():
+            return _facts(b.Facts(dict.fromkeys(block.names, "_" * 40)))
         case b.Table():
             return _table(block)
         case b.Figures():

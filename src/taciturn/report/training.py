@@ -120,6 +120,7 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
         "randomness": randomness(runs),
         "protection": _protection(runs),
         **_released_model(runs),
+        **_sigmoid(runs),
         **_hidden_batches(runs),
         "encryption": _encryption(runs),
         "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),
@@ -208,6 +209,17 @@ def _released_model(runs: Runs[R]) -> dict[str, str]:
         "model told": f"epsilon {release.epsilon:g}, delta {release.delta:g}: noise of "
         f"{release.noise:.3g} on each whitened weight; a label moves all of them by "
         f"{release.sensitivity:.3g} at most, in {counted(release.steps, 'step')}"
+    }
+
+
+def _sigmoid(runs: Runs[R]) -> dict[str, str]:
+    """How the sigmoid of a shared score was computed; the same in all runs."""
+    shared = None if runs.first.sealed is None else runs.first.sealed.shared_scores
+    if shared is None:
+        return {}
+    return {
+        "sigmoid": f"{counted(shared.waves, 'wave')}: off by at most {shared.error_bound:.1e} for "
+        f"scores within {shared.score_range:g}, and {shared.rounding:.0e} by rounding"
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 
 from taciturn.report.blocks import NO_BREAK
 
@@ -82,6 +83,19 @@ def data_size(count: float) -> str:
         if count >= 1024**power:
             return f"{count / 1024**power:.1f}{NO_BREAK}{unit}"
     return f"{count:.0f}{NO_BREAK}B"
+
+
+def printed_date(moment: str) -> str:
+    """A moment of ISO 8601, in UTC, as a person reads it; what is none stays as it is.
+
+    >>> printed_date("2026-11-16T21:04:05+00:00"), printed_date("yesterday")
+    ('2026-11-16 21:04 UTC', 'yesterday')
+    """
+    try:
+        then = datetime.fromisoformat(moment)
+    except ValueError:
+        return moment
+    return f"{then.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def plain(value: object) -> str:

@@ -157,7 +157,11 @@ class ScoredRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictionResult(Result):
-    """One side's part in a prediction; scores, and what they mean, are Bob's."""
+    """One side's part in a prediction; scores, and what they mean, are Bob's.
+
+    ``rows`` were scored, of ``ids`` in this side's file; what the peer has in all, and how ids were
+    normalised, where the two aligned.
+    """
 
     role: str
     peer: str
@@ -165,6 +169,9 @@ class PredictionResult(Result):
     shared_weights: bool
     session: str
     rows: int
+    ids: int
+    peer_ids: int | None = field(default=None, metadata=OMITTED)
+    normalise: str | None = field(default=None, metadata=OMITTED)
     columns: int
     seconds: float
     bytes_sent: int

@@ -60,11 +60,15 @@ class TrainingMeans:
 
 @dataclass(frozen=True, slots=True)
 class Runs(Result, Generic[R]):
-    """One run, or several seeds of it; ``version`` and ``command`` say what made them."""
+    """One run, or several seeds of it; ``version``, ``command`` and ``audited`` say what made them.
+
+    ``audited`` is when, in UTC.
+    """
 
     runs: tuple[R, ...] = field(repr=False)
     version: str | None = None
     command: str | None = None
+    audited: str | None = field(default=None, repr=False)
 
     @property
     def trainings(self) -> tuple[TrainingRun, ...]:
@@ -117,7 +121,7 @@ class Runs(Result, Generic[R]):
     def to_dict(self) -> dict[str, Any]:
         """The record: that run's, or a summary of several with ``runs`` beside it."""
         records = [run.to_dict() for run in self.runs]
-        made = {"version": self.version, "command": self.command}
+        made = {"version": self.version, "command": self.command, "audited": self.audited}
         written = {name: value for name, value in made.items() if value is not None}
         if len(records) == 1:
             return {**records[0], **written}

@@ -21,11 +21,13 @@ from taciturn.results.model import ModelCard, ModelList
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal
+from taciturn.results.session import SessionAudit
 from taciturn.results.training import TrainingRun
 
 # Each kind by the name of its command, with a key that tells it; the first that a record has
 # decides.
 _KINDS: Mapping[str, tuple[str, type[Result]]] = {
+    "audit-session": ("recording", SessionAudit),
     "doctor": ("checks", DoctorResult),
     "model-show": ("coefficients", ModelCard),
     "model-list": ("models", ModelList),
@@ -37,7 +39,7 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "party": ("run", PartyRun),
     "estimate": ("iterations", Estimate),
 }
-_MADE = {"version": {"type": "string"}, "command": {"type": "string"}}
+_MADE = {name: {"type": "string"} for name in ("version", "command", "audited")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +99,18 @@ def audit_of_record(record: Mapping[str, Any]) -> AuditResult:
     return AuditResult(*_runs(AuditRun, record))
 
 
-def _runs(kind: Any, record: Mapping[str, Any]) -> tuple[tuple[Any, ...], str | None, str | None]:  # noqa: ANN401 - of either kind
-    version, command = (record.get(name) for name in _MADE)
-    if not all(value is None or isinstance(value, str) for value in (version, command)):
-        raise refusal("version or command", "is not a text")
+def _runs(kind: Any, record: Mapping[str, Any]) -> tuple[Any, ...]:  # noqa: ANN401 - of either kind
+    made = [record.get(name) for name in _MADE]
+    if not all(value is None or isinstance(value, str) for value in made):
+        raise refusal("version, command or audited", "is not a text")
     own = {name: value for name, value in record.items() if name not in _MADE}
     listed = own.get("runs")
     if not isinstance(listed, list):
-        return (read(kind, own),), version, command
+        return (read(kind, own),), *made
     if len(listed) < 2 or own.get("seeds") != len(listed):
         raise refusal("runs", "does not hold as many as seeds says")
     runs = tuple(read(kind, run, f"runs[{number}]") for number, run in enumerate(listed))
-    return runs, version, command
+    return runs, *made
 
 
 def json_schema() -> dict[str, Any]:

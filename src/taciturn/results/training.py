@@ -48,6 +48,22 @@ class ReleasedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedScores:
+    """How ``mutual`` computes the sigmoid of a score that nobody sees; all of it is public.
+
+    ``error_bound`` is the most by which the sum of ``waves`` waves misses the sigmoid of a score
+    within ``score_range``, and ``rounding`` the standard deviation of what fixed point adds.
+    """
+
+    score_range: float
+    sigmoid_error: float
+    waves: int
+    error_bound: float
+    rounding: float
+    reveal_bob: bool
+
+
+@dataclass(frozen=True, slots=True)
 class SharedWeights:
     """How ``sealed``'s numbers lie: digits, the bound on scores that fit, what Bob suspected.
 
@@ -63,6 +79,7 @@ class SharedWeights:
     dither: float
     fresh_keys: bool
     model_release: ReleasedModel | None
+    shared_scores: SharedScores | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,9 @@ class SettingsOptions(TypedDict, total=False):
     reveal_delta: float | None
     dither: float | None
     fresh_keys: bool | None
+    reveal_bob: bool | None
+    score_range: float | None
+    sigmoid_error: float | None
     dataset: str | None
     id: str | None
     label: str | None

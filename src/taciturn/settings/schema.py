@@ -81,7 +81,8 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "What protects the labels: `sealed`, `label-rr`, `none`, `add`, `mult` or `hybrid`.",
+            "What protects the labels: `sealed`, `mutual` (Alice's columns too), `label-rr`, "
+            "`none`, `add`, `mult` or `hybrid`.",
             detail="[What each is worth](threat_model.md)",
         ),
     ] = DEFAULT_MECHANISM
@@ -148,7 +149,8 @@ class Protection(Checked):
     reveal: Annotated[
         bool | None,
         _protection(
-            "`sealed`: Bob reveals Alice's weights at the end, a release without protection.",
+            "`sealed`, `mutual`: Bob reveals Alice's weights at the end, a release without "
+            "protection.",
             example=True,
         ),
     ] = None
@@ -176,6 +178,30 @@ class Protection(Checked):
     ] = None
     fresh_keys: Annotated[
         bool | None, _protection("`sealed`: a new key for each of Bob's messages.", example=True)
+    ] = None
+    reveal_bob: Annotated[
+        bool | None,
+        _protection(
+            "`mutual`: Alice reveals Bob's weights to him at the end.",
+            detail="Without it they stay shared, and he scores rows with her",
+            example=True,
+        ),
+    ] = None
+    score_range: Annotated[
+        Annotated[float, Field(ge=4, le=256)] | None,
+        _protection(
+            "`mutual`: the largest score that does not wrap (default: 32).",
+            detail="A larger one takes more numbers a row and leaves fewer digits",
+            example=32.0,
+        ),
+    ] = None
+    sigmoid_error: Annotated[
+        Annotated[float, Field(ge=1e-6, le=1e-2)] | None,
+        _protection(
+            "`mutual`: the most by which the sigmoid of a shared score may be off (default: "
+            "0.001).",
+            example=0.001,
+        ),
     ] = None
 
 
@@ -342,7 +368,8 @@ class Settings(Protection):
     ] = "constant"
     decay: Annotated[NonNegative, _model("How fast the schedule falls.")] = 0.0
     l1: Annotated[
-        NonNegative, _model("L1 penalty, not in `sealed`; each side applies it to its own weights.")
+        NonNegative,
+        _model("L1 penalty, not in `sealed`, `mutual`; each side applies it to its own weights."),
     ] = 0.0
     l2: Annotated[
         NonNegative | None,
@@ -358,7 +385,7 @@ class Settings(Protection):
         _model(
             "Weights of label 0 and label 1, each from 0 to 1, such as 0.2,1; public.",
             detail="Never compute it from the labels of a protected training. Only `none`, "
-            "`hybrid` and `sealed` accept it",
+            "`hybrid`, `sealed` and `mutual` accept it",
         ),
     ] = None
     feature_bits: Annotated[

@@ -56,8 +56,13 @@ class RecordedRun:
         header, footer = transcript.header, transcript.footer
         if header.get("kind") == "party":
             raise TranscriptError(
-                "this is a transcript of one party: it has no labels to judge by",
-                hint=Hint("audit a simulation with the same settings: train with {record}"),
+                "this is a transcript of one party, of a real session",
+                hint=Hint(
+                    "give {party} too, the file of the side that recorded it; and {truth} where "
+                    "Bob's labels may judge",
+                    party="alice.toml",
+                    truth="bob.toml",
+                ),
             )
         try:
             run = cls(

@@ -13,7 +13,6 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.registry import scheme
-from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
@@ -49,12 +48,12 @@ from taciturn.simulation.outcome import Measured, Outcome, hidden_batches, train
 from taciturn.simulation.record import footer_of, header_of
 from taciturn.simulation.reference import Comparison, compare
 from taciturn.simulation.shared import Shared
-from taciturn.simulation.source import arrange
+from taciturn.simulation.source import Source, arrange
 
 
 def simulate(
     settings: Settings,
-    raw: RawData,
+    raw: Source,
     *,
     keep: bool = False,
     record: Path | None = None,
@@ -64,7 +63,7 @@ def simulate(
 
     Args:
         settings: Resolved settings; ``seed`` is this run's.
-        raw: The rows.
+        raw: The rows, or two parties' tables.
         keep: Keep the transcript in memory.
         record: Write the transcript to this file.
         observe: Called with each event.
@@ -101,7 +100,8 @@ class _Run:
         (alice, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
         shared = Shared.of(alice, bob)
-        hers, his = alice.weights if shared is None else shared.weights, bob.weights
+        hers = alice.weights if shared is None else shared.weights
+        his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
         train, test = (
             _joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid)
             for alice_rows, bob_rows in (
@@ -124,7 +124,7 @@ class _Run:
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
-            sealed=None if shared is None else shared.describe(terms.agreement, data.bob_train),
+            sealed=None if shared is None else shared.describe(terms, data.bob_train),
             seconds=seconds,
             bytes_to_alice=meter.sent["bob"],
             bytes_to_bob=meter.sent["alice"],
@@ -195,7 +195,7 @@ class _Batches:
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.rows.append(event.rows)
-            if len(event.rows):
+            if len(event.scores):
                 truth = self._labels[event.rows]
                 self._losses.append(training_loss(event.scores, truth, self._class_weight))
         self._observe(event)

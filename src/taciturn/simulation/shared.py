@@ -12,27 +12,33 @@ from dataclasses import dataclass
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.model_release import model_release_of
+from taciturn.protocol.mutual import Sigmoids
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
-from taciturn.results.training import ReleasedModel, SharedWeights
-from taciturn.settings.agreement import Agreement
+from taciturn.protocol.terms import Terms
+from taciturn.results.training import ReleasedModel, SharedScores, SharedWeights
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Both shares of Alice's weights."""
+    """Both shares of Alice's weights, and of Bob's where those are shared too."""
 
     alice: WeightShare
     bob: WeightShare
     suspected_wraps: int
+    of_bob: tuple[WeightShare, WeightShare] | None = None
 
     @classmethod
     def of(cls, alice: Trained, bob: BobTrained) -> Shared | None:
         """Both shares, where the training left any."""
         if alice.share is None or bob.share is None:
             return None
-        return cls(alice.share, bob.share, bob.suspected_wraps)
+        his = None
+        if alice.bob_share is not None and bob.bob_share is not None:
+            his = alice.bob_share, bob.bob_share
+        return cls(alice.share, bob.share, bob.suspected_wraps, his)
 
     @property
     def weights(self) -> FloatArray:
@@ -40,9 +46,17 @@ class Shared:
         weights = self.alice.scales.weights(self.alice.values + self.bob.values)
         return weights if self.alice.whitening is None else self.alice.whitening.weights(weights)
 
-    def describe(self, agreed: Agreement, bob: FeatureTable) -> SharedWeights:
+    @property
+    def bob_weights(self) -> FloatArray | None:
+        """Bob's weights, where neither party has them."""
+        if self.of_bob is None:
+            return None
+        hers, his = self.of_bob
+        return self.alice.scales.weights(hers.values + his.values)
+
+    def describe(self, terms: Terms, bob: FeatureTable) -> SharedWeights:
         """The scales of the run, for its result; ``bob`` are his training columns."""
-        scales = self.alice.scales
+        scales, agreed = self.alice.scales, terms.agreement
         release = model_release_of(agreed, scales, len(self.alice.values), bob)
         return SharedWeights(
             modulus_bits=scales.modulus_bits,
@@ -54,7 +68,20 @@ class Shared:
             dither=agreed.dither or 0.0,
             fresh_keys=bool(agreed.fresh_keys),
             model_release=None if release is None else _figures(release),
+            shared_scores=None if self.of_bob is None else _sigmoid(terms, bob.rows),
         )
+
+
+def _sigmoid(terms: Terms, rows: int) -> SharedScores:
+    agreed, sigmoids = terms.agreement, Sigmoids.of(terms, rows)
+    return SharedScores(
+        score_range=given(agreed, "score_range"),
+        sigmoid_error=given(agreed, "sigmoid_error"),
+        waves=sigmoids.waves,
+        error_bound=sigmoids.error_bound,
+        rounding=sigmoids.at(0, min(agreed.batch_size, rows)).rounding,
+        reveal_bob=bool(agreed.reveal_bob),
+    )
 
 
 def _figures(release: ModelRelease) -> ReleasedModel:

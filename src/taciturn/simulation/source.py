@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -15,6 +15,7 @@ from taciturn.data.split import VerticalData, prepare_vertical, random_partition
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings, missing_label
 from taciturn.simulation.coins import DataCoins
 
@@ -104,8 +105,16 @@ def _preparation(settings: Settings) -> dict[str, Any]:
     }
 
 
-def arrange(settings: Settings, raw: RawData, coins: DataCoins) -> VerticalData:
+Source: TypeAlias = RawData | VerticalData
+"""Rows to be split and prepared, or two parties' tables as they are."""
+
+
+def arrange(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
     """Splits rows and columns; shuffles the labels first where a canary run is asked for."""
+    if isinstance(raw, VerticalData):
+        if not settings.permute_labels:
+            return raw
+        return replace(raw, labels_train=raw.labels_train.permuted(coins.permute.fork("labels")))
     if settings.permute_labels:
         raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
     intercept = bool(settings.intercept)
@@ -113,3 +122,10 @@ def arrange(settings: Settings, raw: RawData, coins: DataCoins) -> VerticalData:
         return whole_vertical(raw, settings.alice_columns, intercept=intercept)
     partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
     return prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)
+
+
+def with_coin_labels(source: Source, entropy: KeyedEntropy) -> Source:
+    """The same rows, with fair coins for the labels that are trained with."""
+    if isinstance(source, VerticalData):
+        return replace(source, labels_train=source.labels_train.coins(entropy))
+    return replace(source, labels=source.labels.coins(entropy))

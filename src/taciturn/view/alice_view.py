@@ -17,6 +17,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.callbacks import Observer
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, TranscriptError
@@ -25,11 +26,13 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.observations import Observation, Signal
+from taciturn.protocol.outcome import Trained
 from taciturn.protocol.scores import at_scale
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
@@ -61,6 +64,8 @@ class AliceView:
         coins: Her randomness: part of a view by definition.
         conversation: The frames that were exchanged, without header and footer.
         epochs: Only what she saw in so many epochs; None for all.
+        held_out: Her columns of the held-out rows of a real session; None where there are none.
+        party: Whether it is a real session, with what was said around the training.
     """
 
     agreement: Agreement
@@ -68,10 +73,19 @@ class AliceView:
     coins: KeyedEntropy
     conversation: Transcript = field(repr=False)
     epochs: int | None = None
+    held_out: FeatureTable | None = None
+    party: bool = False
 
     @classmethod
-    def of(cls, transcript: Transcript, features: FeatureTable) -> AliceView:
+    def of(
+        cls, transcript: Transcript, features: FeatureTable, held_out: FeatureTable | None = None
+    ) -> AliceView:
         """The view of a recorded run.
+
+        Args:
+            transcript: The recording.
+            features: Her training table.
+            held_out: Her held-out rows, where a real session has some.
 
         Raises:
             TranscriptError: The recording lacks the agreement or her coins, or belongs to another
@@ -89,7 +103,14 @@ class AliceView:
                 "the transcript was recorded with another table of features",
                 hint="give the dataset or the file that was used then, unchanged",
             )
-        return cls(agreement, features, coins, Transcript({}, transcript.records))
+        return cls(
+            agreement,
+            features,
+            coins,
+            Transcript({}, transcript.records),
+            held_out=held_out,
+            party=header.get("kind") == "party",
+        )
 
     @cached_property
     def signals(self) -> frozenset[Signal]:
@@ -109,9 +130,17 @@ class AliceView:
                 seen.append(event)
 
         terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
-        program = TRAININGS[terms.conversation](AliceInputs(self.features, terms, self.coins))
-        trained = replay(program, self.conversation, verify=False, observe=keep)
+        inputs = AliceInputs(self.features, terms, self.coins, held_out=self.held_out)
+        trained = self._replayed(inputs, keep)
         return Observations(trained.weights, tuple(seen))
+
+    def _replayed(self, inputs: AliceInputs, keep: Observer) -> Trained:
+        if self.party:
+            # A real session compares the held-out rows first, and scores rows at the end.
+            session = alice_program(inputs)
+            return replay(session, self.conversation, verify=False, observe=keep).trained
+        training = TRAININGS[inputs.terms.conversation](inputs)
+        return replay(training, self.conversation, verify=False, observe=keep)
 
     def until(self, epochs: int) -> AliceView:
         """What she knew after so many epochs; her weights are those of that time."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import (
     DEFAULT_TABLE_MEMORY,
@@ -90,6 +92,54 @@ class RecallKey:
         return RecallTable(check_table(self.capacity, whole))
 
 
+class RecallSecretKey:
+    """A key of Alice's own: encrypts and decrypts nothing, since the true messages are on record.
+
+    Its answers are zeros in place of uniform numbers.
+    """
+
+    def __init__(self, key: SecretKey) -> None:
+        self._key = key
+        self.public = key.public
+
+    def to_bytes(self) -> bytes:
+        """Some key's bytes."""
+        return self._key.to_bytes()
+
+    def stock(self, rows: int, length: int, entropy: Entropy) -> None:
+        """Nothing: nothing will be encrypted."""
+
+    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
+        """An empty vector: the true one is on record."""
+        return EncryptedVector(data=b"", length=len(vector))
+
+    def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
+        """Zeros."""
+        return (0,) * answer.length
+
+    def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
+        """Zeros."""
+        return np.zeros(answer.length, dtype=np.int64)
+
+    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+        """An empty vector: the true one is on record."""
+        return EncryptedVector(data=b"", length=size.rows)
+
+    def encrypt_columns(
+        self, vector: IntArray, size: TableSize, entropy: Entropy
+    ) -> EncryptedVector:
+        """An empty vector: the true one is on record."""
+        return EncryptedVector(data=b"", length=size.columns)
+
+    def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """Zeros."""
+        return np.zeros(size.columns, dtype=np.int64)
+
+    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+        """Zeros."""
+        return np.zeros(size.rows, dtype=np.int64)
+
+
 class RecallScheme:
     """Reads public keys as the real scheme does, and skips their work."""
 
@@ -104,6 +154,10 @@ class RecallScheme:
         """The real scheme's: it decides how the parties talked."""
         return self._scheme.effort(rows, length)
 
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        """The real scheme's: it decides whether the parties talked."""
+        return self._scheme.leak_bits(capacity, rows, length)
+
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         """What the real scheme refuses."""
         self._scheme.check_tables(capacity, size, products)
@@ -113,8 +167,11 @@ class RecallScheme:
         return RecallKey(self._scheme.read_public(data, bits, capacity))
 
     def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
-        """Never: a view holds no secret key."""
-        raise LocalProtocolError("Alice's view makes no keys")
+        """What stands for a key of her own, where she has one.
+
+        What she decrypted with it was uniform, by Bob's masks: nothing that she saw hangs on it.
+        """
+        return RecallSecretKey(self._scheme.generate(bits, capacity, entropy))
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
         """Never: a view holds no secret key."""

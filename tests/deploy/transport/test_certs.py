@@ -15,12 +15,12 @@ from taciturn.errors import ConfigError, OutputError
 
 
 def test_what_is_made_is_fit_for_use(tmp_path):
-    made = make_certificates(tmp_path / "new" / "certs", ["alice", "bob.example"], days=30)
+    made = make_certificates(tmp_path / "new" / "certs", ["alice", "bob.example"], days=60)
     for name, certificate, key in made.parties:
         credentials = load_credentials(certificate, key, made.authority)
         assert credentials.name == name
         assert credentials.warnings == ()
-        assert abs(credentials.expires - datetime.now(UTC) - timedelta(days=30)) < timedelta(
+        assert abs(credentials.expires - datetime.now(UTC) - timedelta(days=60)) < timedelta(
             minutes=5
         )
 

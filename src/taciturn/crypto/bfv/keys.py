@@ -45,7 +45,7 @@ from taciturn.crypto.bfv.answering import Answering, Places
 from taciturn.crypto.bfv.crew import Crew, Job, processes, shares
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
-from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
+from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, STANDARD, require_fit
 from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
 from taciturn.crypto.bfv.tiles import Side, Tiling
@@ -493,6 +493,10 @@ class BfvScheme:
         """The ciphertexts in both directions: each takes about the same time."""
         layout = Layout.of(rows, length)
         return layout.pieces + layout.answers
+
+    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
+        """The bound of ``parameters`` for one answer, in the layout in use."""
+        return STANDARD.leak_bits(capacity, rows, Layout.of(rows, length).pieces)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
         """The bounds of ``parameters`` over a whole training, for the tiles in use.

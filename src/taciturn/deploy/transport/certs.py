@@ -7,8 +7,8 @@ operating system: a seed has no place here.
 
 Guarantee: private keys are readable by their owner alone, and no existing file is overwritten.
 
-Assumes: each party's key travels to that party over a channel both trust. A company with its own
-authority uses that instead: each party then makes its own key, and no key travels.
+Assumes: each party's key travels to that party over a channel both trust. Where a party makes its
+own key and a request (``renewal``), no key travels; so it is with a company's own authority.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -33,6 +34,8 @@ from taciturn.deploy.transport.address import check_name
 from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import Hint
 
+PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+"""The kinds of keys that a party may have."""
 MOST_DAYS = 3650
 # Clocks differ between machines: a fresh certificate is valid from a little while ago.
 CLOCK_SLACK = timedelta(hours=1)
@@ -85,36 +88,53 @@ def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> 
     issuer = make_issuer("taciturn trial authority", start, expires)
     parties = tuple((name, folder / f"{name}.pem", folder / f"{name}.key") for name in names)
     made = Made(folder / AUTHORITY, folder / AUTHORITY_KEY, parties, expires)
-    files = {made.authority: _pem(issuer.certificate), made.authority_key: _key_pem(issuer.key)}
+    files = {made.authority: pem(issuer.certificate), made.authority_key: key_pem(issuer.key)}
     for name, certificate, key in parties:
         signed, own = issue(issuer, name, start, expires)
-        files[certificate], files[key] = _pem(signed), _key_pem(own)
-    _write_all(folder, files)
+        files[certificate], files[key] = pem(signed), key_pem(own)
+    write_new(folder, files)
     return made
 
 
 def make_issuer(name: str, start: datetime, expires: datetime) -> Issuer:
     """A new authority that may sign certificates of parties, and no further authorities."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = _subject(name)
-    certificate = (
+    key = new_key()
+    return Issuer(self_signed(subject_of(name), key, start, expires), key)
+
+
+def self_signed(
+    subject: x509.Name, key: ec.EllipticCurvePrivateKey, start: datetime, expires: datetime
+) -> x509.Certificate:
+    """The certificate of an authority that may sign for parties, and for no other authority."""
+    return (
         _unsigned(subject, subject, key.public_key(), start, expires)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(signs=True), critical=True)
         .sign(key, hashes.SHA256())
     )
-    return Issuer(certificate, key)
 
 
 def issue(
     issuer: Issuer, name: str, start: datetime, expires: datetime
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """A new key, and the issuer's certificate that it belongs to the named party."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = new_key()
+    return certify(issuer, name, key.public_key(), start, expires), key
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    """A private key."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def certify(
+    issuer: Issuer, name: str, key: PublicKey, start: datetime, expires: datetime
+) -> x509.Certificate:
+    """The issuer's certificate that a key belongs to the named party."""
     purposes = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     above = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
-    certificate = (
-        _unsigned(_subject(name), issuer.certificate.subject, key.public_key(), start, expires)
+    return (
+        _unsigned(subject_of(name), issuer.certificate.subject, key, start, expires)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
@@ -122,7 +142,6 @@ def issue(
         .add_extension(above, critical=False)
         .sign(issuer.key, hashes.SHA256())
     )
-    return certificate, key
 
 
 def _check_request(names: Sequence[str], days: int) -> None:
@@ -135,6 +154,15 @@ def _check_request(names: Sequence[str], days: int) -> None:
             setting="name",
             hint="name two, such as alice and bob",
         )
+    check_days(days)
+
+
+def check_days(days: int) -> None:
+    """Insists on a number of days for which a certificate can be valid.
+
+    Raises:
+        ConfigError: It is none.
+    """
     if not 1 <= days <= MOST_DAYS:
         raise ConfigError(
             f"certificates cannot be valid for {days} days",
@@ -143,7 +171,8 @@ def _check_request(names: Sequence[str], days: int) -> None:
         )
 
 
-def _subject(name: str) -> x509.Name:
+def subject_of(name: str) -> x509.Name:
+    """What a certificate of the named party is called."""
     # A common name holds at most 64 characters; the name that counts is the alternative one.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
 
@@ -151,7 +180,7 @@ def _subject(name: str) -> x509.Name:
 def _unsigned(
     subject: x509.Name,
     issuer: x509.Name,
-    key: ec.EllipticCurvePublicKey,
+    key: PublicKey,
     start: datetime,
     expires: datetime,
 ) -> x509.CertificateBuilder:
@@ -181,21 +210,27 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )
 
 
-def _pem(certificate: x509.Certificate) -> bytes:
+def pem(certificate: x509.Certificate) -> bytes:
+    """A certificate as a file has it."""
     return certificate.public_bytes(Encoding.PEM)
 
 
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """A private key as a file has it, without a passphrase."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def _write_all(folder: Path, files: dict[Path, bytes]) -> None:
-    """Writes every file or none: half a set of certificates helps nobody."""
+def write_new(folder: Path, files: dict[Path, bytes]) -> None:
+    """Writes every file or none: half a set of certificates helps nobody.
+
+    Raises:
+        OutputError: One is there already, or cannot be written.
+    """
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
-            _write_new(path, content)
+            _write_one(path, content)
             written.append(path)
     except OSError as problem:
         for path in written:
@@ -210,7 +245,7 @@ def _write_all(folder: Path, files: dict[Path, bytes]) -> None:
         ) from None
 
 
-def _write_new(path: Path, content: bytes) -> None:
+def _write_one(path: Path, content: bytes) -> None:
     """A file that did not exist; a key is never readable by others, not for a moment."""
     mode = 0o600 if path.suffix == ".key" else 0o644
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)

@@ -24,7 +24,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from taciturn.errors import CertificateError
 
-EXPIRES_SOON = timedelta(days=14)
+EXPIRES_SOON = timedelta(days=30)
 LONGEST_CHAIN = 5
 LARGEST_FILE = 1 << 20
 PURPOSES = {
@@ -69,9 +69,9 @@ def load_credentials(
         CertificateError: Something is wrong with one of them; it says what, and with which.
     """
     at = now or datetime.now(UTC)
-    chain, roots = _read_certificates(certificate), _read_certificates(authority)
+    chain, roots = read_certificates(certificate), read_certificates(authority)
     own = chain[0]
-    key_pem = _read(key, "private key")
+    key_pem = read_file(key, "private key")
     _check_key(key, key_pem, certificate, own)
     for signed in chain:
         _check_dates(signed, certificate, at)
@@ -81,7 +81,7 @@ def load_credentials(
     _check_signed(chain, roots, certificate, authority)
     _check_purposes(own, certificate)
     return Credentials(
-        name=_party_name(own, certificate),
+        name=party_name(own, certificate),
         expires=own.not_valid_after_utc,
         warnings=(*_expiry_warnings([*chain, *roots], at), *_key_warnings(key)),
         certificate=_joined(chain),
@@ -94,7 +94,12 @@ def _joined(certificates: list[x509.Certificate]) -> bytes:
     return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
 
 
-def _read(path: Path, kind: str) -> bytes:
+def read_file(path: Path, kind: str) -> bytes:
+    """What a file of credentials holds.
+
+    Raises:
+        CertificateError: It is absent, unreadable or too large.
+    """
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise CertificateError(f"the {kind} file is too large to be one", where=str(path))
@@ -111,8 +116,13 @@ def _read(path: Path, kind: str) -> bytes:
         ) from None
 
 
-def _read_certificates(path: Path) -> list[x509.Certificate]:
-    data = _read(path, "certificate")
+def read_certificates(path: Path) -> list[x509.Certificate]:
+    """The certificates in a file, PEM.
+
+    Raises:
+        CertificateError: There is none.
+    """
+    data = read_file(path, "certificate")
     try:
         return x509.load_pem_x509_certificates(data)
     except ValueError:
@@ -229,7 +239,12 @@ def _check_purposes(own: x509.Certificate, path: Path) -> None:
         )
 
 
-def _party_name(own: x509.Certificate, path: Path) -> str:
+def party_name(own: x509.Certificate, path: Path) -> str:
+    """The party that a certificate names.
+
+    Raises:
+        CertificateError: It names none, or more than one with an asterisk.
+    """
     try:
         alternatives = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         names = alternatives.get_values_for_type(x509.DNSName)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taciturn.protocol.alice import predict, predict_sealed
+from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.alice.whitened import whitened_rows
@@ -20,6 +20,10 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
         yield from predict.predict(inputs.features, trained.weights, terms.score_grid)
         if held_out is not None:
             yield from predict.predict(held_out, trained.weights, terms.score_grid)
+    elif trained.bob_share is not None and held_out is not None:
+        hers, his = trained.share, trained.bob_share
+        coins = inputs.entropy.fork("held out")
+        yield from predict_mutual.predict(held_out, hers, his, terms, coins)
     elif held_out is not None:
         # Training rows are not scored: each score from shares costs an encrypted product.
         share, coins = trained.share, inputs.entropy.fork("held out")

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from taciturn.protocol.alice import (
     train_hidden_batch,
+    train_mutual,
     train_residues,
     train_revealed,
     train_sealed,
@@ -27,6 +28,7 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "residues": train_residues.train,
         "hidden-batch": train_hidden_batch.train,
         "sealed": train_sealed.train,
+        "mutual": train_mutual.train,
         "revealed-table": train_table_revealed.train,
         "sealed-table": train_table_sealed.train,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taciturn.arrays import FloatArray
 from taciturn.privacy.base import Mechanism
-from taciturn.protocol.bob import predict, predict_sealed
+from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.registry import TRAININGS
 from taciturn.protocol.outcome import BobTrained, WeightShare
@@ -34,12 +34,16 @@ def _from_shares(
     """Scores of held-out rows alone: each costs an encrypted product."""
     if inputs.held_out is None:
         return None
+    coins = inputs.entropy.fork("held out")
+    if trained.bob_share is not None:
+        rows, own = inputs.held_out.features, trained.bob_share
+        return (yield from predict_mutual.predict(rows, share, own, inputs.terms, coins)).scores
     scored = yield from predict_sealed.predict(
         inputs.held_out.features,
         trained.weights,
         share.values,
         inputs.terms,
         share.scales,
-        inputs.entropy.fork("held out"),
+        coins,
     )
     return scored.scores

@@ -1,0 +1,99 @@
+"""``mutual``: weights of both sides are shared, and so are scores and residues.
+
+Each party receives ciphertexts under the other's key, and decrypts numbers that the other's masks
+make uniform: Alice learns nothing of labels, and Bob nothing of her columns. The sigmoid of a
+shared score is a sum of waves (``numerics.periodic_sigmoid``).
+
+**Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
+coins, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
+centralised training with another sigmoid, off by at most ``sigmoid_error`` for scores within
+``score_range``, up to fixed-point rounding.
+
+**Assumes.** IND-CPA of the scheme for both keys, and that both keep to the protocol. Of Alice's
+columns also what the flood of an answer leaves, 2^-40 over a whole training (``protocol.mutual``).
+With ``reveal`` Bob's share of her weights goes to her after the last iteration: a release without
+protection, priced at infinity. What joint prediction opens is not the mechanism's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from taciturn.arrays import FloatArray, LabelArray
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn.numerics.logistic import weighted_residue
+from taciturn.privacy.base import EncryptedMechanism
+from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
+from taciturn.privacy.sealed import REVEALED, require_sealable
+from taciturn.settings.agreement import Agreement
+
+ASSUMPTION = "IND-CPA of both keys, honest-but-curious"
+_DEFAULTS: Mapping[str, object] = MappingProxyType(
+    {"reveal": False, "reveal_bob": False, "score_range": 32.0, "sigmoid_error": 1e-3}
+)
+
+
+class Mutual(EncryptedMechanism):
+    """Neither residues nor scores are seen by anybody.
+
+    Args:
+        reveal: Whether Bob's share of Alice's weights is released at the end.
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+
+    >>> Mutual().event.name
+    'ciphertexts-only'
+    """
+
+    name = "mutual"
+    summary = "nobody sees a score: weights, scores and residues of both sides stay shared"
+    takes = tuple(_DEFAULTS)
+    defaults = _DEFAULTS
+    weighable = True
+    conversation = "mutual"
+    lossless = True
+    shares_weights = True
+    shares_scores = True
+    # No score is computed for him to read, whatever weights he makes up.
+    steers_weights = False
+
+    def __init__(
+        self, *, reveal: bool = False, class_weight: tuple[float, float] | None = None
+    ) -> None:
+        self._class_weight = class_weight
+        self.event: PrivacyEvent = NonPrivate() if reveal else CiphertextsOnly()
+        self.assumption = REVEALED if reveal else ASSUMPTION
+
+    @classmethod
+    def of(cls, agreed: Agreement) -> Mutual:
+        """The mechanism of an agreement.
+
+        Raises:
+            ConfigError: The agreement asks for what shares cannot give.
+        """
+        require_sealable(agreed, cls.name)
+        if agreed.scheme == "paillier":
+            raise ConfigError(
+                "mutual has no paillier: its numbers of a row take a ciphertext each there",
+                setting="scheme",
+                hint=Hint("use {scheme}", scheme="bfv"),
+            )
+        if agreed.evaluate == "epoch":
+            raise ConfigError(
+                "mutual evaluates at the end only: a look on the way would open scores to Bob",
+                setting="evaluate",
+                hint=Hint("use {evaluate}", evaluate="end"),
+            )
+        return cls(reveal=bool(agreed.reveal), class_weight=agreed.class_weight)
+
+    def receives(self) -> str:
+        """Ciphertexts and uniform numbers; her weights where they are revealed."""
+        shares = "ciphertexts under Bob's key, and numbers that his masks make uniform"
+        if isinstance(self.event, NonPrivate):
+            return f"{shares}; at the end, her weights as they are, which depend on labels"
+        return shares
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """``y - sigma(z)`` times the weight of its class: what the shares add up to."""
+        return weighted_residue(scores, labels, self._class_weight)

@@ -1,0 +1,199 @@
+"""Bob's side of the training in which nobody sees a score.
+
+The chart of messages, and what both sides do alike, stand in ``taciturn.protocol.mutual``. Bob's
+own part is the numbers of the waves, under his key, and the labels, which he adds to his share of
+the residues. The weight of a row's class is a factor of both.
+
+**What he does never depends on what he decrypts**, as in ``train_sealed``; he decrypts nothing but
+uniform numbers, and does not know how good the model is before the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import PublicKey, SecretKey
+from taciturn.errors import ConfigError, RemoteProtocolError
+from taciturn.faces import Hint
+from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.batches import Batch
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.opening import with_seed
+from taciturn.protocol.bob.sealed import release_share
+from taciturn.protocol.events import Boundary, Progress
+from taciturn.protocol.handshake import open_training
+from taciturn.protocol.messages import GivenShare, Phases, ResidueShares
+from taciturn.protocol.mutual import (
+    Asking,
+    Columns,
+    Holding,
+    Plan,
+    Shares,
+    Step,
+    offer_key,
+    receive_key,
+    sized_answer,
+)
+from taciturn.protocol.outcome import BobTrained, WeightShare
+from taciturn.protocol.state import MutualState, TrainingState
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+
+_NO_WEIGHTS = np.empty(0)
+
+
+def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
+    """Trains Bob's share of all weights; charged only where he reveals Alice's.
+
+    Returns:
+        His shares, and no weights; his weights too, one per column, where Alice reveals her share.
+    """
+    features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
+    state, plan, his, hers = yield from _opened(inputs)
+    mutual = _mutual(state)
+    batches = terms.plan(state.seed, features.rows)
+    scales, ring = plan.scales, plan.alice.ring
+    asking = Asking(his, plan.alice)
+    holding = None if hers is None else Holding(hers, plan.bob)
+
+    def rounded(batch: Batch) -> FloatArray:
+        taken = features.values.take(batch.rows, axis=0)
+        return scales.rounded(taken, entropy.fork(f"rounding {batch.iteration}"))
+
+    shares, rows = Shares(mutual.bob_share, state.share, state.ahead), None
+    for batch, following in batches.with_next(state.iteration):
+        number = batch.iteration
+        kept = replace(mutual, bob_share=shares.own)
+        at = state.at(number, state.weights, share=shares.other, ahead=shares.scores)
+        yield from emit(Boundary(replace(at, mutual=kept)))
+        rows = rounded(batch) if rows is None else rows
+        after = None if following is None else rounded(following)
+        residues = yield from _ask_waves(inputs, plan, his, shares.scores, batch)
+        yield from emit(Progress(number + 1, batches.iterations, batch.rows))
+        step = Step(number, ring, asking, holding, rows, after, entropy)
+        shares, rows = (yield from step.advance(shares, residues)), after
+    if terms.agreement.reveal:
+        yield from release_share(inputs, shares.other)
+    weights = _NO_WEIGHTS
+    if terms.agreement.reveal_bob:
+        weights = scales.weights((yield from _given_share(shares.own)))
+    return BobTrained(
+        weights,
+        batches.iterations,
+        share=WeightShare(shares.other, scales),
+        bob_share=WeightShare(shares.own, scales, magnitude_bits=mutual.bob_bits),
+    )
+
+
+def _opened(
+    inputs: BobInputs[EncryptedMechanism],
+) -> Program[tuple[TrainingState, Plan, SecretKey, PublicKey | None]]:
+    """The state from which the training goes on, its plan, his key and Alice's."""
+    features, terms, state = inputs.features, inputs.terms, inputs.resume
+    scheme, bits = terms.scheme, terms.agreement.key_bits
+    if state is not None:
+        mutual = _mutual(state)
+        plan = _plan(inputs, Columns(state.columns, state.magnitude_bits), mutual.bob_bits)
+        hers = None
+        if features.columns:
+            hers = scheme.read_public(mutual.alice_key, bits, plan.bob.ring)
+        return state, plan, scheme.read_secret(state.key, bits, plan.bob_ring), hers
+    _require_penalised(inputs)
+    size = magnitude_bits(features.largest) if features.columns else 0
+    hello = yield from open_training("bob", terms, features, size, inputs.peer)
+    plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
+    his = yield from offer_key(terms, plan.bob_ring, inputs.entropy)
+    hers = None
+    if features.columns:
+        hers = yield from receive_key(terms, plan.bob.ring)
+    state = TrainingState(
+        0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=hello.magnitude_bits
+    )
+    state = yield from with_seed(inputs, state)
+    first = next(iter(terms.plan(state.seed, features.rows)))
+    state = replace(
+        state,
+        key=his.to_bytes(),
+        share=np.zeros(hello.columns, dtype=np.int64),
+        ahead=np.zeros(len(first.rows), dtype=np.int64),
+        mutual=MutualState(
+            b"" if hers is None else hers.to_bytes(),
+            size,
+            np.zeros(len(features.columns), dtype=np.int64),
+        ),
+    )
+    return state, plan, his, hers
+
+
+def _require_penalised(inputs: BobInputs[EncryptedMechanism]) -> None:
+    """Refuses an intercept beside an L2 penalty, which is not for it.
+
+    Raises:
+        ConfigError: There is one. A penalty changes the public scale of all shares, and a share
+            that is not penalised would have to be multiplied by a real number.
+    """
+    if inputs.features.free and inputs.terms.agreement.l2:
+        raise ConfigError(
+            "mutual with sgd has no L2 penalty beside an intercept: shares of all weights shrink "
+            "alike",
+            setting="l2",
+            hint=Hint("leave {l2} out, or use {intercept}", intercept=False),
+        )
+
+
+def _plan(inputs: BobInputs[EncryptedMechanism], alice: Columns, size: int) -> Plan:
+    features = inputs.features
+    return Plan.of(inputs.terms, features.rows, alice, Columns(len(features.columns), size))
+
+
+def _mutual(state: TrainingState) -> MutualState:
+    if state.mutual is None:
+        raise RemoteProtocolError("the state is not that of a training that shares scores")
+    return state.mutual
+
+
+def _ask_waves(
+    inputs: BobInputs[EncryptedMechanism],
+    plan: Plan,
+    key: SecretKey,
+    scores: IntArray,
+    batch: Batch,
+) -> Program[IntArray]:
+    """His share of the batch's residues: what Alice's table makes of his numbers, and the label."""
+    number, entropy = batch.iteration, inputs.entropy
+    sigmoid = plan.sigmoids.at(number, len(scores))
+    # The residue of a score of zero is half the weight of its class, with the label's sign.
+    halves = inputs.mechanism.residue(np.zeros(len(scores)), inputs.labels.values[batch.rows])
+    # Minus: a residue is y - sigma(z).
+    phases = sigmoid.phases(scores, -2.0 * np.abs(halves))
+    parts = list(plan.parts(len(scores)))
+    for rows in parts:
+        coins = entropy.fork(f"waves {number} {rows.start}")
+        vector = phases[rows].ravel()
+        yield from send(Phases(number, key.encrypt(vector, rows.stop - rows.start, coins)))
+    shares = np.rint(halves * sigmoid.step).astype(np.int64)
+    for rows in parts:
+        message = yield from receive(ResidueShares)
+        require_turn("ResidueShares", message.iteration, number)
+        count = rows.stop - rows.start
+        answer = sized_answer(message.answer, count)
+        shares[rows] += key.decrypt_shares(answer, count * sigmoid.entries)
+    return plan.alice.ring.centred(shares)
+
+
+def _given_share(share: IntArray) -> Program[IntArray]:
+    """His weights in exact integers: Alice's share, which she reveals, and his.
+
+    Raises:
+        RemoteProtocolError: Hers has another number of entries.
+    """
+    theirs = (yield from receive(GivenShare)).share
+    if len(theirs) != len(share):
+        raise RemoteProtocolError(
+            f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
+        )
+    # 64-bit sums wrap modulo 2^64, of which t is a divisor; the scales reduce them.
+    return share + theirs

@@ -1,0 +1,108 @@
+"""An audit of a real session: what one side's own recording tells of the other side's secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from taciturn.privacy.statement import Statement
+from taciturn.results.audit import (
+    AfterEpochs,
+    Distinguisher,
+    Evidence,
+    Findings,
+    MessageSeen,
+    Skipped,
+)
+from taciturn.results.serialise import OMITTED, Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A real session as the side that recorded it knows it.
+
+    ``started`` is when the recording began, in UTC; recordings of earlier versions have no such
+    time. ``table_digest`` is of the recorder's prepared training table, ``ids_digest`` of the
+    training rows' ids in order, ``file_digest`` of the recording itself.
+    """
+
+    session: str
+    recorder: Literal["alice", "bob"]
+    peer: str
+    started: str | None
+    version: str
+    rows: int
+    held_out_rows: int
+    columns: int
+    peer_columns: int
+    agreement: Mapping[str, object] = field(repr=False)
+    agreement_digest: str
+    table_digest: str
+    ids_digest: str
+    file_digest: str
+
+    @property
+    def mechanism(self) -> str:
+        """What protected the labels."""
+        return str(self.agreement["mechanism"])
+
+    @property
+    def encryption(self) -> str:
+        """The scheme and its strength."""
+        return f"{self.agreement['scheme']}, {self.agreement['key_bits']} bits"
+
+
+@dataclass(frozen=True, slots=True)
+class Guessed:
+    """What an attack says before anybody judges it.
+
+    ``spoken`` counts the rows that it has something to say about, ``certain`` those that it calls
+    solved. ``limited`` says that a limit on its work ended it, and is absent otherwise.
+    """
+
+    name: str
+    spoken: int
+    certain: int
+    seconds: float
+    remark: str
+    limited: bool | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """Who judged: Bob, by the labels of his table.
+
+    ``table_digest`` is of his own prepared training table. ``ledger`` is that of his model file,
+    where it is of this session.
+    """
+
+    rows: int
+    table_digest: str
+    same_session: bool
+    ledger: Statement | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionAudit(Result):
+    """What the recorder of a real session can tell of the other side's secret.
+
+    Without a ``judgement`` there are guesses and no ``findings``: whoever has no labels cannot say
+    how right a guess is. ``canary`` and what goes with it need both sides' tables.
+    """
+
+    seat: Literal["alice", "bob"]
+    recording: Recording
+    guesses: tuple[Guessed, ...]
+    skipped: tuple[Skipped, ...]
+    judgement: Judgement | None
+    shuffle_truth: bool
+    findings: Findings | None
+    canary: Findings | None
+    over_epochs: tuple[AfterEpochs, ...]
+    evidence: Evidence | None
+    messages: tuple[MessageSeen, ...]
+    distinguisher: Distinguisher | None = field(default=None, metadata=OMITTED)
+    audited: str | None = field(default=None, metadata=OMITTED)
+    version: str | None = field(default=None, metadata=OMITTED)
+    command: str | None = field(default=None, metadata=OMITTED)
