@@ -74,7 +74,7 @@ def arrived(converged: bool | None, last_change: float | None, steps: str) -> st
     moved = "" if last_change is None else f"the last {steps} moved the training loss by "
     moved += "" if last_change is None else f"{abs(last_change):.1e}"
     if converged is None:
-        return f"not known: one {steps} says nothing"
+        return f"not known: it takes the loss of two {'passes' if steps == 'pass' else 'epochs'}"
     if converged:
         return f"yes; {moved}"
     more = "passes" if steps == "pass" else "epochs, or another learning rate,"
