@@ -74,6 +74,23 @@ def every(column: int, value: Callable[[int], str]) -> Callable[[], bytes]:
     return make
 
 
+def plain() -> bytes:
+    return table(people())
+
+
+def several() -> bytes:
+    """Labels in words, a repeated id, an infinity and a word among numbers."""
+    rows = people()
+    for row in rows:
+        row[4] = "yes" if row[4] == "1" else "no"
+    rows[3][0], rows[5][1], rows[7][2] = "p002", "old", "inf"
+    return table(rows)
+
+
+def ordinary_date(number: int) -> str:
+    return f"{1 + number % 28}.1.2026"
+
+
 def cut_gzip() -> bytes:
     whole = gzip.compress(table(people()), mtime=0)
     return whole[: len(whole) // 2]
@@ -265,7 +282,36 @@ CASES = (
     own("only one class", every(4, lambda n: "0")),
     own("an infinite value", changed(7, 1, "inf")),
     own("a missing value, and imputing turned off", changed(7, 1, ""), extra="--impute none"),
-    own("a column of free text", every(3, lambda n: f"note {n}")),
+    own("words among numbers", changed(7, 1, "old")),
+    own("several problems at once", several),
+    own("labels of three words", every(4, lambda n: "abc"[n % 3]), extra="--positive a"),
+    own("labels of other numbers", every(4, lambda n: f"{1 + n % 2}")),
+    own("a row of Latin-1", lambda: table(people()).replace(b"B", b"\xe9", 1)),
+    own("an encoding that the file does not have", plain, extra="--encoding utf-16"),
+    own("an unknown encoding", plain, extra="--encoding latn"),
+    own("a separator of two characters", plain, extra="--separator ';;'"),
+    own(
+        "a comma that may mean two things",
+        lambda: table(people()).replace(b",", b";").replace(b"-2.0;", b"2,000;"),
+    ),
+    own("dates in another form", every(3, ordinary_date), extra="--type region=date"),
+    own("numbers that are no dates", plain, extra="--type balance=date"),
+    own("a form of dates that is none", plain, extra="--date-format dd.mm.yyyy"),
+    own("real numbers as categories", plain, extra="--type balance=category"),
+    own("an unknown type of a column", plain, extra="--type region=words"),
+    own("an unknown transform", plain, extra="--transform age=logg"),
+    own("a transform of categories", plain, extra="--transform region=log"),
+    own("a single interval", plain, extra="--bins 1"),
+    own("a share of outliers that leaves nothing", plain, extra="--winsorise 0.5"),
+    own("a column to drop that is not there", plain, extra="--drop regoin"),
+    own("no column that is kept", plain, extra="--drop age,balance,region"),
+    own("a part of a date that is none", plain, extra="--date-parts hour"),
+    own(
+        "free text as Alice's column",
+        every(3, lambda n: f"note {n}"),
+        extra="--alice-columns region",
+    ),
+    Case("a column of a dataset", f"{NAMED} --drop age"),
     own("a short row", lambda: table([*people()[:9], ["p009", "31"], *people()[10:]])),
     own("a repeated column", lambda: table(people(), "person,age,age,region,default")),
     own("a header and no rows", lambda: table([])),
@@ -434,6 +480,13 @@ CASES = (
         "--guesses g.json --truth bob.toml",
         edited("g.json", '"rows": 92', '"rows": 91'),
     ),
+    Case("one mechanism where several are compared", "compare --dataset x --mechanism none"),
+    Case("a mechanism compared twice", "compare --dataset x --mechanisms none,none"),
+    Case("no mechanism to compare", "compare --dataset x --mechanisms ,"),
+    Case("an unknown mechanism to compare", "compare --dataset x --mechanisms sealed,magic"),
+    Case("an epsilon that is none", "compare --dataset x --mechanisms add:much"),
+    Case("a comparison of nothing", "compare"),
+    Case("a comparison to nowhere", "compare --dataset x --html no/where.html"),
     session("guesses to nowhere", f"{SIDE} --write-guesses no/where"),
     Case(
         "a settings file beside a mechanism that is none",
@@ -478,6 +531,7 @@ CASES = (
     party("no way to the peer", "listen", "# listen"),
     party("no label column at Bob", 'label = "', '# label = "'),
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
+    party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
     Case(
         "a setting beside a party's file that is checked",
@@ -505,6 +559,10 @@ CASES = (
         role="alice",
     ),
     party("a limit of scores at Bob", "[privacy]", "[privacy]\nscores-per-row = 20"),
+    party(
+        "held-out scores at Alice", "[output]", '[output]\nheld-out-scores = "s.csv"', role="alice"
+    ),
+    party("a threshold and a cost", "# threshold = 0.2", "threshold = 0.2\nmiss-cost = 5"),
     party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),
     party("a seed between two machines", "epochs = 10", "epochs = 10\nseed = 1"),
     party("no encryption between two machines", 'scheme = "bfv"', 'scheme = "clear"'),
@@ -545,6 +603,7 @@ CASES = (
         scoring("id,age,balance\np1,31,2\nP1,32,3\n"),
         "--normalise case",
     ),
+    predict("a threshold that is no probability", scoring("id\n"), "--threshold 50"),
     predict("scores in a folder that is not there", scoring("id\n"), "--out no/where.csv"),
     predict("a prediction before the training", template("bob", Trial("add")).encode),
     predict("the other side's model", scoring("id,age,balance\np1,31,2\n", "alice")),

@@ -30,8 +30,11 @@ def word(kind: Any) -> str:
     if origin is Literal:
         return ", ".join(f'`"{value}"`' for value in get_args(kind))
     if origin in (Union, types.UnionType):
-        (only,) = [part for part in get_args(kind) if part is not type(None)]
-        return word(only)
+        return " or ".join(word(part) for part in get_args(kind) if part is not type(None))
+    if origin is dict:
+        return "by column"
+    if origin is tuple and get_args(kind)[1:] == (...,):
+        return f"list of {word(get_args(kind)[0])}"
     if origin is tuple:
         assert {word(part) for part in get_args(kind)} == {"number"}
         return f"list of {('no', 'one', 'two')[len(get_args(kind))]} numbers"

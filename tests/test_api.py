@@ -118,7 +118,7 @@ def audited() -> taciturn.AuditResult:
 
 @pytest.fixture(scope="module")
 def audited_thrice() -> dict[str, Any]:
-    return taciturn.audit(**{**SMALL, "seeds": 3}).to_dict()
+    return taciturn.audit(**{**SMALL, "seeds": 3}, seat="alice").to_dict()
 
 
 def test_the_audit_record_has_the_keys_of_the_contract(audited):
@@ -252,7 +252,7 @@ def test_seeds_give_means_and_each_run(audited_thrice):
 
 def test_a_transcript_audits_like_the_run_it_recorded(tmp_path):
     path = tmp_path / "run.transcript"
-    live = taciturn.audit(**SMALL, record=path).to_dict()
+    live = taciturn.audit(**SMALL, record=path, seat="alice").to_dict()
     later = taciturn.audit(transcript=path).to_dict()
     assert without_clock(later) == without_clock(live)
 
@@ -538,7 +538,9 @@ def test_only_true_updates_of_weights_that_bob_has_make_the_total_infinite(colum
 @pytest.mark.parametrize("name", PROTECTED)
 def test_a_transcript_of_a_protected_run_audits_like_the_run(tmp_path, name):
     path = tmp_path / "run.transcript"
-    live = taciturn.audit(**{**SMALL, **PROTECTED[name], "epochs": 1}, record=path).to_dict()
+    live = taciturn.audit(
+        **{**SMALL, **PROTECTED[name], "epochs": 1}, record=path, seat="alice"
+    ).to_dict()
     later = taciturn.audit(transcript=path).to_dict()
     # Who was in a hidden batch only Bob knows: a recording of the conversation cannot be judged.
     hidden = name == "hybrid"

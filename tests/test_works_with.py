@@ -131,6 +131,7 @@ def test_class_weights_and_budgets(rows, row, column, setting):
 def test_attacks(rows, row):
     result = taciturn.audit(
         rows,
+        seat="alice",
         label="label",
         epochs=1,
         batch_size=8,

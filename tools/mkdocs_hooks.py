@@ -28,7 +28,8 @@ OUTSIDE = (
     "SECURITY.md",
     f"{EXAMPLE}/README.md",
     f"{EXAMPLE}/Containerfile",
-    f"{EXAMPLE}/taciturn-party.service",
+    f"{EXAMPLE}/compose.yaml",
+    f"{EXAMPLE}/taciturn@.service",
     "examples/story.ipynb",
     "docs/references.bib",
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         audit,
         audit_session,
         check,
+        compare,
         estimate,
         train,
     )
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
     from taciturn.data.tables import FeatureTable, LabelTable
     from taciturn.errors import TaciturnError
     from taciturn.estimator import VerticalLogisticRegression
+    from taciturn.results.compare import Comparison
     from taciturn.results.session import SessionAudit
     from taciturn.version import __version__
 
 __all__ = [
     "AuditResult",
     "CheckResult",
+    "Comparison",
     "FeatureTable",
     "LabelTable",
     "SessionAudit",
@@ -43,6 +46,7 @@ __all__ = [
     "audit",
     "audit_session",
     "check",
+    "compare",
     "epsilon_lower_bound",
     "estimate",
     "train",
@@ -53,6 +57,7 @@ __all__ = [
 _HOMES = {
     "AuditResult": "api",
     "CheckResult": "api",
+    "Comparison": "results.compare",
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
     "SessionAudit": "results.session",
@@ -64,6 +69,7 @@ _HOMES = {
     "audit": "api",
     "audit_session": "api",
     "check": "api",
+    "compare": "api",
     "epsilon_lower_bound": "audit.epsilon_bound",
     "estimate": "api",
     "train": "api",

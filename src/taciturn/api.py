@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast, get_args
 
 import polars as pl
 
@@ -26,12 +26,14 @@ from taciturn.engine.callbacks import (
     silent,
 )
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, nearest
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
+from taciturn.privacy.registry import mechanism_class
 from taciturn.report import notebook
-from taciturn.results.audit import AuditRun
+from taciturn.results.audit import AuditRun, Seat
 from taciturn.results.check import CheckResult as PlainCheck
+from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import AuditResult as PlainAudit
 from taciturn.results.runs import Runs
@@ -240,12 +242,14 @@ def audit(
     record: str | Path | None = None,
     shuffle_truth: bool = False,
     canary: bool = True,
+    seat: Seat | None = None,
+    known_rows: int | None = None,
     observe: Observer = ignore,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
     **options: Unpack[SettingsOptions],
 ) -> AuditResult:
-    """Trains, or reads a recorded training, and runs the attacks on Alice's view of it.
+    """Trains, or reads a recorded training, and runs the attacks on each side's view of it.
 
     Args:
         data: As for ``train``.
@@ -257,7 +261,12 @@ def audit(
             chance.
         canary: Also train on shuffled labels, unencrypted, and attack that: what is recovered there
             is the protocol's leak alone. And on coin labels, where the ledger claims a finite
-            epsilon, to set the guesses against the claim.
+            epsilon, to set the guesses against the claim. Likewise with Alice's rows permuted
+            against Bob's, for his seat.
+        seat: Whose view is attacked: ``alice`` for labels, ``bob`` for Alice's columns, or
+            ``both``; None for both, and for the recorder's with a transcript.
+        known_rows: How many rows of Alice's columns Bob knows; None for 10, and for as many as she
+            has columns.
         observe: Called with each event of the training.
         announce: Called with the name of each attack before it runs.
         progress: Called with how much of an attack is done, and of how much.
@@ -276,7 +285,14 @@ def audit(
 
     callbacks = Callbacks(announce, observe, progress)
     given = _given(options, audit)
+    _check_seat(seat, known_rows)
     if transcript is not None:
+        if seat not in (None, "alice"):
+            raise ConfigError(
+                "this transcript was recorded at Alice's seat: Bob's coins are not in it",
+                setting="seat",
+                hint=Hint("use {seat}, or audit a new run", seat="alice"),
+            )
         if record is not None:
             raise ConfigError("a transcript is read or recorded, not both", setting="record")
         loaded = Transcript.load(Path(transcript))
@@ -285,7 +301,15 @@ def audit(
         )
     settings, table = _settings(data, given)
     target = _target(record, settings)
-    session = Session(load_raw(settings, table, labels), callbacks, canary, shuffle_truth)
+    session = Session(
+        load_raw(settings, table, labels),
+        callbacks,
+        canary,
+        shuffle_truth,
+        # Shuffled truth is a check of the audit of labels.
+        seat=seat or ("alice" if shuffle_truth else "both"),
+        known_rows=known_rows,
+    )
     return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
 
 
@@ -365,6 +389,97 @@ def audit_session(
     )
 
 
+DEFAULT_MECHANISMS = ("sealed", "none", "label-rr", "add")
+_DEFAULT_EPSILON = 1.0
+
+
+def compare(
+    data: object = None,
+    labels: object = None,
+    *,
+    mechanisms: Sequence[str] = DEFAULT_MECHANISMS,
+    announce: Announce = silent,
+    observe: Observer = ignore,
+    progress: ReportProgress = quietly,
+    **options: Unpack[SettingsOptions],
+) -> Comparison:
+    """Sets mechanisms side by side on the same rows: the model, what Alice can tell, the cost.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        mechanisms: Names, each with an epsilon of its own if one stands behind a colon
+            (``add:10``); others take ``epsilon``, or 1 where they need one.
+        announce: Called with what runs now.
+        observe: Called with each event of a training.
+        progress: Called with how much of an attack is done, and of how much.
+        options: Settings, as for ``train``, but for the mechanism; without a seed it is 0, so that
+            all are trained on the same rows.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> result = compare(dataset="breast-cancer", mechanisms=("none",), epochs=1, scheme="clear")
+    >>> result.compared[0].shuffled.leak
+    True
+    """
+    with explained():
+        from taciturn.audit.compare import compare as side_by_side
+
+    given = _given(options, compare)
+    _require_comparable(given, mechanisms)
+    given.setdefault("seed", 0)
+
+    def settings_of(name: str) -> tuple[Settings, object]:
+        mechanism, _, epsilon = name.partition(":")
+        chosen = {**given, "mechanism": mechanism, **_epsilon_of(mechanism, epsilon, given)}
+        return _settings(data, chosen)
+
+    usual, table = _settings(data, {**given, "mechanism": "none"} | {"epsilon": None})
+    raw = load_raw(usual, table, labels)
+    wanted = [(name, lambda name=name: _per_seed(settings_of(name)[0])) for name in mechanisms]
+    return side_by_side(wanted, raw, Callbacks(announce, observe, progress))
+
+
+def _require_comparable(given: Mapping[str, object], mechanisms: Sequence[str]) -> None:
+    """Refuses what is said of one mechanism alone, and names that are none.
+
+    Raises:
+        ConfigError: Says which.
+    """
+    if "mechanism" in given:
+        raise ConfigError(
+            "a comparison takes several mechanisms",
+            setting="mechanism",
+            hint=Hint("use {mechanisms}", mechanisms="sealed,none"),
+        )
+    if not mechanisms or len(set(mechanisms)) < len(mechanisms):
+        raise ConfigError(
+            "name each mechanism once, and at least one",
+            setting="mechanisms",
+            hint=Hint("use {mechanisms}, say", mechanisms=",".join(DEFAULT_MECHANISMS)),
+        )
+    for name in mechanisms:
+        mechanism, colon, epsilon = name.partition(":")
+        mechanism_class(mechanism)
+        if colon:
+            try:
+                float(epsilon)
+            except ValueError:
+                raise ConfigError(
+                    f"{epsilon!r} is not an epsilon",
+                    setting="mechanisms",
+                    hint=Hint("use {mechanisms}, say", mechanisms="add:10,label-rr:1"),
+                ) from None
+
+
+def _epsilon_of(mechanism: str, own: str, given: Mapping[str, object]) -> dict[str, object]:
+    """The epsilon of one mechanism of several: its own, the common one, or 1; none where unused."""
+    if "epsilon" not in mechanism_class(mechanism).takes:
+        return {"epsilon": None}
+    return {"epsilon": float(own) if own else given.get("epsilon", _DEFAULT_EPSILON)}
+
+
 def check(
     data: object = None,
     *,
@@ -418,6 +533,25 @@ def check(
 
 
 _NO_LABEL = "(no label)"
+
+
+def _check_seat(seat: str | None, known_rows: int | None) -> None:
+    if seat not in (None, *get_args(Seat)):
+        raise ConfigError(
+            f"there is no seat {seat}",
+            setting="seat",
+            hint=nearest(str(seat), get_args(Seat)),
+        )
+    if known_rows is not None and known_rows < 0:
+        raise ConfigError(
+            f"Bob cannot know {known_rows} rows", setting="known_rows", hint="use 0 or more"
+        )
+    if known_rows is not None and seat == "alice":
+        raise ConfigError(
+            "known rows are Bob's: he knows them of Alice's columns",
+            setting="known_rows",
+            hint=Hint("use {seat}, or leave {known_rows} out", seat="bob"),
+        )
 
 
 def _check_party(

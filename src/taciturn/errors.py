@@ -7,6 +7,7 @@
     │   ├── DivergenceError               11  the training diverged at these settings
     │   └── ExtensionError                12  a package that adds a mechanism or an attack is broken
     ├── DataError                         20  a table, file or dataset is not fit for use
+    │   ├── TableError                    20  several things in one table are not fit for use
     │   ├── FileError                     20  a file is absent, unreadable, cut short or unknown
     │   ├── ColumnError                   20  a column is missing, repeated, empty or not numeric
     │   ├── MissingValueError             20  a NaN or null where a number must stand
@@ -46,6 +47,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import ClassVar, Self
 
@@ -129,9 +131,15 @@ class TaciturnError(Exception):
         return self._hint.text(face) if isinstance(self._hint, Hint) else self._hint
 
 
+# Whoever reads the remarks of what runs now.
+_READER: ContextVar[Face] = ContextVar("reader", default=PYTHON)
+
+
 @contextmanager
 def shown_by(face: Face | None) -> Iterator[None]:
     """Errors that pass are spelled by this face, unless one nearer to them has claimed them.
+
+    Remarks that are made meanwhile (``spelled``) are spelled by it too.
 
     >>> from taciturn.faces import COMMAND_LINE
     >>> try:
@@ -142,11 +150,25 @@ def shown_by(face: Face | None) -> Iterator[None]:
     epochs is 0
       where: --epochs
     """
+    token = _READER.set(face or _READER.get())
     try:
         yield
     except TaciturnError as problem:
         problem.face = problem.face or face
         raise
+    finally:
+        _READER.reset(token)
+
+
+def spelled(hint: Hint) -> str:
+    """A hint within a remark, in the words of the face that will show it.
+
+    >>> from taciturn.faces import COMMAND_LINE
+    >>> with shown_by(COMMAND_LINE):
+    ...     spelled(Hint("{epochs}", epochs=3))
+    '--epochs 3'
+    """
+    return hint.text(_READER.get())
 
 
 class ConfigError(TaciturnError):
@@ -171,6 +193,44 @@ class DataError(TaciturnError):
     """A table, file or dataset is not fit for use."""
 
     exit_code = 20
+
+
+class TableError(DataError):
+    """Several things in one table are not fit for use; each is said with its way out."""
+
+    problems: tuple[DataError, ...] = ()
+
+    @classmethod
+    def of(cls, problems: Iterable[DataError], *, where: str = "") -> DataError:
+        """All problems as one error; a single one as it is.
+
+        Args:
+            problems: What is wrong, in the order in which it is to be said.
+            where: The table.
+
+        >>> print(TableError.of([ColumnError("no age", hint="add it"), ColumnError("no sex")]))
+        2 things are not fit for use
+          1. no age
+             try:   add it
+          2. no sex
+        """
+        flat: list[DataError] = []
+        for problem in problems:
+            flat += problem.problems if isinstance(problem, TableError) else [problem]
+        if len(flat) == 1:
+            return flat[0]
+        error = cls(f"{len(flat)} things are not fit for use", where=where)
+        error.problems = tuple(flat)
+        return error
+
+    def diagnostics(self, face: Face = PYTHON) -> str:
+        """The message, and below it each problem with its place and way out."""
+        chosen = self.face or face
+        lines = [super().diagnostics(chosen)]
+        for number, problem in enumerate(self.problems, start=1):
+            first, *others = problem.diagnostics(chosen).splitlines()
+            lines += [f"  {number}. {first}", *(f"   {line}" for line in others)]
+        return "\n".join(lines)
 
 
 class FileError(DataError):

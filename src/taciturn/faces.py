@@ -125,9 +125,12 @@ class TomlFile:
         return hyphenated(setting) if self._holds(setting) else COMMAND_LINE.name(setting)
 
     def assignment(self, setting: str, value: object) -> str:
-        """``batch-size = 16``."""
+        """``batch-size = 16``; by column, a line for each: ``transform.age = "log"``."""
         if not self._holds(setting):
             return COMMAND_LINE.assignment(setting, value)
+        if isinstance(value, Mapping):
+            name = self.name(setting)
+            return ", ".join(f"{name}.{_key(k)} = {toml_value(v)}" for k, v in value.items())
         return f"{self.name(setting)} = {_choice(value, toml_value)}"
 
     def place(self, setting: str, value: object = None) -> str:
@@ -212,22 +215,42 @@ def plain_value(value: object) -> str:
 
     >>> plain_value(1.0), plain_value(3072), plain_value("printed")
     ('1', '3072', 'printed')
+    >>> plain_value(["age", "sex"]), plain_value({"age": "log"})
+    ('age,sex', 'age=log')
     """
+    if isinstance(value, list):
+        return ",".join(map(plain_value, value))
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={plain_value(part)}" for key, part in value.items())
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def toml_value(value: object) -> str:
     """A value as a TOML file holds it.
 
-    >>> toml_value("printed"), toml_value(True), toml_value(1.0)
-    ('"printed"', 'true', '1')
+    >>> toml_value("printed"), toml_value(True), toml_value(1.0), toml_value(["a", "b"])
+    ('"printed"', 'true', '1', '["a", "b"]')
+    >>> toml_value({"net income": "log"})
+    '{ "net income" = "log" }'
     """
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(k)} = {toml_value(v)}' for k, v in value.items())} }}"
     return _quoted(value) if isinstance(value, str) else plain_value(value)
 
 
+def _key(name: str) -> str:
+    """A key as a TOML file holds it: bare where it may be."""
+    bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if bare else _quoted(name)
+
+
 def _python_value(value: object) -> str:
+    if isinstance(value, list | dict):
+        return repr(value)
     return _quoted(value) if isinstance(value, str) else plain_value(value)
 
 

@@ -64,7 +64,7 @@ def test_there_are_at_least_sixty():
 def audited(options: dict[str, Any]) -> dict[str, Any]:
     """The audit of a run on shuffled labels."""
     return taciturn.audit(
-        **options, scheme="clear", seed=3, permute_labels=True, canary=False
+        **options, scheme="clear", seed=3, permute_labels=True, canary=False, seat="alice"
     ).to_dict()
 
 

@@ -164,7 +164,9 @@ def test_a_look_that_misses_its_own_faults_has_tested_nothing():
 
 @cache
 def audited() -> AuditResult:
-    return taciturn.audit(dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1)
+    return taciturn.audit(
+        dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1, seat="alice"
+    )
 
 
 def test_the_audit_of_sealed_is_at_chance_and_says_what_it_would_have_noticed():
@@ -210,13 +212,15 @@ def test_over_several_seeds_the_guesses_are_those_of_fair_coins():
     [{"mechanism": "sealed", "scheme": "clear"}, {"mechanism": "none", "scheme": "clear"}],
 )
 def test_where_messages_are_in_clear_there_is_nothing_to_look_at(options):
-    record = taciturn.audit(dataset="breast-cancer", seed=1, epochs=1, **options).to_dict()
+    record = taciturn.audit(
+        dataset="breast-cancer", seed=1, epochs=1, seat="alice", **options
+    ).to_dict()
     assert "distinguisher" not in record
 
 
 def test_it_is_left_out_with_the_canary():
     audit = taciturn.audit(
-        dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1, canary=False
+        dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1, canary=False, seat="alice"
     )
     assert audit.runs[0].distinguisher is None
 

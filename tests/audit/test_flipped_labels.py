@@ -37,7 +37,7 @@ def test_the_audits_evidence_stays_below_the_claim_and_attacks_at_the_ceiling():
 
     The bound exceeds the claim in one of twenty runs (seed 2, for one); the seed is fixed.
     """
-    record = taciturn.audit(**OPTIONS, epsilon=1.0, epochs=3).to_dict()  # type: ignore[arg-type]
+    record = taciturn.audit(seat="alice", **OPTIONS, epsilon=1.0, epochs=3).to_dict()  # type: ignore[arg-type]
     proof = record["evidence"]
     assert proof["claim"] == 1.0
     assert 0.1 < proof["lower_bound"] < 1.0
@@ -57,6 +57,6 @@ def test_the_audits_evidence_stays_below_the_claim_and_attacks_at_the_ceiling():
 
 def test_a_mechanism_that_forgets_to_flip_is_refuted(monkeypatch):
     monkeypatch.setattr(FlippedLabels, "respond", lambda self, labels, entropy: labels)
-    record = taciturn.audit(**OPTIONS, epsilon=1.0, epochs=1).to_dict()  # type: ignore[arg-type]
+    record = taciturn.audit(seat="alice", **OPTIONS, epsilon=1.0, epochs=1).to_dict()  # type: ignore[arg-type]
     assert record["evidence"]["violated"]
     assert record["evidence"]["lower_bound"] > 3.0

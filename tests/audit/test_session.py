@@ -16,7 +16,7 @@ from taciturn.rng import KeyedEntropy
 
 
 def audited(**options: Any) -> dict[str, Any]:
-    base = {"dataset": "breast-cancer", "scheme": "clear", "seed": 1, "epochs": 2}
+    base = {"dataset": "breast-cancer", "scheme": "clear", "seed": 1, "epochs": 2, "seat": "alice"}
     return taciturn.audit(**{**base, **options}).to_dict()
 
 

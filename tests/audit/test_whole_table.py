@@ -34,6 +34,7 @@ def table(rows: int = 200, seed: int = 1) -> pl.DataFrame:
 def audit(frame: pl.DataFrame, **options: Any) -> AuditResult:
     """On own data newton is the default; hardly any row is held out."""
     base: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 1, "canary": False}
+    base["seat"] = "alice"
     common = {"label": "label", "alice_columns": ALICE, "test_fraction": 0.01}
     return taciturn.audit(frame, **{**base, **common, **options})
 

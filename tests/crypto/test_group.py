@@ -127,11 +127,16 @@ def test_the_hash_is_sha_512():
 
 
 LOADING = """
-import sys, tempfile
+import os, sys, tempfile
 import taciturn.protocol.align, taciturn.deploy.aligned
 from taciturn.crypto.group import hashed
 from taciturn.errors import CryptoError
 assert "rbcl" not in sys.modules
+
+def refuse(name):
+    raise PermissionError(1, "not here")
+
+os.memfd_create = refuse
 folder = tempfile.gettempdir()
 tempfile.tempdir = "/dev/null/nowhere"
 try:
@@ -144,7 +149,7 @@ print(len(hashed(b"", ["a"])))
 
 
 def test_the_library_is_loaded_when_needed_and_leaves_no_copy_behind(tmp_path):
-    """In a process of its own: its loader writes a copy of libsodium, here first to nowhere."""
+    """Where memory is closed to programs: its loader writes a copy, here first to nowhere."""
     done = subprocess.run(
         [sys.executable, "-c", LOADING],
         env={**os.environ, "TMPDIR": str(tmp_path)},
@@ -158,3 +163,15 @@ def test_the_library_is_loaded_when_needed_and_leaves_no_copy_behind(tmp_path):
     assert "TMPDIR" in done.stdout
     assert last == "32"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_library_needs_no_folder_for_temporary_files():
+    code = (
+        "import tempfile; tempfile.tempdir = '/dev/null/nowhere'; ordinary = "
+        "tempfile.NamedTemporaryFile; from taciturn.crypto.group import hashed; "
+        "print(len(hashed(b'', ['a'])), tempfile.NamedTemporaryFile is ordinary)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG, check=False
+    )
+    assert done.stdout == "32 True\n", done.stderr

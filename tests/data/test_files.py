@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data import files
-from taciturn.data.files import read_frame
+from taciturn.data.files import Dialect, read_frame
 from taciturn.errors import ColumnError, FileError
 
 
@@ -100,7 +100,10 @@ def test_quoted_values_may_hold_anything(save):
         ("a.csv", "a,b\n1,2\n\n3,4\n", "row 2 has 0 fields"),
         ("a.csv", "a\n1,2\n", "row 1 has 2 fields and the header has 1"),
         ("a.csv", b"a,b\n1,\xff\n", "not UTF-8"),
-        ("a.csv", b"\xff\xfea\x00\n", "not UTF-8"),
+        ("a.csv", b"\xe9,b\n1,2\n", "the header is not UTF-8 text"),
+        ("a.csv", b"a,b\n1,x\n2,\xe9\n", "row 2 is not UTF-8 text"),
+        ("a.csv", b'a,b\n1,"x"\n2,\xe9\n', "row 2 is not UTF-8 text"),
+        ("a.csv", b"\xff\xfea\x00\n", "not utf-16"),
         ("a.csv", 'a,b\n1,"x\n', "quoting is wrong"),
         ("a.parquet", "PAR1 no PAR1", "cut short or damaged"),
         ("a.xlsx", "x", "the kind of file is unknown: a.xlsx"),
@@ -194,3 +197,67 @@ def test_the_look_over_agrees_with_a_plain_count(tmp_path_factory, widths, end, 
         else:
             with pytest.raises(FileError, match=r"fields|no rows"):
                 read_frame(path)
+
+
+# --- dialects ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_separator_is_looked_for(save, separator):
+    table = TABLE.replace(",", separator)
+    assert read_frame(save("a.csv", table), text=["id"]).rows() == ROWS
+
+
+def test_a_separator_that_is_not_clear_is_said(save):
+    path = save("a.csv", "a;b,c\n1;2,3\n")
+    assert read_frame(path).columns == ["a;b", "c"]
+    assert read_frame(path, dialect=Dialect(separator=";")).columns == ["a", "b,c"]
+
+
+@pytest.mark.parametrize("content", ["a;b\n1,5;x\n2;y\n", 'a,b\n"1,5",x\n"2",y\n'])
+def test_a_decimal_comma_is_looked_for(save, content):
+    assert read_frame(save("a.csv", content)).rows() == [(1.5, "x"), (2.0, "y")]
+
+
+def test_thousands_go_with_the_decimal_point(save):
+    path = save("a.csv", "a;b\n1.234,5;1.234\n2;5.000\n")
+    assert read_frame(path).rows() == [(1234.5, 1234.0), (2.0, 5000.0)]
+    point = Dialect(decimal=".")
+    assert read_frame(save("b.csv", "a;b\n1,234.5;x\n2;y\n"), dialect=point).rows() == [
+        (1234.5, "x"),
+        (2.0, "y"),
+    ]
+
+
+@pytest.mark.parametrize(("decimal", "value"), [(",", 1.234), (".", 1234.0)])
+def test_a_comma_that_may_mean_two_things_is_not_guessed(save, decimal, value):
+    path = save("a.csv", "a;b\n1,234;x\n5,678;y\n")
+    with pytest.raises(ColumnError, match="column 'a' may be a decimal comma, or stand") as caught:
+        read_frame(path)
+    assert 'decimal="," or "."' in caught.value.hint
+    assert read_frame(path, dialect=Dialect(decimal=decimal))["a"][0] == value
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_encodings(save, name):
+    text = "a,b\n1,Köln\n"
+    latin = save(name, text.encode("latin-1"))
+    with pytest.raises(FileError, match="row 1 is not UTF-8") as caught:
+        read_frame(latin)
+    assert 'encoding="latin-1"' in caught.value.hint
+    assert read_frame(latin, dialect=Dialect(encoding="latin-1")).rows() == [(1, "Köln")]
+    assert read_frame(save(name, text.encode("utf-16"))).rows() == [(1, "Köln")]
+
+
+def test_words_for_a_missing_value(save):
+    path = save("a.csv", "a,b\n1,x\nunknown,NA\n,y\n")
+    frame = read_frame(path, dialect=Dialect(null_words=("unknown",)))
+    assert frame.rows() == [(1, "x"), (None, "NA"), (None, "y")]
+
+
+@given(st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=1, max_size=8))
+def test_a_table_reads_the_same_with_a_decimal_comma(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("comma") / "a.csv"
+    lines = [f"{value};x".replace(".", ",") for value in values]
+    path.write_text("\n".join(["a;b", *lines]) + "\n")
+    assert read_frame(path, dialect=Dialect(decimal=","))["a"].to_list() == values

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from taciturn.data.own import own_data
-from taciturn.data.prepare import PrepareSettings
+from taciturn.data.label_words import LabelWords
+from taciturn.data.own import DEFAULTS, OwnTable, own_data
+from taciturn.data.prepare import fit
 from taciturn.errors import (
     ColumnError,
     ConfigError,
@@ -15,6 +18,7 @@ from taciturn.errors import (
     MissingValueError,
     RowIdError,
     ShapeError,
+    TableError,
 )
 
 DATA = {
@@ -40,7 +44,7 @@ def test_files_and_frames_give_the_same(sources):
         assert raw.labels.values.tolist() == [1, 0, 1]
         assert raw.labels.ids == raw.ids
         assert raw.frame.to_dict(as_series=False) == {k: DATA[k] for k in ("age", "job")}
-        assert raw.settings == PrepareSettings(impute="median", scale_categories=False)
+        assert raw.settings == DEFAULTS
     assert own_data(sources[0], label_column="paid").name == "own.csv"
     assert repr(own_data(sources[2], label_column="paid")).startswith("RawData(own data, 3 rows")
 
@@ -112,3 +116,84 @@ def test_other_sources_are_refused(tmp_path):
         own_data(tmp_path / "none.csv", label_column="y")
     with pytest.raises(ShapeError, match="cannot be made from ndarray"):
         own_data(np.eye(2), label_column="y")
+
+
+# --- labels in words -----------------------------------------------------------------------------
+
+
+def labels_of(labels: object, *positive: str, negative: tuple[str, ...] = ()) -> list[int]:
+    table = OwnTable(labels=LabelWords(positive, negative))
+    frame = pd.DataFrame({"a": [1, 2, 3], "y": labels})
+    values: list[int] = own_data(frame, label_column="y", table=table).labels.values.tolist()
+    return values
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "negative"),
+    [
+        (["yes", "no", "yes"], ("yes",), ()),
+        ([" YES", "No ", "yes"], ("Yes",), ()),
+        ([2, 1, 2], ("2",), ()),
+        ([1.0, -1.0, 1.0], ("1",), ()),
+        ([True, False, True], ("true",), ()),
+        (["a", "b", "c"], ("a", "c"), ("b",)),
+        (["a", "b", "a"], (), ("b",)),
+    ],
+)
+def test_words_of_labels(labels, positive, negative):
+    assert labels_of(labels, *positive, negative=negative) == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "negative", "message", "hint"),
+    [
+        (["yes", "no", "yes"], (), (), "3 of 3 labels are text", 'positive="yes"'),
+        (["mad", "sad", "mad"], (), (), "3 of 3 labels are text", 'positive="WORD"'),
+        ([1, 2, 2], (), (), "2 of 3 labels are neither 0 nor 1", 'positive="2"'),
+        (["a", "b", "c"], ("a",), (), "2 of 3 labels are none of the words", "negative="),
+        (["a", "b", "c"], ("a",), ("b",), "1 of 3 labels are none of the words", "in positive or"),
+        ([0.5, 1.5, 0.5], ("1.5",), (), "Float64, which has no words", "leave positive"),
+    ],
+)
+def test_labels_that_no_word_names_are_refused(labels, positive, negative, message, hint):
+    with pytest.raises(LabelValueError, match=message) as caught:
+        labels_of(labels, *positive, negative=negative)
+    assert hint in caught.value.hint
+    assert "mad" not in str(caught.value)
+
+
+# --- which columns, and all problems at once -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("choices", "columns"),
+    [
+        ({"keep": ("job",)}, ["job"]),
+        ({"drop": ("job", "who")}, ["age"]),
+        ({"keep": ("who", "age"), "drop": ("who",)}, ["age"]),
+    ],
+)
+def test_columns_are_kept_and_dropped(choices, columns):
+    table = OwnTable(replace(DEFAULTS, **choices))
+    raw = own_data(pl.DataFrame(DATA), label_column="paid", table=table)
+    assert raw.frame.columns == columns
+
+
+def test_a_table_is_judged_as_a_whole():
+    frame = pl.DataFrame({**DATA, "who": ["a", "a", "b"], "paid": ["yes", "no", "yes"]})
+    frame = frame.with_columns(age=pl.Series([1.0, float("inf"), 2.0]))
+    table = OwnTable(replace(DEFAULTS, drop=("jobb",)))
+    with pytest.raises(TableError) as caught:
+        own_data(frame, label_column="paid", id_column="who", table=table)
+    text = str(caught.value)
+    assert "4 things are not fit for use" in text
+    for part in ("repeat", "3 of 3 labels are text", "no column 'jobb'", "'age': 1 of 3"):
+        assert part in text
+
+
+def test_dates_of_pandas(tmp_path):
+    days = pd.to_datetime(["2026-01-01", "2026-01-03", None])
+    frame = pd.DataFrame({"d": days, "o": days.date, "y": [0, 1, 1]})
+    raw = own_data(frame, label_column="y")
+    plan = fit(raw.frame, replace(DEFAULTS, scale="none"))
+    assert plan.apply(raw.frame)[:, 0].tolist() == plan.apply(raw.frame)[:, 2].tolist()

@@ -39,7 +39,7 @@ def test_a_small_table_by_hand():
     assert plan.apply(FRAME).tolist() == [
         [30.0, 1.0, 1.0],
         [50.0, 0.0, 0.0],
-        [50.0, 0.0, 1.0],
+        [50.0, 2 / 3, 1.0],
         [70.0, 1.0, 1.0],
     ]
 
@@ -63,16 +63,26 @@ def test_categories_agree_with_scikit_learn():
     np.testing.assert_allclose(scaled, StandardScaler().fit_transform(plain), rtol=1e-12)
 
 
-def test_unknown_and_missing_levels_get_no_column():
+def test_unknown_and_missing_levels_are_the_average_of_the_training_rows():
+    """Neither the level without a column nor any other."""
     plan = fit(FRAME, PrepareSettings(drop_first=False))
     other = FRAME.with_columns(pl.Series("job", ["baker", "pilot", None, "clerk"]))
     assert plan.columns[1:3] == ("job=baker", "job=clerk")
+    third = pytest.approx([1 / 3, 2 / 3])
+    assert plan.apply(other)[:, 1:3].tolist() == [[1, 0], third, third, [0, 1]]
+
+
+def test_levels_that_are_given_leave_what_is_unknown_at_zero():
+    plan = fit(FRAME, PrepareSettings(drop_first=False), {"job": ("baker", "clerk")})
+    other = FRAME.with_columns(pl.Series("job", ["baker", "pilot", None, "clerk"]))
     assert plan.apply(other)[:, 1:3].tolist() == [[1, 0], [0, 0], [0, 0], [0, 1]]
 
 
-def test_a_missing_level_is_zero_before_scaling():
+def test_a_missing_level_is_the_average_before_scaling():
     plan = fit(FRAME, PrepareSettings(scale_categories=True))
-    assert plan.apply(FRAME)[:, 1].tolist() == [1.0, -1.0, -1.0, 1.0]
+    prepared = plan.apply(FRAME)[:, 1]
+    assert prepared.mean() == pytest.approx(0)
+    assert prepared[2] == pytest.approx(0)
 
 
 def test_a_fixed_vocabulary_fixes_the_columns():
@@ -107,11 +117,12 @@ def test_a_column_without_values_is_zero(column):
     assert plan.apply(pl.DataFrame({"a": ["x", "y"]})).tolist() == [[0.0], [0.0]]
 
 
-def test_a_single_level_gives_no_column():
+def test_a_single_level_is_kept_as_zeros():
+    """Named among Alice's columns it is there, like a number that never varies."""
     plan = fit(pl.DataFrame({"a": ["x", "x"]}), PrepareSettings())
-    assert plan.columns == ()
-    assert plan.notes == ("column a has one level on the training rows: it gives no column",)
-    assert plan.apply(pl.DataFrame({"a": ["x", "y"]})).shape == (2, 0)
+    assert plan.columns == ("a",)
+    assert plan.notes == ("column a has one level on the training rows: kept as zeros",)
+    assert plan.apply(pl.DataFrame({"a": ["x", "y"]})).tolist() == [[0.0], [0.0]]
 
 
 def test_clipping_comes_after_scaling():
@@ -175,21 +186,31 @@ def test_numbers_too_large_to_average_are_refused():
         fit(pl.DataFrame({"a": [1e308, -1e308, 1e308]}), PrepareSettings())
 
 
-def test_free_text_is_refused():
-    frame = pl.DataFrame({"note": [f"text {i}" for i in range(101)]})
-    with pytest.raises(ColumnError, match="'note' is text with 101 distinct values") as caught:
-        fit(frame, PrepareSettings())
-    assert "id column" in caught.value.hint
+def test_free_text_is_left_out_and_the_line_that_keeps_it_is_named():
+    frame = pl.DataFrame({"note": [f"text {i}" for i in range(101)], "n": range(101)})
+    plan = fit(frame, PrepareSettings())
+    assert plan.columns == ("n",)
+    (note,) = plan.notes
+    assert "note is free text, 101 different values in 101 rows" in note
+    assert "type={'note': 'category'}" in note
+    kept = fit(frame, PrepareSettings(type={"note": "category"}))
+    assert len(kept.columns) == 101
+    assert "has 101 levels: the 100 most frequent" in kept.notes[0]
+
+
+def test_words_among_numbers_are_refused_with_their_place():
     mostly = pl.DataFrame({"n": [str(i) for i in range(200)] + ["n/a"]})
-    with pytest.raises(ColumnError) as caught:
+    with pytest.raises(ColumnError, match="1 of 201 values are not numbers") as caught:
         fit(mostly, PrepareSettings())
-    assert "values are numbers" in caught.value.hint
-    assert len(fit(frame, PrepareSettings(max_levels=101)).columns) == 100
+    assert caught.value.where == "first at row 201"
+    assert "null_words" in caught.value.hint
+    as_levels = PrepareSettings(type={"n": "category"}, max_levels=300)
+    assert len(fit(mostly, as_levels).columns) == 200
 
 
-@pytest.mark.parametrize("value", [datetime.date(2020, 1, 1), [1, 2], datetime.timedelta(1)])
+@pytest.mark.parametrize("value", [[1, 2], datetime.timedelta(1)])
 def test_other_kinds_are_refused(value):
-    with pytest.raises(ColumnError, match="neither numbers, booleans nor text") as caught:
+    with pytest.raises(ColumnError, match="neither numbers, booleans, dates nor text") as caught:
         fit(pl.DataFrame({"a": [value]}), PrepareSettings())
     assert caught.value.hint
 
@@ -208,8 +229,8 @@ def test_every_choice_is_described():
     plan = fit(FRAME, PrepareSettings(clip=5.0, scale_categories=True))
     assert plan.describe() == [
         "age: numeric; missing becomes 50; minus 50, divided by 14.1421; clipped to ±5",
-        "job: one-hot, 1 column; level baker gets no column; an unknown or missing level gets no "
-        "column; each centred and scaled; clipped to ±5",
+        "job: one-hot, 1 column; level baker gets no column; an unknown or missing level is the "
+        "average of the training rows; each centred and scaled; clipped to ±5",
         "member: numeric; missing becomes 1; minus 0.75, divided by 0.433013; clipped to ±5",
     ]
 
@@ -277,7 +298,8 @@ def _altered(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     [
         (lambda d: d.update(rulez=[]), "unknown key 'rulez'", "did you mean rules?"),
         (lambda d: d.pop("notes"), "key 'notes' is missing", ""),
-        (lambda d: d.update(version=2), "another version", "version 1"),
+        (lambda d: d.update(version=3), "another version", "version 2"),
+        (lambda d: d.update(version=True), "another version", "version 2"),
         (lambda d: d.update(rules={}), "a list must stand here", ""),
         (lambda d: d.update(notes=[1]), "text must stand here", ""),
         (lambda d: d["rules"].append(3), "no known kind", ""),

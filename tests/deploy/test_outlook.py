@@ -41,6 +41,8 @@ AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
     "sealed, newton": ({**MECHANISMS["sealed"], **NEWTON}, False),
     "sealed, revealed": (REVEALED, True),
     "sealed, newton, revealed": ({**REVEALED, **NEWTON}, True),
+    "mutual": ({**MECHANISMS["mutual"], "epochs": 1}, False),
+    "mutual, revealed": ({"mechanism": "mutual", "reveal": True, "epochs": 1}, True),
     "sealed, revealed with noise": ({**REVEALED, **NEWTON, "reveal-epsilon": 4.0}, False),
 }
 LEAKING = [name for name, (_, leaks) in AGREEMENTS.items() if leaks]

@@ -208,7 +208,9 @@ def test_the_budget_is_bobs(tmp_path):
     assert "Bob's" in refusal(tmp_path, "alice", privacy={"budget": 2.0}).message
 
 
-@pytest.mark.parametrize("key", ["seed", "seeds", "permute-labels", "permute_labels"])
+@pytest.mark.parametrize(
+    "key", ["seed", "seeds", "permute-labels", "permute_labels", "permute-rows"]
+)
 def test_what_is_for_simulations_is_refused_with_the_reason(tmp_path, key):
     error = refusal(tmp_path, agreement={key: 1})
     assert "refused in a real training" in error.message

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.prepare import NumericRule
 from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.config import DataSection, PartyConfig
 from taciturn.deploy.new_rows import new_rows
 from taciturn.deploy.predict import Answer, Predictor, Question, predict
 from taciturn.deploy.score_book import Charge, ScoreBook
@@ -43,6 +44,7 @@ from taciturn.errors import (
 )
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
+from taciturn.numerics.threshold import chosen
 from taciturn.privacy import registry
 from taciturn.protocol.events import ScoresDue
 from taciturn.protocol.handshake import wire_form
@@ -190,10 +192,12 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     # In the order of Bob's file.
     assert list(his.ids) == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
     wanted, slack = expected(folder)
+    above = his.result.threshold
+    assert above is not None
     for row in his.rows():
         assert abs(row.score - wanted[row.id]) <= slack
         assert abs(row.probability - 1 / (1 + np.exp(-row.score))) < 1e-12
-        assert row.label == (row.probability > 0.5)
+        assert row.label == (row.score > above.score)
     assert len(wanted) == len(his.rows()) == 30
     meaning = his.result.meaning or ""
     assert his.result.suspected_wraps == 0
@@ -304,6 +308,83 @@ def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
         assert isinstance(second.message, Hello)
         heard.add(second.message.magnitude_bits)
     assert heard == {ModelShare.load(sealed / "alice.model.json").magnitude_bits}
+
+
+# --- the threshold of a class --------------------------------------------------------------------
+
+
+def retrained(folder: Path, **output: Any) -> Path:
+    """A folder with a small model, whose Bob has these settings about scores."""
+    write_tables(folder)
+    write_new(folder)
+    agreed = {**MECHANISMS["none"], "held-out": 0.3}
+    write_config(folder, "alice", agreement=agreed)
+    write_config(folder, "bob", agreement=agreed, output=output)
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    return folder
+
+
+def test_the_threshold_and_the_held_out_scores_are_those_of_the_model(tmp_path):
+    """Bob's file holds what the whole model scores, and the best threshold of exactly that."""
+    folder = retrained(tmp_path, **{"held-out-scores": "bob.held-out.csv"})
+    path = folder / "bob.held-out.csv"
+    assert path.stat().st_mode & 0o077 == 0
+    held_out = pl.read_csv(path)
+    assert held_out.columns == ["id", "score", "probability", "label"]
+    alice, bob = shares(folder)
+    assert held_out.height == bob.metrics["held_out"]["rows"] > 20
+    hers, his = (
+        held_out.select("id").join(pl.read_csv(folder / f"{role}.csv"), on="id", how="left")
+        for role in ROLES
+    )
+    scores = whole_model(alice, bob).scores(hers, his.drop("sick"))
+    assert np.abs(held_out["score"].to_numpy() - scores).max() < 2.0**-19
+    assert held_out["label"].to_list() == his["sick"].to_list()
+    best = chosen(held_out["score"].to_numpy(), held_out["label"].to_numpy())
+    stored = bob.metrics["threshold"]
+    assert (stored["rule"], stored["rows"]) == ("youden", held_out.height)
+    assert stored["score"] == pytest.approx(best.score)
+    assert "threshold" not in alice.metrics
+    _, answer = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    assert [row.label for row in answer.rows()] == [
+        int(row.score > stored["score"]) for row in answer.rows()
+    ]
+    # A number of the person's own comes first.
+    asked = {"alice": question(folder, "alice"), "bob": question(folder, "bob", threshold=0.9)}
+    _, answer = answers(in_threads(folder, asked))
+    assert [row.label for row in answer.rows()] == [
+        int(row.probability > 0.9) for row in answer.rows()
+    ]
+    assert answer.result.to_dict()["threshold"]["rule"] == "given"
+
+
+def test_a_cost_or_a_number_in_bobs_file_decides_the_threshold(tmp_path):
+    (tmp_path / "cost").mkdir()
+    folder = retrained(tmp_path / "cost", **{"miss-cost": 50.0, "held-out-scores": "scores.csv"})
+    stored = shares(folder)[1].metrics["threshold"]
+    held_out = pl.read_csv(folder / "scores.csv")
+    best = chosen(held_out["score"].to_numpy(), held_out["label"].to_numpy(), 50.0)
+    assert (stored["rule"], stored["score"]) == ("cost", pytest.approx(best.score))
+    config = PartyConfig.read(write_config(folder, "bob", output={"threshold": 0.2}))
+    assert config.output.threshold == 0.2
+
+
+def test_a_held_out_row_is_named_as_bobs_table_names_it(tmp_path):
+    write_tables(tmp_path)
+    path = tmp_path / "bob.csv"
+    path.write_text(path.read_text().replace("\np", "\nP"))
+    common = RowIds.of([f"p{number:04d}" for number in range(120)])
+    for role in ROLES:
+        own = common if role == "alice" else RowIds(common.series.str.to_uppercase())
+        AlignedRows(own, common).write(tmp_path / f"{role}.rows.csv", "id")
+        data = {"aligned": f"{role}.rows.csv"}
+        scores = {"held-out-scores": "scores.csv"} if role == "bob" else {}
+        write_config(tmp_path, role, data=data, agreement={"held-out": 0.2}, output=scores)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    table = pl.read_csv(path).rename({"sick": "truth"})
+    joined = pl.read_csv(tmp_path / "scores.csv").join(table, on="id")
+    assert joined.height == shares(tmp_path)[1].metrics["held_out"]["rows"]
+    assert joined["label"].to_list() == joined["truth"].to_list()
 
 
 # --- sides that do not fit -----------------------------------------------------------------------
@@ -466,7 +547,7 @@ def town_share(**changes: Any) -> ModelShare:
 
 def rows_of(path: Path, text: str, share: ModelShare | None = None, **options: Any) -> Any:
     path.write_text(text)
-    return new_rows(path, "id", share or town_share(), **options)
+    return new_rows(path, DataSection(file="", id="id"), share or town_share(), **options)
 
 
 def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
@@ -476,8 +557,10 @@ def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
     share = town_share()
     assert rows.own == rows.table.ids == RowIds.of(["9", "1", "5"])
     by_name = dict(zip(share.columns, rows.table.values.T.tolist(), strict=True))
-    assert by_name["town=B"] == [0.0, 1.0, 0.0]
-    assert by_name["grade=2"] == [0.0, 1.0, 0.0]
+    # Z is no town of the training rows: it is what their towns are on average.
+    assert by_name["town=B"] == [0.25, 1.0, 0.0]
+    assert by_name["town=(missing)"][2] == 1.0
+    assert by_name["grade=2"][1] == 1.0
     rule = share.preparation.rules[0]
     assert by_name["age"][0] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
     alone = rows_of(tmp_path / "one.csv", "id,age,town,grade\n7,,,\n")
@@ -527,14 +610,14 @@ def test_what_a_probability_means_is_said_for_every_mechanism():
 
 
 def test_a_probability_is_corrected_for_class_weights(plain):
-    """A score of 0 is the class's edge; of twenty to one it is one half where the score is 3."""
+    """Of twenty to one it is one half where the score is three."""
     path = plain / "bob.model.json"
     share = ModelShare.load(path)
     replace(share, agreement={**share.agreement, "class_weight": [0.05, 1.0]}).save(path)
     asked = question(plain, "bob")
     assert asked.terms.log_odds_shift == pytest.approx(np.log(20))
-    assert "edge at a probability of 0.04762" in asked.meaning
-    result: Any = None
+    assert "corrected for the class weights" in asked.meaning
+    result: Any = SimpleNamespace(threshold=None)
     answer = Answer(result, ("a", "b"), np.array([np.log(20), -0.5]), asked.terms.log_odds_shift)
     high, low = answer.rows()
     assert high.label == 1
@@ -595,9 +678,10 @@ def test_two_processes_score_what_the_whole_model_scores(request, name):
     with (folder / "scores.csv").open(newline="") as stream:
         lines = list(csv.DictReader(stream))
     assert [line["id"] for line in lines] == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
+    above = shares(folder)[1].metrics["threshold"]["score"]
     for line in lines:
         assert abs(float(line["score"]) - wanted[line["id"]]) <= slack
-        assert int(line["class"]) == (float(line["score"]) > 0)
+        assert int(line["class"]) == (float(line["score"]) > above)
     assert (folder / "scores.csv").stat().st_mode & 0o077 == 0
     record = json.loads(alice.out)
     assert record["learnt"].startswith("no score")

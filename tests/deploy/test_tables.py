@@ -24,6 +24,7 @@ from taciturn.errors import (
     MissingValueError,
     RowIdError,
     ShapeError,
+    TableError,
 )
 from tests.deploy.sides import write_config
 
@@ -158,6 +159,47 @@ def test_a_gap_is_filled_or_named_as_asked(tmp_path):
     assert np.isfinite(load(tmp_path, gap).train.values).all()
     with pytest.raises(MissingValueError, match="age"):
         load(tmp_path, gap, data={"impute": "none"})
+
+
+def test_a_party_says_all_problems_with_the_lines_of_its_file(tmp_path):
+    words = ["yes" if sick else "no" for sick in bobs()["sick"]]
+    ages = ["old", *(str(20 + n) for n in range(ROWS - 1))]
+    with pytest.raises(TableError) as caught:
+        load(tmp_path, bobs(sick=words, age=ages, debt=[math.inf] * ROWS), data={"drop": ["aeg"]})
+    text = str(caught.value)
+    assert "4 things are not fit for use" in text
+    assert 'positive = "yes"' in text
+    assert 'type.age = "category"' in text
+    assert 'drop = ["debt"]' in text
+    assert "did you mean age?" in text
+
+
+def test_a_party_takes_words_dialects_and_choices_by_column(tmp_path):
+    words = ["yes" if sick else "no" for sick in bobs()["sick"]]
+    data = {"positive": "yes", "separator": ";", "encoding": "latin-1", "bins.age": 3}
+    path = write_config(tmp_path, "bob", data=data)
+    town = ["Köln", "Ulm"] * (ROWS // 2)
+    table = bobs(sick=words, town=town).write_csv(separator=";")
+    (tmp_path / "bob.csv").write_text(table, encoding="latin-1")
+    tables = load_tables(PartyConfig.read(path))
+    assert tables.train.columns[-2:] == ("town=Ulm", "(intercept)")
+    assert len(tables.train.columns) == 4
+    plain = load(tmp_path, bobs())
+    assert tables.labels is not None
+    assert plain.labels is not None
+    assert tables.labels.values.tolist() == plain.labels.values.tolist()
+
+
+def test_a_column_like_the_label_is_told_to_bob_and_not_to_alice(tmp_path):
+    """Alice hears of a column's name and values alone; Bob of what his labels say."""
+    leak = [2.0 * sick for sick in bobs()["sick"]]
+    (note,) = load(tmp_path, bobs(paid=leak)).notes
+    assert note.startswith("column paid nearly equals the label")
+    assert 'drop = ["paid"]' in note
+    hers = bobs(paid=leak).drop("sick")
+    assert not load(tmp_path, hers, role="alice").notes
+    (note,) = load(tmp_path, bobs().rename({"sick": "default"}), role="alice").notes
+    assert note.startswith("column default has two values and the name of a label")
 
 
 def test_repeated_and_missing_ids_are_named(tmp_path):

@@ -68,6 +68,19 @@ WAYS = (
 )
 
 
+# What bends a column, which leaves no unit of the raw one.
+SHAPES = tuple(
+    replace(DEFAULTS, winsorise={"*": 0.05}, rare_share=0.2, **choices)
+    for choices in (
+        {"transform": {"*": "log"}},
+        {"transform": {"*": "rank"}, "clip": 1.5},
+        {"transform": {"*": "yeo-johnson"}},
+        {"bins": {"*": 4}},
+        {"bins": {"*": 3}, "missing_indicator": False, "clip": 0.5},
+    )
+)
+
+
 def pair_of(
     hers: pl.DataFrame, his: pl.DataFrame, settings: PrepareSettings, **changes: Any
 ) -> tuple[ModelShare, ModelShare]:

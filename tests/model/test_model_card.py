@@ -47,9 +47,9 @@ LEDGER = {"label_epsilon_total": 0.0, "assumption": "IND-CPA, honest-but-curious
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.impute} {way.scale} {way.clip}")
 def test_coefficients_of_the_original_scale_score_raw_rows(way):
-    """Without gaps, and inside the clip: then the score is linear in the raw columns."""
+    """Without gaps, and inside the bounds: then the score is linear in the raw columns."""
     _, his = people()
-    plain = replace(way, clip=None)
+    plain = replace(way, clip=None, winsorise={})
     bob = share_of(fit(his, plain), "bob", intercept=True)
     shown = card(bob)
     assert shown.original_offset is not None

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from taciturn.__main__ import run
 from taciturn.data.datasets import load
+from taciturn.data.own import DEFAULTS
 from taciturn.data.prepare import CategoricalRule, NumericRule, Preparation, fit
 from taciturn.errors import ConfigError
 from taciturn.model.card import card
@@ -26,7 +27,7 @@ from taciturn.model.share import ModelShare
 from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import Part, input_names, own_part, whole_model
 from taciturn.numerics.logistic import sigmoid
-from tests.model.models import WAYS, feeds, halves, pair_of, people, share_of, strange
+from tests.model.models import SHAPES, WAYS, feeds, halves, pair_of, people, share_of, strange
 
 CLOSE = 1e-6
 
@@ -62,10 +63,31 @@ def compare(hers: pl.DataFrame, his: pl.DataFrame, pair: tuple[ModelShare, Model
     return float(max(apart))
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.impute} {way.scale} {way.clip}")
+@pytest.mark.parametrize("way", [*WAYS, *SHAPES], ids=str)
 def test_people_with_gaps_categories_and_a_column_on_both_sides(way):
     hers, his = people()
     assert compare(strange(hers), strange(his), pair_of(hers, his, way)) < CLOSE
+
+
+def test_a_date_goes_in_as_days_and_its_parts_are_refused_by_name():
+    frame = pl.DataFrame({"opened": ["2026-01-31", "2025-02-01", "2026-12-07", None]})
+    plan = fit(frame, DEFAULTS)
+    part = own_part(share_of(plan, "bob"))
+    days = plan.rules[0].reading.numbers(frame["opened"]).reshape(-1, 1)
+    (scores,) = session(own_to_onnx(part)).run(["score"], {"opened": days})
+    assert np.allclose(scores[:, 0], part.scores(frame), atol=CLOSE)
+    parts = own_part(share_of(fit(frame, replace(DEFAULTS, date_parts=("month",))), "bob"))
+    with pytest.raises(ConfigError, match=r"'opened.month' is a part of a date"):
+        own_to_onnx(parts)
+
+
+def test_a_constant_column_with_gaps_says_where_they_are():
+    frame = pl.DataFrame({"x": [1.0, None, 1.0]})
+    part = own_part(share_of(fit(frame, DEFAULTS), "bob"))
+    values = frame["x"].fill_null(np.nan).to_numpy().reshape(-1, 1)
+    (scores,) = session(own_to_onnx(part)).run(["score"], {"x": values})
+    assert np.allclose(scores[:, 0], part.scores(frame), atol=CLOSE)
+    assert len(set(scores[:, 0].tolist())) == 2
 
 
 def test_breast_cancer():

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from taciturn.data.normalisation import Spelling
+from taciturn.numerics.threshold import Threshold
 from taciturn.report import html, markdown
 from taciturn.report.audit import audit_blocks, demo_blocks
 from taciturn.report.blocks import (
@@ -187,6 +188,7 @@ PREDICTION = PredictionResult(
     peer_confirmed=True,
     suspected_wraps=2,
     meaning="of a label 1",
+    threshold=Threshold(0.0531, -2.88, "youden", 100, 0.8, 0.75),
     model="bob.json",
     out="scores.csv",
     scores=tuple(ScoredRow(f"c{number}", 0.5, 0.6, 1) for number in range(12)),
@@ -240,6 +242,9 @@ def test_an_alignment_and_a_prediction_say_what_comes_next():
     assert "2 scores lie near the end of their range" in text
     assert "wrote scores.csv" in text
     assert "12 scored of 20 here and 30 there: those that both have; ids normalised (case)" in text
+    assert "The class is 1 above 5.31 %, by Youden's index on 100 held-out rows" in (
+        " ".join(text.replace("\xa0", " ").split())
+    )
     listed = replace(PREDICTION, peer_ids=None, normalise=None)
     assert "12 scored of 20 here, by a list" in shown(prediction_blocks(listed))
     alice = replace(PREDICTION, scores=None, meaning=None, suspected_wraps=None, learnt="no score")

@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -17,7 +17,7 @@ import taciturn
 from taciturn import api
 from taciturn.cli.options import SHARED, merged
 from taciturn.data.datasets import NAMES
-from taciturn.data.prepare import PrepareSettings
+from taciturn.data.own import DEFAULTS
 from taciturn.deploy.config import DERIVED, SECTIONS, file_default, party_file, section_settings
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
@@ -27,6 +27,7 @@ from taciturn.settings.agreement import Agreement
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, SGD_ONLY, Settings
 from taciturn.settings.setting import Scope, declared
+from taciturn.settings.table import TableSettings
 from tests import settings_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +53,8 @@ def test_every_key_of_a_partys_file_is_declared_for_its_section(section):
 def test_a_setting_is_declared_in_one_place(section):
     """What a simulation has too is declared there, and nowhere else."""
     own = declared(SECTIONS[section])
-    inherited = set(declared(Agreement.__mro__[1])) if section == "agreement" else set()
+    shared = {"agreement": Agreement.__mro__[1], "data": TableSettings}
+    inherited = set(declared(shared[section])) if section in shared else set()
     assert not (own.keys() - inherited) & Settings.model_fields.keys()
 
 
@@ -100,8 +102,9 @@ def test_the_help_names_what_there_is():
         assert f"`{name}`" in SETTINGS["mechanism"].help
     for name in NAMES:
         assert f"`{name}`" in SETTINGS["dataset"].help
-    for name in ("impute", "scale", "max_levels"):
-        assert f"(default: {getattr(PrepareSettings(), name)})" in SETTINGS[name].help
+    for name in ("impute", "scale", "max_levels", "rare_share"):
+        assert f"(default: {getattr(DEFAULTS, name)})" in SETTINGS[name].help
+    assert f"(default: {DEFAULTS.winsorise['*']})" in SETTINGS["winsorise"].help
 
 
 # --- the command line ----------------------------------------------------------------------------
@@ -131,6 +134,7 @@ def test_an_option_has_the_help_and_the_panel_of_its_declaration(name):
         ("seed", int),
         ("test_fraction", float),
         ("permute_labels", bool),
+        ("permute_rows", bool),
         ("reveal", bool),
         ("noise", str),
         ("alice_columns", str),
@@ -167,9 +171,12 @@ def plain_type(kind: Any) -> Any:
     if get_origin(kind) is Annotated:
         return plain_type(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
-        return {member for part in get_args(kind) for member in [plain_type(part)]}
+        members = [plain_type(part) for part in get_args(kind)]
+        return {one for part in members for one in (part if isinstance(part, set) else {part})}
     if get_origin(kind) is tuple:
-        return f"Sequence[{get_args(kind)[0].__name__}]"
+        return f"Sequence[{plain_type(get_args(kind)[0])}]"
+    if get_origin(kind) is Sequence:
+        return f"Sequence[{plain_type(get_args(kind)[0])}]"
     if isinstance(kind, type):
         return kind.__name__
     return str(kind).replace("collections.abc.", "")
@@ -236,12 +243,10 @@ NOT_ITS_BUSINESS = {
     "label",
     "data_dir",
     "test_fraction",
-    "impute",
-    "scale",
-    "clip",
-    "max_levels",
+    *TableSettings.model_fields,
     "seeds",
     "permute_labels",
+    "permute_rows",
     "table_memory",
 }
 
@@ -283,7 +288,7 @@ def test_the_page_is_what_the_declarations_say():
 def test_the_page_names_what_an_agreement_refuses():
     page = settings_page.PAGE.read_text(encoding="utf-8")
     refused = {name for name, setting in SETTINGS.items() if setting.refused}
-    assert refused == {"seed", "seeds", "permute_labels", "budget", "delta"}
+    assert refused == {"seed", "seeds", "permute_labels", "permute_rows", "budget", "delta"}
     for name in refused:
         assert f"`{name.replace('_', '-')}`" in page.split("Refused here")[1].split("\n")[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -519,3 +520,71 @@ def test_class_weights_are_the_same_from_a_text_a_list_and_an_agreements_text():
 def test_class_weights_out_of_range_are_refused_by_name(given):
     with pytest.raises(ConfigError, match="class-weight"):
         Settings.of({"class-weight": given})
+
+
+OWN = {"data": "a.csv", "label": "y"}
+
+# --- by column -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "meant"),
+    [
+        ("transform", "log", {"*": "log"}),
+        ("transform", "income=log,age=rank", {"income": "log", "age": "rank"}),
+        ("transform", {"income": "log"}, {"income": "log"}),
+        ("bins", "5,income=10", {"*": 5, "income": 10}),
+        ("bins", 4, {"*": 4}),
+        ("winsorise", "none", {"*": 0.0}),
+        ("winsorise", "0.01,income=none", {"*": 0.01, "income": 0.0}),
+        ("type", "a=b=category", {"a=b": "category"}),
+        ("date_format", {"opened": "%d.%m.%Y"}, {"opened": "%d.%m.%Y"}),
+        ("keep", "a, b", ("a", "b")),
+        ("keep", ["a", "b"], ("a", "b")),
+        ("positive", "yes", ("yes",)),
+        ("positive", 2, ("2",)),
+        ("separator", "tab", "\t"),
+        ("encoding", "Latin-1", "iso8859-1"),
+    ],
+)
+def test_a_choice_by_column_is_read_from_every_face(name, given, meant):
+    assert getattr(Settings.of({**OWN, name: given}), name) == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("transform", "income=logg", "did you mean log?"),
+        ("transform", {"income": 3}, "there is no 3"),
+        ("bins", "income=1", "2 or more intervals"),
+        ("bins", "many", "it is a number, not 'many'"),
+        ("bins", 2.5, "it is a number, not 2.5"),
+        ("winsorise", 0.5, "a share of the rows from 0 to below 0.5"),
+        ("winsorise", True, "it is a number"),
+        ("date_format", "dd.mm.yyyy", "such as %d.%m.%Y"),
+        ("separator", ";;", "one character, or tab"),
+        ("encoding", "latn", "there is no encoding 'latn'"),
+        ("date_parts", "hour", "setting date-parts"),
+        ("rare_share", 1.0, "setting rare-share"),
+    ],
+)
+def test_a_choice_that_is_not_possible_is_refused(name, given, message):
+    with pytest.raises(ConfigError, match=re.escape(message)) as raised:
+        Settings.of({**OWN, name: given})
+    assert raised.value.setting == name
+
+
+def test_a_file_may_hold_choices_by_column_and_no_other_section(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text('data = "a.csv"\nlabel = "y"\ntransform.income = "log"\n[bins]\nage = 5\n')
+    read = Settings.read_toml(path)
+    assert read["transform"] == {"income": "log"}
+    assert read["bins"] == {"age": 5}
+    path.write_text("[data]\nage = 5\n")
+    with pytest.raises(ConfigError, match="is a table"):
+        Settings.read_toml(path)
+
+
+def test_what_reads_own_data_is_refused_with_a_dataset():
+    with pytest.raises(ConfigError, match="keep is about own data"):
+        Settings.of({"dataset": "breast-cancer", "keep": "a"})

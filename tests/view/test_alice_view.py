@@ -217,6 +217,10 @@ class WitnessScheme:
     def effort(self, rows: int, length: int) -> int:
         return ClearScheme().effort(rows, length)
 
+    @property
+    def number_by_number(self) -> None:
+        return None
+
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         return ClearScheme().leak_bits(capacity, rows, length)
 

@@ -14,6 +14,7 @@ from taciturn.crypto.base import (
     PublicKey,
     Scheme,
     SecretKey,
+    SlotScheme,
     Table,
     TableSize,
     Wrapping,
@@ -84,6 +85,11 @@ class TimedScheme:
     def effort(self, rows: int, length: int) -> int:
         """The scheme's own."""
         return self._inner.effort(rows, length)
+
+    @property
+    def number_by_number(self) -> SlotScheme | None:
+        """The scheme's own; nothing of it is timed."""
+        return self._inner.number_by_number
 
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         """The scheme's own."""

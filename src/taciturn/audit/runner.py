@@ -23,7 +23,8 @@ from taciturn.audit.judge import commoner_label, control, judge, prior
 from taciturn.audit.verdict import weigh
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
-from taciturn.results.audit import Findings, Skipped
+from taciturn.results.audit import Findings
+from taciturn.results.skipped import Skipped
 from taciturn.view.alice_view import AliceView
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import attacks
+from taciturn.audit.bob_seat import BobAudit
 from taciturn.audit.distinguisher import applies, distinguish
 from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
@@ -39,10 +40,12 @@ from taciturn.results.audit import (
     Evidence,
     Findings,
     Membership,
+    Seat,
 )
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
 from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import Source, with_coin_labels
@@ -74,6 +77,8 @@ class Session:
         canary: Whether to run a canary beside each run.
         shuffle_truth: Judge against labels shuffled after the run.
         attacks: Which to run; loaded before anything is trained, in case one is broken.
+        seat: Whose seat is audited.
+        known_rows: How many rows of Alice's Bob knows; None for a few, and as many as her columns.
     """
 
     raw: Source
@@ -81,6 +86,8 @@ class Session:
     canary: bool = True
     shuffle_truth: bool = False
     attacks: tuple[LabelAttack, ...] = field(default_factory=attacks)
+    seat: Seat = "alice"
+    known_rows: int | None = None
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
         """Trains, attacks, and gathers what belongs beside it.
@@ -88,13 +95,35 @@ class Session:
         Raises:
             DivergenceError: The model is worse than none: nobody would use such a training.
         """
+        coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
         outcome = simulate(
-            settings, self.raw, keep=True, record=record, observe=self.callbacks.observe
+            settings, self.raw, keep=True, record=record, observe=observe, coins=coins
         )
         require_arrived(outcome.result)
-        view = _view(outcome)
-        run = self.examine(settings, view, outcome.data.labels_train, outcome.result)
-        return replace(run, membership=self._membership(view, outcome))
+        view, labels = _view(outcome), outcome.data.labels_train
+        if self.seat == "bob":
+            run = self._unlooked(view, labels, outcome.result)
+        else:
+            run = self.examine(settings, view, labels, outcome.result)
+            run = replace(run, membership=self._membership(view, outcome))
+        if self.seat == "alice":
+            return run
+        bob = BobAudit(self.raw, self.known_rows, self.canary, self.callbacks)
+        return replace(run, seat=self.seat, bob_seat=bob.audit(settings, coins, outcome))
+
+    def _unlooked(self, view: AliceView, labels: LabelTable, training: TrainingRun) -> AuditRun:
+        """A run of which Alice's seat is not audited: controls and messages alone."""
+        findings = examine(view, labels, attacks=()).findings
+        return AuditRun(
+            training=training,
+            shuffle_truth=False,
+            findings=replace(findings, verdict="Alice's seat was not audited."),
+            canary=None,
+            over_epochs=(),
+            evidence=None,
+            messages=tuple(messages_to_alice(view)),
+            membership=None,
+        )
 
     def examine(
         self, settings: Settings, view: AliceView, labels: LabelTable, training: TrainingRun

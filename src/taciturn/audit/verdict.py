@@ -360,8 +360,8 @@ def conclude(audit: AuditResult) -> Conclusion:
     # A run whose labels were shuffled is its own canary; it is not shown twice.
     canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
     conclusion = _conclude_attacks(
-        _weigh_runs([one.findings for one in audit.runs]),
-        _weigh_runs(canaries) if canaries else None,
+        weigh_runs([one.findings for one in audit.runs]),
+        weigh_runs(canaries) if canaries else None,
         _strongest(audit),
         permuted=shuffled,
         check=any(one.shuffle_truth for one in audit.runs),
@@ -376,8 +376,8 @@ def conclude_session(audit: SessionAudit) -> Conclusion | None:
     proof = audit.evidence
     refuted_by = 0 if proof is not None and proof.violated else None
     conclusion = _conclude_attacks(
-        _weigh_runs([audit.findings]),
-        None if audit.canary is None else _weigh_runs([audit.canary]),
+        weigh_runs([audit.findings]),
+        None if audit.canary is None else weigh_runs([audit.canary]),
         (proof, refuted_by),
         permuted=False,
         check=audit.shuffle_truth,
@@ -509,7 +509,8 @@ def _conclude_attacks(
     return Conclusion(gravest.status, gravest.headline, *rest)
 
 
-def _weigh_runs(parts: Sequence[Findings]) -> Weighed:
+def weigh_runs(parts: Sequence[Findings]) -> Weighed:
+    """Weighs the findings of one run, or the mean of several."""
     mean = mean_findings(parts)
     verdict = weigh(mean.controls, mean.attacks)
     alone = [weigh(part.controls, part.attacks).status for part in parts]

@@ -10,6 +10,7 @@ import typer
 from taciturn import extensions
 from taciturn.cli.align import align
 from taciturn.cli.certs import certs
+from taciturn.cli.compare import compare
 from taciturn.cli.doctor import doctor
 from taciturn.cli.ledger import ledger
 from taciturn.cli.model import model
@@ -48,8 +49,21 @@ def main(
 
 _added = extensions.listed(extensions.ATTACKS)
 _attacks = f"Attacks of other packages: {_added}" if _added else None
-for command in (train, check, audit, demo, align, certs, doctor, init, party, ledger, predict):
-    app.command(epilog=_attacks if command in (check, audit) else None)(command)
+for command in (
+    train,
+    check,
+    audit,
+    compare,
+    demo,
+    align,
+    certs,
+    doctor,
+    init,
+    party,
+    ledger,
+    predict,
+):
+    app.command(epilog=_attacks if command in (check, audit, compare) else None)(command)
 app.add_typer(model)
 for entry in sorted(entry_points(group="taciturn.commands"), key=lambda entry: entry.name):
     app.command(entry.name)(entry.load())

@@ -118,8 +118,7 @@ def party(
 
     settings = PartyConfig.read(config)
     output = settings.output
-    wanted = [settings.path(name) for name in (output.model, output.log, output.metrics) if name]
-    require_writable(*wanted, record)
+    require_writable(*map(settings.path, output.files), record)
     with (
         shown_by(settings.face),
         stoppable(),

@@ -46,6 +46,13 @@ def predict(
             "not aligned again then; give it on both sides."
         ),
     ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Bob: the class is 1 above this probability (default: the threshold that the "
+            "training chose on the held-out rows, in the model's file)."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -86,11 +93,18 @@ def predict(
             where="--common",
             hint="leave it out, or leave --id and --normalise out",
         )
-    if settings.role == "alice" and out is not None:
+    for option, given in (("--out", out), ("--threshold", threshold)):
+        if settings.role == "alice" and given is not None:
+            raise ConfigError(
+                "Alice learns no scores",
+                where=option,
+                hint="leave it out here; Bob gives it on his side",
+            )
+    if threshold is not None and not 0 < threshold < 1:
         raise ConfigError(
-            "Alice learns no scores: there is nothing to write",
-            where="--out",
-            hint="leave it out here; Bob gives it on his side",
+            f"a probability lies between 0 and 1, and {threshold:g} does not",
+            where="--threshold",
+            hint="use 0.2, say; leave it out for the one that the training chose",
         )
     if out is None and settings.role == "bob" and not json and not id:
         out = rows.with_name(f"{rows.name.partition('.')[0]}.scores.csv")
@@ -99,7 +113,15 @@ def predict(
 
     def read() -> Question:
         only = tuple(id or ())
-        return Question.read(settings, file, rows, only, normalisation=normalisation, common=common)
+        return Question.read(
+            settings,
+            file,
+            rows,
+            only,
+            normalisation=normalisation,
+            common=common,
+            threshold=threshold,
+        )
 
     again = _again(settings.link.peer)
     with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:

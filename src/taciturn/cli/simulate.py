@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -123,12 +123,26 @@ def audit(
             help="Also attack a run on shuffled labels: the protocol's leak alone.",
         ),
     ] = True,
+    seat: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose view is attacked: alice (labels), bob (Alice's columns) or both (default: "
+            "both; with --transcript the recorder's)."
+        ),
+    ] = None,
+    known_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train, or read a transcript, and run the attacks that Alice could run.
+    """Train, or read a transcript, and run the attacks that Alice and Bob could run.
 
     [bold]Examples[/bold]
 
@@ -137,6 +151,8 @@ def audit(
     taciturn audit --dataset breast-cancer --mechanism none --scheme clear --permute-labels
 
     taciturn audit --dataset sklearn-digits --mechanism add --epsilon 10 --html report.html
+
+    taciturn audit --dataset breast-cancer --alice-columns half --scheme clear --seat bob
 
     taciturn audit --transcript run.transcript
 
@@ -159,12 +175,14 @@ def audit(
             transcript=transcript,
             shuffle_truth=shuffle_truth,
             canary=canary,
+            seat=cast(Any, seat),
+            known_rows=known_rows,
             observe=meter.observe,
             announce=meter.announce,
             progress=meter.progress,
             **settings,
         )
-    result = replace(result, version=__version__, command=_command(), audited=_now())
+    result = replace(result, version=__version__, command=typed_command(), audited=now())
     _write_reports(result, html, markdown)
     show(result, json, audit_blocks)
 
@@ -199,9 +217,9 @@ def _audit_session(
             observe=meter.observe,
             progress=meter.progress,
         )
-    result = replace(result, version=__version__, command=_command(), audited=_now())
+    result = replace(result, version=__version__, command=typed_command(), audited=now())
     if html is not None or markdown is not None:
-        _write_page(session_page(result), html, markdown)
+        write_page(session_page(result), html, markdown)
     show(result, json, session_blocks)
 
 
@@ -232,7 +250,9 @@ def demo(
                 announce=meter.announce,
                 progress=meter.progress,
             )
-            runs.append(replace(result, version=__version__, command=_command(), audited=_now()))
+            runs.append(
+                replace(result, version=__version__, command=typed_command(), audited=now())
+            )
     _write_reports(runs[-1], html, None)
     show(DemoResult(tuple(runs), str(html)), json, demo_blocks)
 
@@ -243,10 +263,11 @@ def _write_reports(result: AuditResult, html: Path | None, markdown: Path | None
     # Imported here: drawing takes a second to load.
     from taciturn.report.page import audit_page
 
-    _write_page(audit_page(result), html, markdown)
+    write_page(audit_page(result), html, markdown)
 
 
-def _write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
+def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
+    """Writes a page in the forms that were asked for."""
     from taciturn.report.html import render as render_html
     from taciturn.report.markdown import render as render_markdown
 
@@ -256,12 +277,12 @@ def _write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
         write_text(markdown, render_markdown(page))
 
 
-def _now() -> str:
+def now() -> str:
     """The moment, in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _command() -> str:
+def typed_command() -> str:
     """The command as it was typed."""
     return shlex.join(["taciturn", *sys.argv[1:]])
 

@@ -44,7 +44,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy
 
@@ -465,6 +465,119 @@ class SecretKey(Protocol):
         ...
 
 
+class SlotPublicKey(Protocol):
+    """What multiplies encrypted numbers one by one with numbers of its own."""
+
+    def to_bytes(self) -> bytes:
+        """The key for the wire."""
+        ...
+
+    def product(
+        self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``table * vector + masks``, number by number, modulo ``SlotScheme.modulus``.
+
+        Args:
+            table: As many numbers as the vector has, each below 2^31 in size.
+            vector: Of ``SlotSecretKey.encrypt``.
+            masks: As many, uniform from 0 to the modulus; used once.
+            entropy: Private coins; what is decrypted does not depend on them.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        """
+        ...
+
+
+class SlotSecretKey(Protocol):
+    """The owner's key for products number by number. Its ``repr`` shows no secret."""
+
+    @property
+    def public(self) -> SlotPublicKey:
+        """The half that may be sent."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """The secret key for a file of its owner, who must keep it encrypted."""
+        ...
+
+    def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
+        """Encrypts with fresh randomness.
+
+        Raises:
+            CryptoError: There are more than ``SlotScheme.slots``, or one exceeds 2^31 in size.
+        """
+        ...
+
+    def decrypt(self, answer: EncryptedAnswer) -> WordArray:
+        """The masked products, from 0 to the modulus.
+
+        Raises:
+            CryptoError: The answer's bytes are not of this key's form.
+        """
+        ...
+
+
+class SlotScheme(Protocol):
+    """Products number by number, modulo a prime just below 2^59.
+
+    What one side encrypts, another multiplies, each number by one of its own, and masks. The prime
+    is so near ``2^59`` that a share modulo it is one modulo ``2^59``: see ``protocol.mutual``.
+    """
+
+    @property
+    def slots(self) -> int:
+        """How many numbers a ciphertext holds."""
+        ...
+
+    @property
+    def modulus(self) -> int:
+        """The prime."""
+        ...
+
+    def leak_bits(self, answers: int) -> float:
+        """-log2 of the statistical distance of what so many answers tell of their tables."""
+        ...
+
+    def generate(self, bits: int, entropy: Entropy) -> SlotSecretKey:
+        """A fresh key pair.
+
+        Raises:
+            CryptoError: The size is not offered.
+        """
+        ...
+
+    def read_public(self, data: bytes, bits: int) -> SlotPublicKey:
+        """A public key received from the peer, checked.
+
+        Raises:
+            CryptoError: The bytes are not a public key of this size.
+        """
+        ...
+
+    def read_secret(self, data: bytes, bits: int) -> SlotSecretKey:
+        """A secret key that its owner kept.
+
+        Raises:
+            CryptoError: The bytes are not a secret key of this size.
+        """
+        ...
+
+
+MOST_SLOT_BITS = 31
+
+
+def check_slots(values: IntArray, slots: int, name: str) -> None:
+    """Refuses numbers that do not go into one ciphertext.
+
+    Raises:
+        CryptoError: They are too many or none, or one exceeds 2^31 in size.
+    """
+    if values.dtype != np.int64 or values.ndim != 1 or not 1 <= len(values) <= slots:
+        raise CryptoError(f"{name} of shape {values.shape} where 1 to {slots} int64 fit")
+    _check_range(values, MOST_SLOT_BITS, name)
+
+
 class Scheme(Protocol):
     """A way to make keys, and to read public ones."""
 
@@ -481,6 +594,11 @@ class Scheme(Protocol):
     @property
     def whole_tables(self) -> bool:
         """Whether it has products of whole tables (``PublicKey.table``)."""
+        ...
+
+    @property
+    def number_by_number(self) -> SlotScheme | None:
+        """Its products number by number; None where it has none."""
         ...
 
     @property

@@ -28,11 +28,13 @@ from taciturn.crypto.base import (
     TableSize,
     Wrapping,
     check_length,
+    check_slots,
     check_table,
     check_table_vector,
     wrapping,
 )
 from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy
 
@@ -286,6 +288,96 @@ class ClearSecretKey:
 
 
 @dataclass(frozen=True, slots=True)
+class ClearSlotPublicKey:
+    """No key at all, for products number by number."""
+
+    def to_bytes(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def product(
+        self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """``table * vector + masks`` modulo the prime of the default scheme, in clear.
+
+        Raises:
+            CryptoError: The vector has another number of bytes, or sizes do not fit.
+        """
+        check_slots(table, DEGREE, "a table")
+        if vector.length != len(table):
+            raise CryptoError(f"a table of {len(table)} times a vector of {vector.length}")
+        check_length(masks, len(table), "mask")
+        values = np.frombuffer(_exactly(vector.data, vector.length), dtype="<i8").astype(np.int64)
+        check_slots(values, DEGREE, "a vector")
+        # Factors of 31 bits: the product is exact, and so is the sum with a mask below 2^59.
+        summed = (table * values % SLOT_MODULUS + masks) % SLOT_MODULUS
+        return EncryptedAnswer(summed.astype("<i8", copy=False).tobytes(), len(table))
+
+
+@dataclass(frozen=True, slots=True)
+class ClearSlotSecretKey:
+    """The owner of no key."""
+
+    public: ClearSlotPublicKey
+
+    def to_bytes(self) -> bytes:
+        """Nothing: there is no key."""
+        return b""
+
+    def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
+        """The numbers' bytes, as they are.
+
+        Raises:
+            CryptoError: There are too many, or one is too large.
+        """
+        check_slots(values, DEGREE, "a vector")
+        return EncryptedVector(values.astype("<i8", copy=False).tobytes(), len(values))
+
+    def decrypt(self, answer: EncryptedAnswer) -> WordArray:
+        """The masked products.
+
+        Raises:
+            CryptoError: The answer has another number of bytes.
+        """
+        words = np.frombuffer(_exactly(answer.data, answer.length), dtype="<u8")
+        return words.astype(np.uint64)
+
+
+@dataclass(frozen=True, slots=True)
+class ClearSlots:
+    """Products number by number without protection, as the default scheme lays them out."""
+
+    slots: ClassVar[int] = DEGREE
+    modulus: ClassVar[int] = SLOT_MODULUS
+
+    def leak_bits(self, answers: int) -> float:
+        """Infinite: there is nothing to hide."""
+        return math.inf
+
+    def generate(self, bits: int, entropy: Entropy) -> ClearSlotSecretKey:
+        """The owner of no key."""
+        return ClearSlotSecretKey(ClearSlotPublicKey())
+
+    def read_public(self, data: bytes, bits: int) -> ClearSlotPublicKey:
+        """The empty key.
+
+        Raises:
+            CryptoError: The bytes are not empty.
+        """
+        if data:
+            raise CryptoError(f"a public key of {len(data)} bytes where none is expected")
+        return ClearSlotPublicKey()
+
+    def read_secret(self, data: bytes, bits: int) -> ClearSlotSecretKey:
+        """The owner of no key.
+
+        Raises:
+            CryptoError: The bytes are not empty.
+        """
+        return ClearSlotSecretKey(self.read_public(data, bits))
+
+
+@dataclass(frozen=True, slots=True)
 class ClearScheme:
     """No protection, at full speed.
 
@@ -296,6 +388,7 @@ class ClearScheme:
     name: ClassVar[str] = "clear"
     protects: ClassVar[bool] = False
     whole_tables: ClassVar[bool] = True
+    number_by_number: ClassVar[ClearSlots] = ClearSlots()
     key_bits: ClassVar[tuple[int, ...]] = (0,)
 
     def effort(self, rows: int, length: int) -> int:

@@ -17,11 +17,16 @@ time whatever the scalar.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
-from collections.abc import Iterable
-from contextlib import suppress
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from taciturn.errors import CryptoError
@@ -36,12 +41,17 @@ _IDENTITY = bytes(ELEMENT_BYTES)
 def library() -> Any:  # noqa: ANN401 - a module without types
     """The library, loaded when it is first needed.
 
-    Loading writes a copy of libsodium to the folder for temporary files, each time, and leaves it
-    there: it is removed here once it is loaded.
+    Its loader writes a copy of libsodium to a temporary file, and leaves it there. That goes to
+    memory where the system allows it: a folder for temporary files may be full, or closed to
+    programs (``noexec``). Otherwise the copy is removed once it is loaded.
 
     Raises:
         CryptoError: It cannot be written or loaded.
     """
+    if sys.platform == "linux":
+        # Where memory is closed to programs, a folder may not be.
+        with suppress(OSError), _temporary_file_in_memory():
+            return import_module("rbcl")
     try:
         import rbcl
     except OSError as problem:
@@ -54,6 +64,25 @@ def library() -> Any:  # noqa: ANN401 - a module without types
         with suppress(OSError):  # Windows keeps a library that is in use
             Path(copy).unlink()
     return rbcl
+
+
+@contextmanager
+def _temporary_file_in_memory() -> Iterator[None]:
+    """The next temporary file of this thread is one in memory, which ends with its last user."""
+    thread, ordinary = threading.get_ident(), tempfile.NamedTemporaryFile
+    descriptor = os.memfd_create("libsodium")
+
+    def temporary(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as the original
+        if threading.get_ident() != thread:
+            return ordinary(*arguments, **options)
+        return SimpleNamespace(name=f"/proc/self/fd/{descriptor}")
+
+    tempfile.NamedTemporaryFile = temporary
+    try:
+        yield
+    finally:
+        tempfile.NamedTemporaryFile = ordinary
+        os.close(descriptor)
 
 
 class Scalar:

@@ -380,6 +380,7 @@ class PaillierScheme:
 
     key_bits: tuple[int, ...] = OFFERED_BITS
     whole_tables: ClassVar[bool] = False
+    number_by_number: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if not self.key_bits or any(bits < 64 or bits % 16 for bits in self.key_bits):

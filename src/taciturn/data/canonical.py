@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from taciturn.data.rules import numbers
+from taciturn.data.readings import numbers
 from taciturn.errors import ColumnError, LabelValueError, nearest
 
 

@@ -1,5 +1,9 @@
 """Files: CSV and Parquet read into a polars frame, or refused with the reason.
 
+What a CSV file leaves open is looked for where only one answer is possible: the separator in the
+header, a decimal comma in columns that are numbers with it and text without, UTF-16 by its mark.
+Everything else is for the person to say (``Dialect``).
+
 polars fills short rows with nulls, turns blank lines into rows and renames repeated columns, all
 without a word. A table that lost its shape that way would train to a wrong model, so a CSV file is
 looked over before polars reads it.
@@ -7,11 +11,14 @@ looked over before polars reads it.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,18 +27,53 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.data.frames import require_distinct
-from taciturn.errors import FileError
+from taciturn.errors import ColumnError, FileError
+from taciturn.faces import Hint
 
-MISSING = ("", "NA", "NaN", "nan", "null", "?")
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?")
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
 _BLOCK = 1 << 22
+_SEPARATORS = (",", ";", "\t", "|")
+_LOOKED_AT = 20
+# With a decimal comma, the dot stands between thousands; and the other way round.
+_COMMA = r"^[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?$"
+_POINT = r"^[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
 
 Widths = NDArray[np.int64]
 
 
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a CSV file may do in several ways; None is looked for, or is the usual.
+
+    Args:
+        separator: What stands between fields.
+        decimal: The decimal point, ``.`` or ``,``.
+        encoding: The encoding of its text.
+        null_words: What stands for a missing value, beside an empty field.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    null_words: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, choices: object) -> Dialect:
+        """The dialect that settings choose, which have it under the same names."""
+        return cls(**{entry.name: getattr(choices, entry.name) for entry in fields(cls)})
+
+
+USUAL = Dialect()
+
+
 def read_frame(
-    path: Path | str, *, missing: Sequence[str] = MISSING, text: Sequence[str] = ()
+    path: Path | str,
+    *,
+    missing: Sequence[str] = MISSING,
+    text: Sequence[str] = (),
+    dialect: Dialect = USUAL,
 ) -> pl.DataFrame:
     r"""Read a table; all rows are looked at before a column's type is decided.
 
@@ -39,13 +81,14 @@ def read_frame(
         path: A .csv, .csv.gz, .tsv, .tsv.gz or .parquet file.
         missing: What stands for a missing value in a CSV file.
         text: Columns to keep as text, such as ids, whose leading zeros count.
+        dialect: What a CSV file may do in several ways.
 
     Returns:
         The table; blanks around values are stripped, missing values are null.
 
     Raises:
         FileError: If the file is absent, empty, cut short, ragged or of an unknown kind.
-        ColumnError: If column names repeat.
+        ColumnError: If column names repeat, or a comma in numbers may mean two things.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +104,8 @@ def read_frame(
         if suffix == ".parquet":
             frame = _read_parquet(path)
         else:
-            frame = _read_csv(path, suffix, tuple(missing), tuple(text))
+            words = missing if dialect.null_words is None else ("", *dialect.null_words)
+            frame = _read_csv(path, suffix, tuple(words), tuple(text), dialect)
     except OSError as problem:
         raise FileError(
             f"the file cannot be read: {problem.strerror or type(problem).__name__}",
@@ -108,31 +152,157 @@ def _read_parquet(path: Path) -> pl.DataFrame:
 
 
 def _read_csv(
-    path: Path, suffix: str, missing: tuple[str, ...], text: tuple[str, ...]
+    path: Path, suffix: str, missing: tuple[str, ...], text: tuple[str, ...], dialect: Dialect
 ) -> pl.DataFrame:
-    separator = "\t" if suffix.startswith(".tsv") else ","
-    source = _decompressed(path) if suffix.endswith(".gz") else path
+    source: Path | bytes = _decompressed(path) if suffix.endswith(".gz") else path
+    source = _as_utf8(source, dialect.encoding, path)
+    tab = "\t" if suffix.startswith(".tsv") else None
+    separator = dialect.separator or tab or _separator(source, path)
     trailing = _check_layout(source, separator, path)
-    try:
-        frame = pl.read_csv(
+
+    def parsed(*, kinds: bool) -> pl.DataFrame:
+        return pl.read_csv(
             source,
             separator=separator,
+            infer_schema=kinds,
             infer_schema_length=None,
             null_values=list(missing),
             schema_overrides=dict.fromkeys(text, pl.String),
             glob=False,
         )
+
+    try:
+        frame = parsed(kinds=dialect.decimal != ",")
+        if dialect.decimal is None and _has_decimal_comma(frame, text, path):
+            # All of it once more as text: a dot may stand between thousands.
+            dialect, frame = replace(dialect, decimal=","), parsed(kinds=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+        if "utf-8" in str(problem).lower():
+            raise _not_utf8(source, path) from problem
         # polars quotes the offending value, which may be a person's: only the kind is passed on.
-        kind = (
-            "its text is not UTF-8" if "utf-8" in str(problem).lower() else "its quoting is wrong"
-        )
         raise FileError(
-            f"the file is not well-formed CSV: {kind}",
+            "the file is not well-formed CSV: its quoting is wrong",
             where=str(path),
-            hint="write it again as UTF-8, with quotes inside values doubled",
+            hint="write it again, with quotes inside values doubled",
         ) from problem
-    return _tidied(frame.head(frame.height - trailing), missing, text)
+    frame = _tidied(frame.head(frame.height - trailing), missing, text)
+    if dialect.decimal is None:
+        return frame
+    return _as_numbers(frame, text, dialect.decimal)
+
+
+def _as_utf8(source: Path | bytes, encoding: str | None, path: Path) -> Path | bytes:
+    """The file's text as UTF-8; the file itself where that is what it is."""
+    if encoding is None:
+        with _opened(source) as stream:
+            marked = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        encoding = "utf-16" if marked else "utf-8"
+    if codecs.lookup(encoding).name in ("utf-8", "utf-8-sig", "ascii"):
+        return source
+    with _opened(source) as stream:
+        content = stream.read()
+    try:
+        return content.decode(encoding).encode()
+    except UnicodeDecodeError as problem:
+        raise FileError(
+            f"the file is not {encoding} text, from byte {problem.start:,} on",
+            where=str(path),
+            hint=Hint("leave {encoding} out for UTF-8, or name the one that it has"),
+        ) from problem
+
+
+def _not_utf8(source: Path | bytes, path: Path) -> FileError:
+    """The error for the first row that is not UTF-8."""
+    decoder, line = codecs.getincrementaldecoder("utf-8")(), 0
+    with _opened(source) as stream:
+        for octets in stream:
+            try:
+                decoder.decode(octets)
+            except UnicodeDecodeError:
+                break
+            line += 1
+    place = f"row {line}" if line else "the header"
+    return FileError(
+        f"{place} is not UTF-8 text",
+        where=f"{path} (rows counted from 1 below the header)",
+        hint=Hint("say how the file is encoded: {encoding}, say", encoding="latin-1"),
+    )
+
+
+def _separator(source: Path | bytes, path: Path) -> str:
+    """What stands between the fields of the first rows; a comma where that is not clear."""
+    with _opened(source) as stream:
+        lines = [stream.readline() for _ in range(1 + _LOOKED_AT)]
+    try:
+        shown = b"".join(lines).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise _not_utf8(source, path) from None
+    widths = {separator: _first_widths(shown, separator) for separator in _SEPARATORS}
+    likely = [separator for separator, counts in widths.items() if counts[:1] > [1]]
+    even = [separator for separator in likely if len(set(widths[separator])) == 1]
+    (only,) = even if len(even) == 1 else likely if len(likely) == 1 else [","]
+    return only
+
+
+def _first_widths(lines: list[str], separator: str) -> list[int]:
+    # A field beyond the reader's limit is no reason to stop: the separator is another one.
+    with suppress(csv.Error):
+        return [len(row) for row in csv.reader(lines, delimiter=separator) if row]
+    return []
+
+
+def _has_decimal_comma(frame: pl.DataFrame, text: tuple[str, ...], path: Path) -> bool:
+    """Whether columns of text are numbers with a decimal comma.
+
+    Raises:
+        ColumnError: They are numbers whose comma may as well stand between thousands.
+    """
+    unclear = ""
+    for name, kind in frame.schema.items():
+        if kind != pl.String or name in text:
+            continue
+        values = frame[name].drop_nulls().str.strip_chars()
+        # The first is looked at before the rest: most columns of text are no numbers.
+        if not values.head(1).str.contains(_COMMA).any() or not values.str.contains(_COMMA).all():
+            if not _thousands(values):
+                continue
+        elif not values.str.contains(",", literal=True).any():
+            continue
+        elif not _thousands(values):
+            return True
+        unclear = unclear or name
+    if unclear:
+        raise ColumnError(
+            f"the comma in the numbers of column {unclear!r} may be a decimal comma, or stand "
+            "between thousands",
+            where=str(path),
+            hint=Hint("say which is the decimal point: {decimal}", decimal=(",", ".")),
+        )
+    return False
+
+
+def _thousands(values: pl.Series) -> bool:
+    """Whether every comma could stand between thousands, and there is one."""
+    if not values.head(1).str.contains(_POINT).any() or not values.str.contains(_POINT).all():
+        return False
+    return bool(values.str.contains(",", literal=True).any())
+
+
+def _as_numbers(frame: pl.DataFrame, text: tuple[str, ...], decimal: str) -> pl.DataFrame:
+    """Reads as numbers what is text and consists of numbers with that decimal point."""
+    pattern, between = (_COMMA, ".") if decimal == "," else (_POINT, ",")
+    for name, kind in frame.schema.items():
+        if kind != pl.String or name in text:
+            continue
+        values = frame[name]
+        present = values.drop_nulls()
+        if not len(present) or not present.str.contains(pattern).all():
+            continue
+        plain = values.str.replace_all(between, "", literal=True)
+        frame = frame.with_columns(
+            plain.str.replace(decimal, ".", literal=True).cast(pl.Float64, strict=False)
+        )
+    return frame
 
 
 def _decompressed(path: Path) -> bytes:
@@ -157,7 +327,7 @@ def _opened(source: Path | bytes) -> BinaryIO:
 def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
     """Check the header and every row's fields; returns how many blank lines end the file."""
     with _opened(source) as stream:
-        header = _header(stream, separator, path)
+        header = _header(stream, separator, source, path)
     if not header:
         raise FileError("the first line is blank", where=str(path), hint="begin with a header")
     require_distinct(list(header), where=str(path))
@@ -168,13 +338,16 @@ def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
         return _check_widths(widths(stream, separator), len(header), path)
 
 
-def _header(stream: BinaryIO, separator: str, path: Path) -> tuple[str, ...]:
+def _header(stream: BinaryIO, separator: str, source: Path | bytes, path: Path) -> tuple[str, ...]:
     lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
     try:
         return tuple(next(csv.reader(lines, delimiter=separator), ()))
-    except (UnicodeDecodeError, csv.Error) as problem:
+    except UnicodeDecodeError as problem:
+        # A block is decoded at once: the first row that is not UTF-8 need not be the header.
+        raise _not_utf8(source, path) from problem
+    except csv.Error as problem:
         raise FileError(
-            "the header is not UTF-8 text", where=str(path), hint="save the file as UTF-8 CSV"
+            "the header is not CSV", where=str(path), hint="save the file as CSV"
         ) from problem
     finally:
         lines.detach()

@@ -98,7 +98,7 @@ def as_series(data: object, *, name: str, error: type[DataError] = ColumnError) 
     except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:
         raise error(
             f"column {name} holds {array.dtype}, which is not supported",
-            hint="use numbers, booleans or text",
+            hint="use numbers, booleans, dates or text",
         ) from problem
 
 
@@ -185,6 +185,8 @@ def _from_objects(values: list[object], name: str, error: type[DataError]) -> pl
         return pl.Series(name, [None if v is None else float(v) for v in numbers], dtype=pl.Float64)
     if not kinds:
         return pl.Series(name, [None] * len(values), dtype=pl.Null)
+    if kinds <= {"date", "datetime", "Timestamp"} and len(kinds) == 1:
+        return pl.Series(name, values)
     raise error(
         f"{name}: kinds of values are mixed or not supported: {', '.join(sorted(kinds))}",
         hint="make them all numbers, all booleans or all text",

@@ -2,21 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from taciturn.data.files import read_frame
+from taciturn.data.choices import BY_COLUMN, EVERY, PrepareSettings
+from taciturn.data.files import USUAL, Dialect, read_frame
 from taciturn.data.frames import as_frame
-from taciturn.data.ids import RowIds, row_name
-from taciturn.data.prepare import PrepareSettings
+from taciturn.data.ids import RowIds
+from taciturn.data.label_words import PLAIN, LabelWords
+from taciturn.data.prepare import fit
+from taciturn.data.problems import Problems
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
-from taciturn.errors import ColumnError, ConfigError, LabelValueError, nearest
+from taciturn.errors import ColumnError, ConfigError, nearest
 
-DEFAULTS = PrepareSettings(impute="median", scale="standard", clip=None, scale_categories=False)
+DEFAULTS = PrepareSettings(
+    winsorise={EVERY: 0.005}, missing_indicator=True, rare_share=0.005, scale_categories=False
+)
+# Stands in for columns where a table has none beside id and label.
+NO_COLUMN = "(none)"
 
-_TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}
+
+@dataclass(frozen=True, slots=True)
+class OwnTable:
+    """How a table of one's own is read and prepared.
+
+    Args:
+        settings: How the columns are prepared.
+        dialect: How a CSV file is written.
+        labels: Which words of the label column mean what.
+    """
+
+    settings: PrepareSettings = DEFAULTS
+    dialect: Dialect = USUAL
+    labels: LabelWords = PLAIN
+
+    @classmethod
+    def of(cls, choices: object) -> OwnTable:
+        """What settings choose, which have it under the same names; the rest has its default."""
+        return cls(chosen(DEFAULTS, choices), Dialect.of(choices), LabelWords.of(choices))
+
+
+def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
+    """A preparation with what settings choose, which have it under the same names.
+
+    Args:
+        base: What holds where they say nothing; by column, where they do not name it.
+        choices: The settings.
+    """
+    given: dict[str, Any] = {
+        entry.name: value
+        for entry in fields(PrepareSettings)
+        if (value := getattr(choices, entry.name, None)) is not None
+    }
+    by_column = {
+        name: {**getattr(base, name), **given[name]} for name in BY_COLUMN if name in given
+    }
+    return replace(base, **{**given, **by_column})
+
+
+AS_USUAL = OwnTable()
 
 
 def own_data(
@@ -24,15 +72,18 @@ def own_data(
     *,
     label_column: str,
     id_column: str | None = None,
-    settings: PrepareSettings = DEFAULTS,
+    table: OwnTable = AS_USUAL,
+    columns_needed: bool = True,
 ) -> RawData:
     """Take in a table of one's own.
 
     Args:
         source: A path to a CSV or Parquet file, or a pandas or polars frame.
-        label_column: The column to predict: 0 and 1, or booleans, or their text.
+        label_column: The column to predict: 0 and 1, or booleans, or words.
         id_column: The column that names the rows; they are numbered from 0 where absent.
-        settings: How to prepare the features.
+        table: How it is read and prepared.
+        columns_needed: Whether there must be a column beside id and label; where there need not be
+            one, and is none, ``NO_COLUMN`` stands in.
 
     Returns:
         The data with every other column as a raw feature.
@@ -42,10 +93,11 @@ def own_data(
         RowIdError: If the ids are not fit for use.
         LabelValueError: If a label is neither 0 nor 1.
         MissingValueError: If a label is missing.
+        TableError: If several of these are so; whatever is wrong with the columns is among them.
         FileError: If the file cannot be read.
 
-    >>> table = pl.DataFrame({"who": ["a", "b"], "age": [31, 44], "paid": [True, False]})
-    >>> own_data(table, label_column="paid", id_column="who")
+    >>> people = pl.DataFrame({"who": ["a", "b"], "age": [31, 44], "paid": [True, False]})
+    >>> own_data(people, label_column="paid", id_column="who")
     RawData(own data, 2 rows, 1 raw columns)
     """
     if label_column == id_column:
@@ -53,24 +105,68 @@ def own_data(
             f"column {label_column!r} is named as id and as label",
             hint="name two different columns",
         )
-    name, where, frame = _taken_in(source, id_column)
-    for role, column in (("label", label_column), ("id", id_column)):
-        if column is not None and column not in frame.columns:
-            raise ColumnError(
-                f"there is no {role} column {column!r}",
-                where=where,
-                hint=nearest(column, frame.columns),
-            )
-    _check_names(frame.columns, where)
-    ids = RowIds.numbered(frame.height) if id_column is None else RowIds.of(frame[id_column])
-    labels = LabelTable(ids, _label_values(frame[label_column], ids).to_numpy())
-    named = [label_column] if id_column is None else [label_column, id_column]
-    features = frame.drop(named)
-    if not features.width:
+    name, where, frame = _taken_in(source, id_column, table.dialect)
+    problems, settings = Problems(), table.settings
+    ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
+    with problems.noted():
+        _check_names(frame.columns, where)
+    with problems.noted():
+        if id_column is not None:
+            _require(frame, "id", id_column, where)
+            ids, named = RowIds.of(frame[id_column]), True
+    # Without sound ids a row goes by its number.
+    names = ids if named else None
+    with problems.noted():
+        _require(frame, "label", label_column, where)
+        labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
+    features = frame.drop([label_column, id_column or label_column], strict=False)
+    if not columns_needed and not _wanted(features, settings).width:
+        features, settings = pl.DataFrame({NO_COLUMN: [0.0] * frame.height}), DEFAULTS
+    with problems.noted():
+        features = _chosen_columns(features, settings, where, problems)
+    if problems or labels is None:
+        # What else is wrong is said now, not the next time.
+        with problems.noted():
+            fit(_wanted(features, settings), settings, ids=names)
+        raise problems.error(where)
+    return RawData(name, features, ids, labels, settings, own=True)
+
+
+def _require(frame: pl.DataFrame, role: str, column: str, where: str) -> None:
+    if column not in frame.columns:
+        raise ColumnError(
+            f"there is no {role} column {column!r}",
+            where=where,
+            hint=nearest(column, frame.columns),
+        )
+
+
+def _wanted(features: pl.DataFrame, settings: PrepareSettings) -> pl.DataFrame:
+    """The columns that are kept and not dropped."""
+    kept = features.columns if settings.keep is None else settings.keep
+    names = [name for name in features.columns if name in kept and name not in settings.drop]
+    return features.select(names)
+
+
+def _chosen_columns(
+    features: pl.DataFrame, settings: PrepareSettings, where: str, problems: Problems
+) -> pl.DataFrame:
+    """The columns that are wanted; a setting that names another one is a problem."""
+    present = {*features.columns}
+    for column, setting in settings.named():
+        if column not in present:
+            with problems.noted():
+                raise ColumnError(
+                    f"there is no column {column!r} beside id and label",
+                    setting=setting,
+                    hint=nearest(column, features.columns),
+                )
+    wanted = _wanted(features, settings)
+    if not wanted.width:
         raise ColumnError(
             "no feature columns are left", where=where, hint="add a column beside id and label"
         )
-    return RawData(name, features, ids, labels, settings)
+    return wanted
 
 
 def columns_alone(
@@ -78,7 +174,7 @@ def columns_alone(
     *,
     id_column: str | None = None,
     label_column: str | None = None,
-    settings: PrepareSettings = DEFAULTS,
+    table: OwnTable = AS_USUAL,
 ) -> RawData:
     """Take in a table whose labels do not matter, such as Alice's, who has none.
 
@@ -86,7 +182,7 @@ def columns_alone(
         source: A path to a CSV or Parquet file, or a pandas or polars frame.
         id_column: The column that names the rows.
         label_column: A column to leave out, where it is there.
-        settings: How to prepare the features.
+        table: How it is read and prepared.
 
     Returns:
         The data under labels that alternate and mean nothing.
@@ -97,7 +193,7 @@ def columns_alone(
     >>> columns_alone(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]
     """
-    _, _, frame = _taken_in(source, id_column)
+    _, _, frame = _taken_in(source, id_column, table.dialect)
     if label_column in frame.columns:
         frame = frame.drop(str(label_column))
     spare = "label"
@@ -108,16 +204,17 @@ def columns_alone(
         frame.with_columns(alternating),
         label_column=spare,
         id_column=id_column,
-        settings=settings,
+        table=replace(table, labels=PLAIN),
     )
 
 
-def ids_alone(source: object, *, id_column: str) -> RowIds:
+def ids_alone(source: object, *, id_column: str, dialect: Dialect = USUAL) -> RowIds:
     """The ids of a table, in its order.
 
     Args:
         source: A path to a CSV or Parquet file, or a pandas or polars frame.
         id_column: The column that names the rows.
+        dialect: How a CSV file is written.
 
     Raises:
         ColumnError: There is no such column.
@@ -127,22 +224,19 @@ def ids_alone(source: object, *, id_column: str) -> RowIds:
     >>> ids_alone(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
     RowIds(2 rows)
     """
-    _, where, frame = _taken_in(source, id_column)
-    if id_column not in frame.columns:
-        raise ColumnError(
-            f"there is no id column {id_column!r}",
-            where=where,
-            hint=nearest(id_column, frame.columns),
-        )
+    _, where, frame = _taken_in(source, id_column, dialect)
+    _require(frame, "id", id_column, where)
     return RowIds.of(frame[id_column])
 
 
-def _taken_in(source: object, id_column: str | None) -> tuple[str, str, pl.DataFrame]:
+def _taken_in(
+    source: object, id_column: str | None, dialect: Dialect
+) -> tuple[str, str, pl.DataFrame]:
     if isinstance(source, str | Path):
         path = Path(source)
         # As text: a leading zero of an id counts.
         text = [] if id_column is None else [id_column]
-        return path.name, str(path), read_frame(path, text=text)
+        return path.name, str(path), read_frame(path, text=text, dialect=dialect)
     return "own data", "", as_frame(source)
 
 
@@ -154,19 +248,3 @@ def _check_names(columns: list[str], where: str) -> None:
                 where=where,
                 hint="name it in the header, or drop it (pandas writes its index that way)",
             )
-
-
-def _label_values(series: pl.Series, ids: RowIds) -> pl.Series:
-    if series.dtype not in (pl.String, pl.Categorical, pl.Enum):
-        return series
-    text = series.cast(pl.String).str.strip_chars().str.to_lowercase()
-    values = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Int8)
-    wrong = values.is_null() & text.is_not_null()
-    if wrong.any():
-        raise LabelValueError(
-            f"{wrong.sum()} of {len(text)} labels are text other than 0 and 1 "
-            f"({text.n_unique()} distinct values in all)",
-            where=f"column {series.name!r}, first at {row_name(int(wrong.arg_max() or 0), ids)}",
-            hint="turn them into 0 and 1 (1 is the class to predict)",
-        )
-    return values

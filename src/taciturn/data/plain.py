@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
-from taciturn.data.rules import CategoricalRule, NumericRule, Rule
+from taciturn.data.readings import Reading
+from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
+from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError, nearest
+
+_KINDS: dict[type[Rule], str] = {
+    NumericRule: "numeric",
+    CategoricalRule: "categorical",
+    BinnedRule: "binned",
+}
+# What the rules of version 1 had.
+_FORMER = {
+    "numeric": ("column", "impute", "center", "scale", "clip"),
+    "categorical": ("column", "levels", "dropped", "centers", "scales", "clip"),
+}
 
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
@@ -14,32 +29,28 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
     >>> rule_to_json(NumericRule("age"))["kind"]
     'numeric'
     """
-    if isinstance(rule, NumericRule):
-        return {
-            "kind": "numeric",
-            "column": rule.column,
-            "impute": rule.impute,
-            "center": rule.center,
-            "scale": rule.scale,
-            "clip": rule.clip,
-        }
-    return {
-        "kind": "categorical",
-        "column": rule.column,
-        "levels": list(rule.levels),
-        "dropped": rule.dropped,
-        "centers": list(rule.centers),
-        "scales": list(rule.scales),
-        "clip": rule.clip,
-    }
+    record: dict[str, Any] = {"kind": _KINDS[type(rule)]}
+    for entry in fields(rule):
+        value = getattr(rule, entry.name)
+        if isinstance(value, Reading | Transform):
+            value = {part.name: getattr(value, part.name) for part in fields(value)}
+        record[entry.name] = _plain(value)
+    return record
 
 
-_NUMERIC_KEYS = ("kind", "column", "impute", "center", "scale", "clip")
-_CATEGORICAL_KEYS = ("kind", "column", "levels", "dropped", "centers", "scales", "clip")
+def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return list(value) if isinstance(value, tuple) else value
 
 
-def rule_from_json(data: object, where: str) -> Rule:
+def rule_from_json(data: object, where: str, *, former: bool = False) -> Rule:
     """The rule that ``rule_to_json`` wrote.
+
+    Args:
+        data: Plain data.
+        where: Which rule it is, for the messages.
+        former: Whether it is of version 1, which knew fewer keys.
 
     Raises:
         ConfigError: If a key is unknown or missing, or a value is not what it must be.
@@ -47,35 +58,16 @@ def rule_from_json(data: object, where: str) -> Rule:
     >>> rule_from_json(rule_to_json(NumericRule("age")), "rule 1").column
     'age'
     """
-    kind = data.get("kind") if isinstance(data, dict) else None
-    if kind == "numeric":
-        record = record_of(data, _NUMERIC_KEYS, where)
-        return NumericRule(
-            text_of(record["column"], f"{where}, column"),
-            _optional_number(record["impute"], f"{where}, impute"),
-            _number(record["center"], f"{where}, center"),
-            _number(record["scale"], f"{where}, scale"),
-            _optional_number(record["clip"], f"{where}, clip"),
-        )
-    if kind == "categorical":
-        record = record_of(data, _CATEGORICAL_KEYS, where)
-        dropped = record["dropped"]
-        return CategoricalRule(
-            text_of(record["column"], f"{where}, column"),
-            tuple(
-                text_of(v, f"{where}, levels")
-                for v in list_of(record["levels"], f"{where}, levels")
-            ),
-            None if dropped is None else text_of(dropped, f"{where}, dropped"),
-            tuple(_number(v, where) for v in list_of(record["centers"], f"{where}, centers")),
-            tuple(_number(v, where) for v in list_of(record["scales"], f"{where}, scales")),
-            _optional_number(record["clip"], f"{where}, clip"),
-        )
-    raise ConfigError(
-        "a rule has no known kind",
-        where=where,
-        hint=nearest(str(kind), ("numeric", "categorical")),
-    )
+    kind = str(data.get("kind")) if isinstance(data, dict) else ""
+    known = [*_FORMER] if former else [*_KINDS.values()]
+    if kind not in known:
+        raise ConfigError("a rule has no known kind", where=where, hint=nearest(kind, known))
+    rule = next(cls for cls, name in _KINDS.items() if name == kind)
+    names = _FORMER[kind] if former else [entry.name for entry in fields(rule)]
+    record = record_of(data, ("kind", *names), where)
+    # Of categories "missing" names a level; elsewhere it is a switch.
+    read = {**_READ, "missing": _optional_text} if kind == "categorical" else _READ
+    return rule(**{name: read[name](record[name], f"{where}, {name}") for name in names})
 
 
 def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
@@ -115,3 +107,61 @@ def _number(value: object, where: str) -> float:
 
 def _optional_number(value: object, where: str) -> float | None:
     return None if value is None else _number(value, where)
+
+
+def _numbers(value: object, where: str) -> tuple[float, ...]:
+    return tuple(_number(part, where) for part in list_of(value, where))
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    return tuple(text_of(part, where) for part in list_of(value, where))
+
+
+def _optional_text(value: object, where: str) -> str | None:
+    return None if value is None else text_of(value, where)
+
+
+def _reading(value: object, where: str) -> Reading:
+    record = record_of(value, ("kind", "format"), where)
+    kind: Any = text_of(record["kind"], f"{where}, kind")
+    return Reading(kind, _optional_text(record["format"], f"{where}, format"))
+
+
+def _transform(value: object, where: str) -> Transform | None:
+    if value is None:
+        return None
+    record = record_of(value, ("kind", "power", "knots", "ranks"), where)
+    kind: Any = text_of(record["kind"], f"{where}, kind")
+    return Transform(
+        kind,
+        _number(record["power"], f"{where}, power"),
+        _numbers(record["knots"], f"{where}, knots"),
+        _numbers(record["ranks"], f"{where}, ranks"),
+    )
+
+
+def _switch(value: object, where: str) -> object:
+    if not isinstance(value, bool):
+        raise ConfigError("true or false must stand here", where=where, hint="write the file again")
+    return value
+
+
+_READ: dict[str, Callable[[object, str], Any]] = {
+    "column": text_of,
+    "impute": _optional_number,
+    "center": _number,
+    "scale": _number,
+    "clip": _optional_number,
+    "lower": _optional_number,
+    "upper": _optional_number,
+    "transform": _transform,
+    "missing": _switch,
+    "reading": _reading,
+    "levels": _texts,
+    "dropped": _optional_text,
+    "centers": _numbers,
+    "scales": _numbers,
+    "unknown": _optional_text,
+    "average": _numbers,
+    "edges": _numbers,
+}

@@ -8,32 +8,23 @@ rows.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
+from taciturn.data.choices import PrepareSettings
+from taciturn.data.fitting import fit_column
 from taciturn.data.frames import require_distinct
 from taciturn.data.ids import RowIds
 from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
-from taciturn.data.rules import (
-    TEXT,
-    CategoricalRule,
-    NumericRule,
-    Rule,
-    as_levels,
-    check_clip,
-    kind_error,
-    missing_error,
-    numbers,
-)
+from taciturn.data.problems import Problems
+from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
-from taciturn.errors import ColumnError, ConfigError, DataError, InfiniteValueError, nearest
-from taciturn.faces import Hint
+from taciturn.errors import ColumnError, ConfigError, DataError, nearest
 
 __all__ = [
     "CategoricalRule",
@@ -44,48 +35,10 @@ __all__ = [
     "prepared_table",
 ]
 
-Impute: TypeAlias = Literal["median", "mean", "none"]
-Scale: TypeAlias = Literal["standard", "none"]
-
-_VERSION = 1
+# Version 1 had impute, centre, scale, clip and levels alone, and is still read.
+_VERSION, _FORMER_VERSIONS = 2, (1,)
 # What is at work beside table and result is some columns of so many rows.
 _ROWS_AT_ONCE = 1 << 16
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareSettings:
-    """How to prepare columns that nobody has looked at yet.
-
-    Args:
-        impute: What a missing number becomes; with "none" it is an error.
-        scale: "standard" subtracts the mean and divides by the standard deviation.
-        clip: The largest absolute value of any output, applied after scaling; None for no limit.
-        scale_categories: Whether one-hot columns are scaled too, or stay 0 and 1.
-        drop_first: Whether the first level gets no column.
-        max_levels: A text column with more levels than this is refused.
-
-    Raises:
-        ConfigError: If a setting is unknown or out of range.
-
-    >>> PrepareSettings().impute
-    'median'
-    """
-
-    impute: Impute = "median"
-    scale: Scale = "standard"
-    clip: float | None = None
-    scale_categories: bool = False
-    drop_first: bool = True
-    max_levels: int = 100
-
-    def __post_init__(self) -> None:
-        _one_of("impute", self.impute, ("median", "mean", "none"))
-        _one_of("scale", self.scale, ("standard", "none"))
-        check_clip(self.clip, "clip")
-        if self.max_levels < 1:
-            raise ConfigError(
-                f"max_levels is {self.max_levels}", setting="max_levels", hint="use 1 or more"
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +61,6 @@ class Preparation:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        require_distinct([rule.column for rule in self.rules])
         require_distinct(list(self.columns))
 
     @property
@@ -216,16 +168,21 @@ class Preparation:
             ConfigError: If a key is unknown or missing, or a value is not what it must be.
         """
         record = record_of(data, ("version", "rules", "notes"), "preparation")
-        if record["version"] != _VERSION:
+        version = record["version"]
+        if type(version) is not int or version not in (_VERSION, *_FORMER_VERSIONS):
             raise ConfigError(
                 "the preparation is of another version",
                 where="preparation, version",
                 hint=f"this program reads version {_VERSION}",
             )
+        former = version in _FORMER_VERSIONS
         rules = list_of(record["rules"], "preparation, rules")
         notes = list_of(record["notes"], "preparation, notes")
         return cls(
-            tuple(rule_from_json(rule, f"rule {i}") for i, rule in enumerate(rules, start=1)),
+            tuple(
+                rule_from_json(rule, f"rule {i}", former=former)
+                for i, rule in enumerate(rules, start=1)
+            ),
             tuple(text_of(note, "preparation, notes") for note in notes),
         )
 
@@ -293,8 +250,9 @@ def fit(
 ) -> Preparation:
     """Fit a preparation on the training rows.
 
-    Numbers and booleans become numeric columns, text becomes categories. A column that is constant
-    or entirely missing on these rows is kept as zeros, whatever the settings, and noted.
+    Numbers and booleans become numeric columns, dates become days, text becomes categories. A
+    column that is constant or entirely missing on these rows is kept as zeros, whatever the
+    settings, and noted; so is free text, which is left out.
 
     Args:
         frame: The raw columns.
@@ -304,9 +262,10 @@ def fit(
         rows: Which of the frame's rows are the training rows; all where absent.
 
     Raises:
-        ColumnError: If a column is neither numbers, booleans nor text, or has too many levels.
+        ColumnError: If a column is neither numbers, booleans, dates nor text.
         MissingValueError: If a number is missing and the settings do not impute.
         InfiniteValueError: If a number is infinite.
+        TableError: If several columns are not fit for use.
 
     >>> plan = fit(pl.DataFrame({"age": [30, 50, None], "sex": ["M", "F", "M"]}), PrepareSettings())
     >>> plan.columns
@@ -315,94 +274,15 @@ def fit(
     fixed, taken = vocabularies or {}, _positions(rows)
     rules: list[Rule] = []
     notes: list[str] = []
+    problems = Problems()
     for name in frame.columns:
-        rule, remarks = _fit_column(_taken(frame, name, taken), settings, fixed.get(name), ids)
-        rules.append(rule)
-        notes.extend(remarks)
+        with problems.noted():
+            fitted = fit_column(_taken(frame, name, taken), settings, fixed.get(name), ids)
+            rules.extend(fitted.rules)
+            notes.extend(fitted.notes)
+    if problems:
+        raise problems.error()
     return Preparation(tuple(rules), tuple(notes))
-
-
-def _fit_column(
-    series: pl.Series,
-    settings: PrepareSettings,
-    vocabulary: tuple[str, ...] | None,
-    ids: RowIds | None,
-) -> tuple[Rule, list[str]]:
-    name = series.name
-    if vocabulary is not None:
-        return _fit_categorical(series, settings, vocabulary)
-    if series.null_count() == len(series) or (
-        series.dtype.is_float() and series.is_nan().fill_null(True).all()
-    ):
-        note = f"column {name} is entirely missing on the training rows: kept as zeros"
-        return NumericRule(name, impute=0.0, scale=0.0, clip=settings.clip), [note]
-    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
-        return _fit_numeric(series, settings, ids)
-    if series.dtype in TEXT:
-        return _fit_categorical(series, settings, _levels(series, settings.max_levels))
-    raise kind_error(series)
-
-
-def _fit_numeric(
-    series: pl.Series, settings: PrepareSettings, ids: RowIds | None
-) -> tuple[NumericRule, list[str]]:
-    name, clip = series.name, settings.clip
-    values = numbers(series, ids)
-    missing = np.isnan(values)
-    impute = None
-    if settings.impute != "none":
-        centre: Callable[[FloatArray], Any] = np.median if settings.impute == "median" else np.mean
-        impute = _finite_statistic(float(centre(values[~missing])), name)
-        values = np.where(missing, impute, values)
-    elif missing.any():
-        raise missing_error(name, missing, ids)
-    if values.min() == values.max():
-        note = f"column {name} is constant on the training rows: kept as zeros"
-        return NumericRule(name, impute, float(values[0]), 0.0, clip), [note]
-    if settings.scale == "none":
-        return NumericRule(name, impute, clip=clip), []
-    center = _finite_statistic(float(values.mean()), name)
-    scale = _finite_statistic(float(values.std()), name)
-    # A spread too small for float64 to hold counts as none.
-    notes = [] if scale else [f"column {name} hardly varies on the training rows: kept as zeros"]
-    return NumericRule(name, impute, center, scale, clip), notes
-
-
-def _fit_categorical(
-    series: pl.Series, settings: PrepareSettings, levels: tuple[str, ...]
-) -> tuple[CategoricalRule, list[str]]:
-    name = series.name
-    text = as_levels(series)
-    dropped = levels[0] if settings.drop_first and levels else None
-    rule = CategoricalRule(name, levels, dropped, clip=settings.clip)
-    notes = []
-    if not rule.outputs:
-        notes.append(f"column {name} has one level on the training rows: it gives no column")
-    if not settings.scale_categories or settings.scale == "none":
-        return rule, notes
-    indicators = CategoricalRule(name, levels, dropped).arrays(text)
-    shares = [float(indicator.mean()) for indicator in indicators]
-    scales = [math.sqrt(share * (1.0 - share)) for share in shares]
-    for output, scale in zip(rule.outputs, scales, strict=True):
-        if scale == 0:
-            notes.append(f"column {output} is constant on the training rows: kept as zeros")
-    return CategoricalRule(
-        name, levels, dropped, tuple(shares), tuple(scales), settings.clip
-    ), notes
-
-
-def _levels(series: pl.Series, limit: int) -> tuple[str, ...]:
-    levels = sorted(as_levels(series).drop_nulls().unique().to_list())
-    if len(levels) <= limit:
-        return tuple(levels)
-    hint = Hint("drop it, name it as the id column, group its levels, or raise {max_levels}")
-    readable = series.cast(pl.String).cast(pl.Float64, strict=False).drop_nulls()
-    if 2 * len(readable) > len(series) - series.null_count():
-        hint = Hint("most of its values are numbers: correct the others, or mark them as missing")
-    raise ColumnError(
-        f"column {series.name!r} is text with {len(levels)} distinct values, more than {limit}",
-        hint=hint,
-    )
 
 
 def _taken(frame: pl.DataFrame, name: str, rows: pl.Series | None) -> pl.Series:
@@ -413,17 +293,3 @@ def _taken(frame: pl.DataFrame, name: str, rows: pl.Series | None) -> pl.Series:
 def _positions(rows: IndexArray | None) -> pl.Series | None:
     """Positions in the form that polars takes as they are, made once for all columns."""
     return None if rows is None else pl.Series(rows, dtype=pl.UInt32)
-
-
-def _finite_statistic(value: float, name: str) -> float:
-    if not math.isfinite(value):
-        raise InfiniteValueError(
-            f"column {name!r}: its values are too large to average in float64",
-            hint="change its unit, or take its logarithm",
-        )
-    return value
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(f"{name} is {value!r}", setting=name, hint=nearest(str(value), known))

@@ -25,6 +25,7 @@ class RawData:
         settings: How to prepare the features.
         vocabularies: Fixed levels by categorical column.
         whole: Train on every row, with the numbers as they are: none is held out or prepared.
+        own: Whether it is somebody's own table, which nobody has looked over.
 
     Raises:
         ShapeError: If the numbers of rows differ.
@@ -37,6 +38,7 @@ class RawData:
     settings: PrepareSettings
     vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     whole: bool = False
+    own: bool = False
 
     def __post_init__(self) -> None:
         if not self.frame.height == len(self.ids) == self.labels.rows:

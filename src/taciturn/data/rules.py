@@ -2,9 +2,14 @@
 
 With ``c`` the centre and ``s`` the scale:
 
-- numeric: missing values take ``impute``; the output is ``(x - c) / s``, then clipped to ±``clip``.
+- numeric: missing values take ``impute``; the value is held between ``lower`` and ``upper``, goes
+  through the transform, and becomes ``(x - c) / s``, clipped to ±``clip``. Where the rule says so,
+  a second column ``column=(missing)`` is 1 where the value was missing.
 - categorical: one output column ``column=level`` per level but the dropped one, 1 where the row has
-  that level; an unknown or missing level is 0 in all of them. Then ``(x - c) / s``, clipped.
+  that level. An unknown level counts as the level ``unknown`` and a missing one as ``missing``;
+  where the rule names none for it, the row is the average of the training rows in each column,
+  which is none of the levels. Then ``(x - c) / s``, clipped.
+- binned: one output column per interval of numbers but the first, 1 where the value lies in it.
 
 ``s = 0`` is the mark of a column that says nothing on the training rows: its output is zero
 whatever the input, in training and ever after.
@@ -15,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -22,10 +28,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
-from taciturn.data.ids import RowIds, row_name
-from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
+from taciturn.data.ids import RowIds
+from taciturn.data.readings import NUMBER, Reading, missing_error
+from taciturn.data.transforms import Transform
+from taciturn.errors import ConfigError
 
-TEXT = (pl.String, pl.Categorical, pl.Enum)
+# The levels of what is grouped and of what is not there.
+OTHER, MISSING = "(other)", "(missing)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,11 @@ class NumericRule:
         center: Subtracted from every value.
         scale: What the difference is divided by; 0 makes the output zero whatever the input.
         clip: The largest absolute value of the output, or None.
+        lower: Smaller values become this one; None for no bound.
+        upper: Larger values become this one.
+        transform: What changes the column's shape before it is scaled, or None.
+        missing: Whether a second column says where a value was missing.
+        reading: How raw values become numbers.
 
     >>> NumericRule("age", impute=40.0, center=38.5, scale=13.5).describe()
     'age: numeric; missing becomes 40; minus 38.5, divided by 13.5'
@@ -48,49 +62,84 @@ class NumericRule:
     center: float = 0.0
     scale: float = 1.0
     clip: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    transform: Transform | None = None
+    missing: bool = False
+    reading: Reading = NUMBER
 
     def __post_init__(self) -> None:
         where = f"rule of column {self.column!r}"
-        if self.impute is not None:
-            _require_finite(self.impute, f"{where}, impute")
+        for name in ("impute", "lower", "upper"):
+            if (bound := getattr(self, name)) is not None:
+                _require_finite(bound, f"{where}, {name}")
         _require_finite(self.center, f"{where}, center")
         _check_scale(self.scale, f"{where}, scale")
         check_clip(self.clip, f"{where}, clip")
+        if self.lower is not None and self.upper is not None and self.lower > self.upper:
+            raise ConfigError("the bounds are upside down", where=where, hint="fit it again")
+        if self.missing and self.impute is None:
+            raise ConfigError("missing values are marked and refused", where=where, hint="impute")
+
+    @property
+    def name(self) -> str:
+        """The column's name: its own, or that of the part of a date."""
+        return self.reading.named(self.column)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the columns it gives: its own."""
-        return (self.column,)
+        """The names of the columns it gives."""
+        return (self.name, f"{self.name}={MISSING}") if self.missing else (self.name,)
 
     def describe(self) -> str:
         """One line that says exactly what is done."""
         if self.scale == 0:
-            return f"{self.column}: zeros (constant or empty on the training rows)"
-        steps = ["numeric"]
+            steps = ["zeros (constant or empty on the training rows)"]
+            return f"{self.name}: " + "; ".join(steps + _missing_step(self.missing))
         refused = "missing is refused"
+        steps = [_kind(self.reading)]
         steps.append(refused if self.impute is None else f"missing becomes {self.impute:g}")
+        steps += self._bounds()
+        if self.transform is not None:
+            steps.append(self.transform.describe())
         plain = (self.center, self.scale) == (0.0, 1.0)
         shift = f"minus {self.center:g}, divided by {self.scale:g}"
         steps.append("not scaled" if plain else shift)
-        return f"{self.column}: " + "; ".join(steps + _clip_step(self.clip))
+        return f"{self.name}: " + "; ".join(
+            steps + _clip_step(self.clip) + _missing_step(self.missing)
+        )
+
+    def _bounds(self) -> list[str]:
+        if self.lower is None or self.upper is None:
+            return []
+        return [f"held between {self.lower:g} and {self.upper:g}"]
 
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
-        """The output column, alone.
+        """The output column, and that of missing values where the rule has one.
 
         >>> next(NumericRule("age", center=40.0, scale=10.0).arrays(pl.Series([30]))).tolist()
         [-1.0]
         """
         if self.scale == 0:
             yield np.zeros(len(series))
+            if self.missing:
+                yield _marked(np.isnan(self.reading.numbers(series, ids)), self.clip)
             return
-        values = numbers(series, ids)
+        values = self.reading.numbers(series, ids)
         missing = np.isnan(values)
         if missing.any():
             if self.impute is None:
                 raise missing_error(series.name, missing, ids)
             values = np.where(missing, self.impute, values)
-        scaled = (values - self.center) / self.scale
-        yield scaled if self.clip is None else np.clip(scaled, -self.clip, self.clip)
+        yield _clipped((self.shaped(values) - self.center) / self.scale, self.clip)
+        if self.missing:
+            yield _marked(missing, self.clip)
+
+    def shaped(self, values: FloatArray) -> FloatArray:
+        """Values as they are before scaling: held between the bounds, and transformed."""
+        if self.lower is not None or self.upper is not None:
+            values = np.clip(values, self.lower, self.upper)
+        return values if self.transform is None else self.transform.apply(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +153,10 @@ class CategoricalRule:
         centers: Subtracted, one per output column; empty where nothing is scaled.
         scales: Divided by, one per output column; 0 makes that column zero whatever the input.
         clip: The largest absolute value of the outputs, or None.
+        unknown: The level that an unknown one counts as, or None.
+        missing: The level that a missing value counts as, or None.
+        average: What a row without a level has in each output column, before scaling; empty for 0.
+        reading: How raw values become levels.
 
     >>> CategoricalRule("sex", ("F", "M"), dropped="F").outputs
     ('sex=M',)
@@ -115,25 +168,38 @@ class CategoricalRule:
     centers: tuple[float, ...] = ()
     scales: tuple[float, ...] = ()
     clip: float | None = None
+    unknown: str | None = None
+    missing: str | None = None
+    average: tuple[float, ...] = ()
+    reading: Reading = NUMBER
 
     def __post_init__(self) -> None:
         where = f"rule of column {self.column!r}"
         if len(set(self.levels)) != len(self.levels):
             raise ConfigError("a level is repeated", where=where, hint="name every level once")
-        if self.dropped is not None and self.dropped not in self.levels:
-            raise ConfigError("the dropped level is not a level", where=where, hint="drop a level")
-        for name, given in (("centers", self.centers), ("scales", self.scales)):
+        for name in ("dropped", "unknown", "missing"):
+            if (level := getattr(self, name)) is not None and level not in self.levels:
+                raise ConfigError(
+                    f"the {name} level is not a level", where=where, hint="name a level"
+                )
+        for name in ("centers", "scales", "average"):
+            given = getattr(self, name)
             if given and len(given) != len(self.kept):
                 raise ConfigError(
                     f"there are {len(given)} {name} for {len(self.kept)} output columns",
                     where=where,
                     hint="give one per output column, or none",
                 )
-        for center in self.centers:
-            _require_finite(center, f"{where}, centers")
+        for number in (*self.centers, *self.average):
+            _require_finite(number, f"{where}, centers and average")
         for scale in self.scales:
             _check_scale(scale, f"{where}, scales")
         check_clip(self.clip, f"{where}, clip")
+
+    @property
+    def name(self) -> str:
+        """The column's name: its own, or that of the part of a date."""
+        return self.reading.named(self.column)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -143,7 +209,7 @@ class CategoricalRule:
     @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the columns it gives."""
-        return tuple(f"{self.column}={level}" for level in self.kept)
+        return tuple(f"{self.name}={level}" for level in self.kept)
 
     def describe(self) -> str:
         """One line that says exactly what is done."""
@@ -151,12 +217,22 @@ class CategoricalRule:
         steps = [f"one-hot, {count} column{'' if count == 1 else 's'}"]
         if self.dropped is not None:
             steps.append(f"level {self.dropped} gets no column")
-        steps.append("an unknown or missing level gets no column")
+        steps += self._absent()
         scaled = bool(self.centers or self.scales)
         steps.append("each centred and scaled" if scaled else "0 and 1, not scaled")
         if zeros := sum(scale == 0 for scale in self.scales):
             steps.append(f"{zeros} of them zeros (constant on the training rows)")
-        return f"{self.column}: " + "; ".join(steps + _clip_step(self.clip))
+        return f"{self.name}: " + "; ".join(steps + _clip_step(self.clip))
+
+    def _absent(self) -> list[str]:
+        """What becomes of an unknown and of a missing level."""
+        none = "is the average of the training rows" if self.average else "gets no column"
+        if self.unknown is None and self.missing is None:
+            return [f"an unknown or missing level {none}"]
+        pairs = (("an unknown or rare", self.unknown), ("a missing", self.missing))
+        return [
+            f"{which} level {none if level is None else f'is {level}'}" for which, level in pairs
+        ]
 
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
         """The output columns, one after the other.
@@ -167,9 +243,11 @@ class CategoricalRule:
         codes = self._codes(series)
         places = {level: place for place, level in enumerate(self.levels)}
         for j, level in enumerate(self.kept):
-            # One entry per level, and a last one for unknown and missing.
+            # One entry per level, and a last one for a row that has none.
             indicator = np.zeros(len(self.levels) + 1)
             indicator[places[level]] = 1.0
+            if self.average:
+                indicator[-1] = self.average[j]
             yield self._scaled(indicator, j)[codes]
 
     def _scaled(self, indicator: FloatArray, j: int) -> FloatArray:
@@ -177,94 +255,128 @@ class CategoricalRule:
         scale = self.scales[j] if self.scales else 1.0
         if scale == 0:
             return np.zeros_like(indicator)
-        scaled = (indicator - center) / scale
-        return scaled if self.clip is None else np.clip(scaled, -self.clip, self.clip)
+        return _clipped((indicator - center) / scale, self.clip)
 
     def _codes(self, series: pl.Series) -> NDArray[np.int64]:
-        text = as_levels(series)
+        text = self.reading.levels(series)
         if not self.levels:
             return np.zeros(len(series), dtype=np.int64)
-        known = text.cast(pl.Enum(list(self.levels)), strict=False).to_physical()
-        return known.cast(pl.Int64).fill_null(len(self.levels)).to_numpy()
+        known = text.cast(pl.Enum(list(self.levels)), strict=False).to_physical().cast(pl.Int64)
+        codes: NDArray[np.int64] = known.fill_null(self._place(self.unknown)).to_numpy()
+        if self.missing != self.unknown and text.null_count():
+            codes = np.where(text.is_null().to_numpy(), self._place(self.missing), codes)
+        return codes
+
+    def _place(self, level: str | None) -> int:
+        return len(self.levels) if level is None else self.levels.index(level)
 
 
-Rule: TypeAlias = NumericRule | CategoricalRule
-
-
-def numbers(series: pl.Series, ids: RowIds | None = None) -> FloatArray:
-    """A column's values as float64, NaN where missing.
+@dataclass(frozen=True, slots=True)
+class BinnedRule:
+    """What becomes of a numeric column that is cut into intervals.
 
     Args:
-        series: Numbers, booleans, or text that reads as numbers.
-        ids: The rows' ids, for the messages.
+        column: The source column; an output column is named by its interval.
+        edges: Where an interval ends and the next begins, which it belongs to; strictly rising.
+        impute: What a missing value becomes; None refuses missing values.
+        missing: Whether a missing value gets a column of its own instead of an interval.
+        clip: The largest absolute value of the outputs, or None.
+        reading: How raw values become numbers.
 
-    Raises:
-        ColumnError: If a value is not a number.
-        InfiniteValueError: If a value is infinite.
-
-    >>> numbers(pl.Series("a", ["1.5", None])).tolist()
-    [1.5, nan]
+    >>> BinnedRule("age", (30.0, 45.0)).outputs
+    ('age=30 to 45', 'age=45 or more')
     """
-    kind = series.dtype
-    if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null, *TEXT)):
-        raise kind_error(series)
-    plain = series.cast(pl.String) if kind in (pl.Categorical, pl.Enum) else series
-    result = plain.cast(pl.Float64, strict=False)
-    wrong = result.is_null() & plain.is_not_null()
-    if wrong.any():
-        raise ColumnError(
-            f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not numbers",
-            where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
-            hint="correct those values, or prepare the column as categories from the start",
+
+    column: str
+    edges: tuple[float, ...]
+    impute: float | None = None
+    missing: bool = False
+    clip: float | None = None
+    reading: Reading = NUMBER
+
+    def __post_init__(self) -> None:
+        where = f"rule of column {self.column!r}"
+        rising = all(low < high for low, high in pairwise(self.edges))
+        if not self.edges or not rising or not all(map(math.isfinite, self.edges)):
+            raise ConfigError("the edges do not rise", where=where, hint="fit it again")
+        if self.impute is not None:
+            _require_finite(self.impute, f"{where}, impute")
+        if self.missing and self.impute is None:
+            raise ConfigError("missing values are marked and refused", where=where, hint="impute")
+        check_clip(self.clip, f"{where}, clip")
+
+    @property
+    def name(self) -> str:
+        """The column's name: its own, or that of the part of a date."""
+        return self.reading.named(self.column)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of the columns it gives."""
+        edges = [_number(edge) for edge in self.edges]
+        between = [f"{low} to {high}" for low, high in pairwise(edges)]
+        last = [MISSING] if self.missing else []
+        return tuple(f"{self.name}={word}" for word in (*between, f"{edges[-1]} or more", *last))
+
+    def describe(self) -> str:
+        """One line that says exactly what is done."""
+        steps = [f"{_kind(self.reading)} in {len(self.edges) + 1} intervals, one-hot"]
+        steps.append(f"below {_number(self.edges[0])} gets no column")
+        if self.impute is None:
+            steps.append("missing is refused")
+        elif not self.missing:
+            steps.append(f"missing becomes {self.impute:g}")
+        return f"{self.name}: " + "; ".join(
+            steps + _clip_step(self.clip) + _missing_step(self.missing)
         )
-    values: FloatArray = result.to_numpy()
-    infinite = np.isinf(values)
-    if infinite.any():
-        raise InfiniteValueError(
-            f"column {series.name!r}: {int(infinite.sum())} of {len(series)} values are infinite",
-            where=f"first at {row_name(int(infinite.argmax()), ids)}",
-            hint="replace them, or leave them out as missing",
-        )
-    return values
+
+    def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
+        """The output columns, one after the other.
+
+        >>> [a.tolist() for a in BinnedRule("age", (30.0, 45.0)).arrays(pl.Series([29, 45]))]
+        [[0.0, 0.0], [0.0, 1.0]]
+        """
+        values = self.reading.numbers(series, ids)
+        missing = np.isnan(values)
+        if missing.any():
+            if self.impute is None:
+                raise missing_error(series.name, missing, ids)
+            values = np.where(missing, self.impute, values)
+        places = np.searchsorted(self.edges, values, side="right")
+        if self.missing:
+            places = np.where(missing, len(self.edges) + 1, places)
+        for place in range(1, len(self.edges) + 1 + self.missing):
+            yield _marked(places == place, self.clip)
 
 
-def as_levels(series: pl.Series) -> pl.Series:
-    """A column's values as the text of their levels, null where missing.
-
-    Raises:
-        ColumnError: If they are real numbers, dates or the like.
-
-    >>> as_levels(pl.Series("a", [1, 2])).to_list()
-    ['1', '2']
-    """
-    kind = series.dtype
-    if kind in (*TEXT, pl.Boolean, pl.Null) or kind.is_integer():
-        return series.cast(pl.String)
-    raise ColumnError(
-        f"column {series.name!r} is {kind}, which cannot be categories",
-        hint="turn it into text or whole numbers",
-    )
+Rule: TypeAlias = NumericRule | CategoricalRule | BinnedRule
 
 
-def missing_error(name: str, missing: NDArray[np.bool_], ids: RowIds | None) -> MissingValueError:
-    """The error for missing values that nothing fills."""
-    return MissingValueError(
-        f"column {name!r}: {int(missing.sum())} of {len(missing)} values are missing",
-        where=f"first at {row_name(int(missing.argmax()), ids)}",
-        hint='impute by "median" or "mean", or drop the rows or the column',
-    )
+def _marked(mask: NDArray[np.bool_], clip: float | None) -> FloatArray:
+    return _clipped(mask.astype(np.float64), clip)
 
 
-def kind_error(series: pl.Series) -> ColumnError:
-    """The error for a kind of column that no rule takes."""
-    return ColumnError(
-        f"column {series.name!r} is {series.dtype}: neither numbers, booleans nor text",
-        hint="drop it, or turn it into a number such as days since a fixed date",
-    )
+def _clipped(values: FloatArray, clip: float | None) -> FloatArray:
+    return values if clip is None else np.clip(values, -clip, clip)
+
+
+def _number(value: float) -> str:
+    """A number in as many digits as it needs, so that two of them never look the same."""
+    return repr(value).removesuffix(".0")
+
+
+def _kind(reading: Reading) -> str:
+    if reading.kind == "days":
+        return "date, as days since 1970-01-01"
+    return "numeric" if reading.kind == "number" else f"{reading.kind} of a date"
 
 
 def _clip_step(clip: float | None) -> list[str]:
     return [] if clip is None else [f"clipped to ±{clip:g}"]
+
+
+def _missing_step(missing: bool) -> list[str]:
+    return ["one column more says where it is missing"] if missing else []
 
 
 def _require_finite(value: float, where: str) -> None:

@@ -12,10 +12,12 @@ import polars as pl
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
+from taciturn.data.label_like import near_the_label
 from taciturn.data.prepare import NumericRule, Preparation, fit, prepared_table
 from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ColumnError, ConfigError, ShapeError, nearest
+from taciturn.faces import Hint
 from taciturn.rng import Entropy
 
 _FORMS = 'use "all", "half", a number of columns, or names separated by commas'
@@ -96,7 +98,10 @@ class ColumnSplit:
 
 
 def split_columns(
-    spec: str | int | Sequence[str], columns: Sequence[str], sources: Sequence[str]
+    spec: str | int | Sequence[str],
+    columns: Sequence[str],
+    sources: Sequence[str],
+    left_out: Sequence[str] = (),
 ) -> ColumnSplit:
     """Divide the columns between the parties.
 
@@ -106,6 +111,7 @@ def split_columns(
             or a source column, which stands for all the columns it gives.
         columns: The output columns.
         sources: For each output column the source column it comes from.
+        left_out: Raw columns that give no output column.
 
     Raises:
         ColumnError: If a name is unknown or repeated, a number is out of range, or Alice would get
@@ -123,7 +129,7 @@ def split_columns(
         raise ColumnError("Alice's columns are given as a truth value", hint=_FORMS)
     if isinstance(wanted, int):
         return _leading(wanted, columns)
-    chosen = _chosen(wanted, columns, sources)
+    chosen = _chosen(wanted, columns, sources, left_out)
     return ColumnSplit(
         tuple(name for name in columns if name in chosen),
         tuple(name for name in columns if name not in chosen),
@@ -187,7 +193,8 @@ def prepare_vertical(
     train, test = partition.train, partition.test
     train_ids = raw.ids.take(train)
     plan = fit(raw.frame, raw.settings, raw.vocabularies, ids=train_ids, rows=train)
-    split = split_columns(spec, plan.columns, plan.sources)
+    left_out = [name for name in raw.frame.columns if name not in {*plan.sources}]
+    split = split_columns(spec, plan.columns, plan.sources, left_out)
     labels_train = raw.labels.take(train)
     labels_train.require_both_classes()
 
@@ -201,8 +208,15 @@ def prepare_vertical(
         bob_test=bob_test,
         labels_test=raw.labels.take(test),
         preparation=plan,
-        notes=plan.notes,
+        notes=(*plan.notes, *_near_the_label(raw, labels_train, alice_train, bob_train)),
     )
+
+
+def _near_the_label(raw: RawData, labels: LabelTable, *tables: FeatureTable) -> tuple[str, ...]:
+    """Remarks about own columns; those of the paper's datasets have been looked over."""
+    if not raw.own:
+        return ()
+    return tuple(note for table in tables for note in near_the_label(table, labels))
 
 
 NOT_HELD_OUT = "no row was held out: the figures of held-out rows are those of the training rows"
@@ -273,13 +287,20 @@ def _leading(count: int, columns: Sequence[str]) -> ColumnSplit:
     return ColumnSplit(tuple(columns[:count]), tuple(columns[count:]))
 
 
-def _chosen(names: Sequence[str], columns: Sequence[str], sources: Sequence[str]) -> set[str]:
+def _chosen(
+    names: Sequence[str], columns: Sequence[str], sources: Sequence[str], left_out: Sequence[str]
+) -> set[str]:
     chosen: set[str] = set()
     present, given = {*columns}, defaultdict[str, list[str]](list)
     for column, source in zip(columns, sources, strict=True):
         given[source].append(column)
     for name in names:
         meant = [name] if name in present else given.get(name, [])
+        if not meant and name in left_out:
+            raise ColumnError(
+                f"column {name!r} is left out as free text, and nobody can have it",
+                hint=Hint("take it as categories: {type}; or name others", type={name: "category"}),
+            )
         if not meant:
             known = list(dict.fromkeys([*sources, *columns]))
             raise ColumnError(f"there is no column {name!r}", hint=nearest(name, known))

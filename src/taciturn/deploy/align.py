@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from taciturn.crypto.group import library
+from taciturn.data.files import Dialect
 from taciturn.data.normalisation import Normalisation, Spelling, further, in_words, spellings
 from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
@@ -84,7 +85,9 @@ class AligningParty:
         self._normalisation, self._file = normalisation, list_file(config, out, rows)
         self._asked_for, self._new = out, rows is not None
         self._table = config.path(config.data.file) if rows is None else rows
-        self._own = ids_alone(self._table, id_column=config.data.id)
+        self._own = ids_alone(
+            self._table, id_column=config.data.id, dialect=Dialect.of(config.data)
+        )
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
         self._pace = _Pace(self._log)

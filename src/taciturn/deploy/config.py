@@ -27,11 +27,10 @@ from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
     SGD_ONLY,
-    Impute,
-    Scale,
     Settings,
 )
 from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.table import TableSettings
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
@@ -49,7 +48,7 @@ _state = partial(Setting, scope=Scope.STATE)
 _output = partial(Setting, scope=Scope.OUTPUT)
 
 
-class DataSection(Checked):
+class DataSection(TableSettings):
     """The party's own table. What a simulation takes too is declared in ``Settings``."""
 
     file: Annotated[
@@ -91,10 +90,6 @@ class DataSection(Checked):
     ] = 0.5
     label: str | None = None
     intercept: bool = True
-    impute: Impute | None = None
-    scale: Scale | None = None
-    clip: Positive | None = None
-    max_levels: PositiveInt | None = None
 
 
 class LinkSection(Checked):
@@ -198,6 +193,39 @@ class OutputSection(Checked):
             example="{role}.metrics.json",
         ),
     ] = None
+    held_out_scores: Annotated[
+        str | None,
+        _output(
+            "Bob: the held-out rows with their scores and labels: CSV, mode 600.",
+            detail="Columns `id`, `score`, `probability`, `label`, at the end of the training "
+            "([predict.md](predict.md))",
+            example="{role}.held-out.csv",
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        Field(gt=0, lt=1),
+        _output(
+            "Bob: class 1 is above this probability, in predictions.",
+            detail="Without it the threshold is chosen on the held-out rows, by Youden's index or "
+            "`miss-cost` ([predict.md](predict.md))",
+            example=0.2,
+        ),
+    ] = None
+    miss_cost: Annotated[
+        Positive | None,
+        _output(
+            "Bob: how many false alarms a missed 1 costs; it decides the threshold.",
+            detail="The threshold that costs least on the held-out rows",
+            example=10.0,
+        ),
+    ] = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What a training writes, as far as it is asked for."""
+        named = (self.model, self.log, self.metrics, self.held_out_scores)
+        return tuple(name for name in named if name is not None)
 
 
 class PrivacySection(Checked):
@@ -308,7 +336,11 @@ def section_settings(section: str) -> dict[str, Setting]:
     """The settings that a section may hold, by name, in the section's order."""
     model = SECTIONS[section]
     known = declared(model, Agreement, Settings, Pins)
-    names = [*model.model_fields, *(DERIVED if model is Agreement else ())]
+    # A section's own before those that a simulation takes too.
+    own = [name for name in model.model_fields if name in model.__annotations__]
+    rest = [name for name in model.model_fields if name not in own]
+    names = [*own, *rest] if model is DataSection else [*model.model_fields]
+    names += DERIVED if model is Agreement else ()
     return {name: known[name] for name in names}
 
 
@@ -425,12 +457,13 @@ class PartyConfig:
                 setting="label",
                 hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
             )
-        if self.role == "alice" and self.data.label is not None:
-            raise ConfigError(
-                "Alice has no labels",
-                setting="label",
-                hint="leave it out, or is this Bob's file?",
-            )
+        for name in ("label", "positive", "negative") if self.role == "alice" else ():
+            if getattr(self.data, name) is not None:
+                raise ConfigError(
+                    "Alice has no labels",
+                    setting=name,
+                    hint="leave it out, or is this Bob's file?",
+                )
         if self.role == "alice" and self.privacy.answer_milliseconds is not None:
             raise ConfigError(
                 "the times of answers are Bob's to hide",
@@ -455,6 +488,7 @@ class PartyConfig:
                 setting="scores_per_row",
                 hint="leave it out here; Alice writes it in her file",
             )
+        self._check_output()
         for name in ("budget", "budget_total"):
             if self.role == "alice" and getattr(self.privacy, name) is not None:
                 raise ConfigError(
@@ -462,6 +496,31 @@ class PartyConfig:
                     setting=name,
                     hint="leave it out here; Bob writes it in his file",
                 )
+
+    def _check_output(self) -> None:
+        """What is said about scores is Bob's, and needs rows to be said of."""
+        output = self.output
+        for name in ("held_out_scores", "threshold", "miss_cost"):
+            if getattr(output, name) is None:
+                continue
+            if self.role == "alice":
+                raise ConfigError(
+                    "Alice learns no scores",
+                    setting=name,
+                    hint="leave it out here; Bob writes it in his file",
+                )
+            if name != "threshold" and self.agreed["held_out"] is None:
+                raise ConfigError(
+                    "there are no held-out rows",
+                    setting=name,
+                    hint=Hint("leave it out, or raise {held_out} on both sides"),
+                )
+        if output.threshold is not None and output.miss_cost is not None:
+            raise ConfigError(
+                "the threshold is given, so that no cost decides it",
+                setting="miss_cost",
+                hint=Hint("leave {threshold} or {miss_cost} out"),
+            )
 
 
 def _toml(path: Path) -> dict[str, Any]:

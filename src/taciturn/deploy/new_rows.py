@@ -15,13 +15,14 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import IndexArray
-from taciturn.data.files import read_frame
+from taciturn.data.files import Dialect, read_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.prepare import prepared_table
-from taciturn.data.rules import CategoricalRule
+from taciturn.data.rules import CategoricalRule, Rule
 from taciturn.data.tables import FeatureTable
 from taciturn.deploy.aligned import AlignedRows
+from taciturn.deploy.config import DataSection
 from taciturn.errors import ColumnError, DataError, MissingValueError, RowIdError, nearest
 from taciturn.model.share import ModelShare
 
@@ -48,7 +49,7 @@ class NewRows:
 
 def new_rows(
     path: Path,
-    id_column: str,
+    section: DataSection,
     model: ModelShare,
     only: Sequence[str] = (),
     normalisation: Normalisation = AS_THEY_ARE,
@@ -58,7 +59,7 @@ def new_rows(
 
     Args:
         path: The file, of the kinds that a training reads.
-        id_column: The column that names the rows.
+        section: The column that names the rows, and how CSV files are written.
         model: This side's share of the model, whose preparation is used as it is.
         only: Take these ids alone; all where empty.
         normalisation: What is done to each id before it is compared with the peer's.
@@ -67,9 +68,10 @@ def new_rows(
     Raises:
         DataError: The file, a column, an id or a value is not fit for use.
     """
-    categories = [rule.column for rule in model.preparation.rules if _is_categorical(rule)]
+    id_column = section.id
+    texts = {rule.column for rule in model.preparation.rules if _is_text(rule)}
     # As text, as a whole column with a word in it would be: a level "1" of a few rows is no number.
-    frame = read_frame(path, text=[id_column, *categories])
+    frame = read_frame(path, text=[id_column, *sorted(texts)], dialect=Dialect.of(section))
     try:
         _require_columns(frame.columns, id_column, model)
         ids = RowIds.of(frame[id_column])
@@ -93,8 +95,8 @@ def _place(path: Path, problem: DataError) -> str:
     return f"{path}, {problem.where}" if problem.where else str(path)
 
 
-def _is_categorical(rule: object) -> bool:
-    return isinstance(rule, CategoricalRule)
+def _is_text(rule: Rule) -> bool:
+    return isinstance(rule, CategoricalRule) or rule.reading.kind != "number"
 
 
 def _listed(
@@ -117,12 +119,14 @@ def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> N
     present = {*columns}
     if id_column not in present:
         raise ColumnError(f"there is no id column {id_column!r}", hint=nearest(id_column, columns))
-    lacking = [rule.column for rule in model.preparation.rules if rule.column not in present]
+    # A date and its parts come from one column.
+    wanted = dict.fromkeys(rule.column for rule in model.preparation.rules)
+    lacking = [column for column in wanted if column not in present]
     if lacking:
         named = ", ".join(repr(column) for column in lacking[:_MOST_NAMED])
         more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
         raise ColumnError(
-            f"the rows lack {len(lacking)} of the {len(model.preparation.rules)} columns that the "
+            f"the rows lack {len(lacking)} of the {len(wanted)} columns that the "
             f"model was trained on: {named}{more}",
             hint=nearest(lacking[0], [column for column in columns if column != id_column]),
         )

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +36,11 @@ from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
+from taciturn.errors import ConfigError, DataError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import log_odds_shift
+from taciturn.numerics.threshold import Threshold, at_probability, one_half
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.align import Spread, align
 from taciturn.protocol.events import Event, ScoresDue
@@ -49,6 +51,7 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PredictionResult, ScoredRow
+from taciturn.results.serialise import read
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
@@ -63,6 +66,7 @@ class Question:
     rows: NewRows
     terms: Terms
     normalisation: Normalisation = AS_THEY_ARE
+    threshold: Threshold = field(default_factory=one_half)
 
     @classmethod
     def read(
@@ -74,6 +78,7 @@ class Question:
         *,
         normalisation: Normalisation | None = None,
         common: Path | None = None,
+        threshold: float | None = None,
     ) -> Question:
         """Reads both files.
 
@@ -85,6 +90,7 @@ class Question:
             normalisation: What is done to each id before it is compared; None for what the settings
                 say.
             common: A list of the rows that both sides have; None to find them with the peer.
+            threshold: Above which probability the class is 1; None for the model's.
 
         Raises:
             DataError: A file, a column, an id or a value is not fit for use.
@@ -98,8 +104,16 @@ class Question:
             )
         column, chosen = config.data.id, normalisation or config.normalisation
         listed = None if common is None else AlignedRows.read(common, column, "the command")
-        table = new_rows(rows, column, share, only, chosen, listed)
-        return cls(share, table, _terms(share, model), chosen)
+        table = new_rows(rows, config.data, share, only, chosen, listed)
+        question = cls(share, table, _terms(share, model), chosen)
+        if threshold is not None:
+            return replace(question, threshold=at_probability(threshold, question.shift))
+        return replace(question, threshold=_threshold(share, model, question.shift))
+
+    @property
+    def shift(self) -> float:
+        """By how much class weights have moved the scores."""
+        return log_odds_shift(self.terms.agreement.class_weight)
 
     @property
     def purpose(self) -> int:
@@ -115,11 +129,7 @@ class Question:
             return meaning
         if not all(weights):
             return f"{meaning}, if both classes had counted: one did not, so it is none"
-        edge = weights[0] / sum(weights)
-        return (
-            f"{meaning}; it is corrected for the class weights, which put the class's edge at a "
-            f"probability of {edge:.4g}"
-        )
+        return f"{meaning}; it is corrected for the class weights"
 
     def program(self, entropy: Entropy, spread: Spread = map) -> Program[Predicted]:
         """This side's part, from the first word to the last.
@@ -223,20 +233,16 @@ class Answer:
     shift: float = 0.0
 
     def rows(self) -> tuple[ScoredRow, ...]:
-        """Each row with its score, its probability, and its class.
-
-        The class is 1 where the score is above 0: at a probability of one half, or with class
-        weights where these put it.
-        """
+        """Each row with its log-odds, its probability, and its class."""
         if self.scores is None:
             return ()
+        above = (self.result.threshold or one_half()).score
+        # Class weights have moved the scores, and a probability is among the rows as they come.
+        probabilities = sigmoid(self.scores - self.shift).tolist()
         return tuple(
-            ScoredRow(name, score, probability, int(score > 0))
+            ScoredRow(name, score, probability, int(score > above))
             for name, score, probability in zip(
-                self.ids,
-                self.scores.tolist(),
-                sigmoid(self.scores - self.shift).tolist(),
-                strict=True,
+                self.ids, self.scores.tolist(), probabilities, strict=True
             )
         )
 
@@ -298,13 +304,14 @@ class Predictor:
             learnt=LEARNT if scored is None else None,
             suspected_wraps=None if scored is None else scored.suspected_wraps,
             meaning=None if scored is None else question.meaning,
+            threshold=None if scored is None else question.threshold,
         )
         if scored is None:
             return Answer(result)
         # Back into the order of the file.
         order = np.argsort(predicted.rows)
         ids = tuple(question.rows.own.take(predicted.rows[order]).series.to_list())
-        return Answer(result, ids, scored.scores[order], question.terms.log_odds_shift)
+        return Answer(result, ids, scored.scores[order], question.shift)
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
@@ -319,21 +326,22 @@ LEARNT = (
 
 def predict(
     config: PartyConfig,
-    read: Callable[[], Question],
+    question_of: Callable[[], Question],
     callbacks: Callbacks,
 ) -> Answer:
     """Reads this side's files, meets the peer and scores.
 
     Args:
         config: This side's settings.
-        read: Reads the files; what it raises is told to the peer, where the peer is there already.
+        question_of: Reads the files; what it raises is told to the peer, where the peer is there
+            already.
         callbacks: Who is told what happens.
 
     Raises:
         TaciturnError: This side or the peer cannot continue; says why, and what to do.
     """
     try:
-        question = read()
+        question = question_of()
     except TaciturnError as problem:
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError), way_to_peer(config, callbacks.announce) as endpoint:
@@ -342,6 +350,18 @@ def predict(
         raise
     with way_to_peer(config, callbacks.announce) as endpoint:
         return Predictor(config, endpoint, callbacks).run(question)
+
+
+def _threshold(share: ModelShare, path: Path, shift: float) -> Threshold:
+    """What the training chose; even odds in files that know of no choice."""
+    if share.metrics.get("threshold") is None:
+        return one_half(shift)
+    try:
+        return read(Threshold, share.metrics["threshold"])
+    except DataError as problem:
+        raise FileError(
+            f"the model's threshold cannot be read: {problem.message}", where=str(path)
+        ) from None
 
 
 def _role(model: ModelShare) -> Role:

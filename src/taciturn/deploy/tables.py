@@ -9,37 +9,41 @@ fitted on this side's training rows.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 
-from taciturn.data.files import read_frame
 from taciturn.data.ids import RowIds
-from taciturn.data.own import DEFAULTS, columns_alone, own_data
-from taciturn.data.prepare import Preparation, PrepareSettings, fit, prepared_table
+from taciturn.data.label_like import named_like_labels, near_the_label
+from taciturn.data.own import NO_COLUMN, OwnTable, columns_alone, own_data
+from taciturn.data.prepare import Preparation, fit, prepared_table
 from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import DataSection, PartyConfig
-from taciturn.errors import ShapeError
+from taciturn.errors import ShapeError, shown_by
 
 
 @dataclass(frozen=True, slots=True)
 class PartyTables:
-    """One side's rows; Alice's have no labels, and nothing may be held out."""
+    """One side's rows; Alice's have no labels, and nothing may be held out.
+
+    ``held_out_ids`` are the table's own spelling of the held-out rows' ids.
+    """
 
     train: FeatureTable
     labels: LabelTable | None
     held_out: FeatureTable | None
     held_out_labels: LabelTable | None
     preparation: Preparation
+    held_out_ids: RowIds
+    remarks: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is worth knowing about the preparation."""
-        return self.preparation.notes
+        """What is worth knowing about the preparation, and about columns like labels."""
+        return (*self.preparation.notes, *self.remarks)
 
 
 def load_tables(config: PartyConfig) -> PartyTables:
@@ -48,10 +52,16 @@ def load_tables(config: PartyConfig) -> PartyTables:
     Raises:
         DataError: The file, a column, an id or a value is not fit for use.
     """
+    with shown_by(config.face):
+        return _load(config)
+
+
+def _load(config: PartyConfig) -> PartyTables:
     raw, has_features = _read(config.path(config.data.file), config.data)
+    own = raw.ids
     if config.data.aligned is not None:
         listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
-        raw = _only(raw, listed)
+        raw, own = _only(raw, listed), listed.own
     # By id on both sides: files may list the rows in any order.
     order = raw.ids.series.arg_sort().to_numpy().astype(np.int64)
     held = _held_out(raw.ids, config.agreed["held_out"], config.agreed["split_salt"])[order]
@@ -67,30 +77,34 @@ def load_tables(config: PartyConfig) -> PartyTables:
     labels = raw.labels.take(train) if bob else None
     if labels is not None:
         labels.require_both_classes()
+    table = prepared_table(plan, frame, raw.ids.take(train), rows=train, intercept=intercept)
+    like = named_like_labels(frame) if labels is None else near_the_label(table, labels)
     return PartyTables(
-        train=prepared_table(plan, frame, raw.ids.take(train), rows=train, intercept=intercept),
+        train=table,
         labels=labels,
         held_out=prepared_table(plan, frame, raw.ids.take(rest), rows=rest, intercept=intercept)
         if len(rest)
         else None,
         held_out_labels=raw.labels.take(rest) if bob and len(rest) else None,
         preparation=plan,
+        held_out_ids=own.take(rest),
+        remarks=like,
     )
 
 
 def _read(path: Path, section: DataSection) -> tuple[RawData, bool]:
     """The rows, and whether there are columns beside id and label: Bob may have none."""
-    settings = _preparation(section)
+    table = OwnTable.of(section)
     if section.label is None:
-        return columns_alone(path, id_column=section.id, settings=settings), True
-    frame = read_frame(path, text=[section.id])
-    alone = set(frame.columns) == {section.id, section.label}
-    if alone:
-        # A column to please the reader; it is left out again.
-        frame = frame.with_columns(pl.lit(0.0).alias("(none)"))
-    source: object = frame if alone else path
-    raw = own_data(source, label_column=section.label, id_column=section.id, settings=settings)
-    return raw, not alone
+        return columns_alone(path, id_column=section.id, table=table), True
+    raw = own_data(
+        path,
+        label_column=section.label,
+        id_column=section.id,
+        table=table,
+        columns_needed=False,
+    )
+    return raw, raw.frame.columns != [NO_COLUMN]
 
 
 def _only(raw: RawData, listed: AlignedRows) -> RawData:
@@ -98,15 +112,6 @@ def _only(raw: RawData, listed: AlignedRows) -> RawData:
     rows = listed.rows_of(raw.ids)
     labels = LabelTable(listed.common, raw.labels.values[rows])
     return RawData(raw.name, raw.frame[rows], listed.common, labels, raw.settings)
-
-
-def _preparation(section: DataSection) -> PrepareSettings:
-    chosen = {
-        name: value
-        for name in ("impute", "scale", "clip", "max_levels")
-        if (value := getattr(section, name)) is not None
-    }
-    return replace(DEFAULTS, **chosen)
 
 
 def _held_out(

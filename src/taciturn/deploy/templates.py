@@ -46,6 +46,7 @@ _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
+_SCORES = ("#held_out_scores", "#threshold", "#miss_cost")
 _COUNTED = ("#scores_per_row", "#scores")
 _LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
 # The sizes of the tables, which a dry run prints.
@@ -99,7 +100,7 @@ def template(role: Role, trial: Trial) -> str:
         "data": page.lines("data", table, **columns),
         "link": page.lines("link", (way, *_CREDENTIALS, *_SECONDS), **{way: address}),
         "state": page.lines("state", _STATE),
-        "output": page.lines("output", _OUTPUT),
+        "output": page.lines("output", (*_OUTPUT, *(_SCORES if role == "bob" else ()))),
     }
     # Where it cannot be otherwise, Bob is shown what he has to accept.
     leak = () if chosen.claims_protection else ("#accept_leak",)

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
+from taciturn.arrays import FloatArray
 from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
@@ -44,9 +46,12 @@ from taciturn.errors import (
     shown_by,
 )
 from taciturn.faces import Hint
+from taciturn.files import write_private
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree, unused
@@ -217,6 +222,9 @@ class Party:
         """Bob's figures, which go into his model's file too."""
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
             run = assess(ended, self.tables, self.terms, KeyedEntropy(past.meta.coins))
+            threshold = self._threshold(ended.held_out_scores)
+        run = replace(run, metrics=replace(run.metrics, threshold=threshold))
+        self._write_held_out(ended.held_out_scores)
         record = record_of(run)
         verdict = {name: record[name] for name in _VERDICT if name in record}
         # A file that was moved meanwhile, or is another session's, is not touched.
@@ -227,6 +235,34 @@ class Party:
         if run.diverged:
             self.log("warning", about="the training diverged: the model is worthless")
         return run
+
+    def _threshold(self, scores: FloatArray | None) -> Threshold:
+        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
+        output, held_out = self.config.output, self.tables.held_out_labels
+        if output.threshold is not None:
+            return at_probability(output.threshold, self.terms.log_odds_shift)
+        if held_out is None or scores is None:
+            return one_half(self.terms.log_odds_shift)
+        return chosen(scores, held_out.values, output.miss_cost, self.terms.log_odds_shift)
+
+    def _write_held_out(self, scores: FloatArray | None) -> None:
+        """Bob's held-out rows with their scores, where he asks for them.
+
+        Raises:
+            OutputError: The file cannot be written.
+        """
+        tables, name = self.tables, self.config.output.held_out_scores
+        labels = tables.held_out_labels
+        if name is None or scores is None or labels is None:
+            return
+        columns = {
+            "id": tables.held_out_ids.series,
+            "score": scores,
+            "probability": sigmoid(scores - self.terms.log_odds_shift),
+            "label": labels.values,
+        }
+        write_private(self.config.path(name), pl.DataFrame(columns).write_csv())
+        self.log("held-out scores written", file=name, rows=len(scores))
 
     def _require_accepted(self) -> None:
         """Refuses, and tells the peer, where labels would be readable and Bob has not said so.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 
+from taciturn.crypto import group
 from taciturn.extras import EXTRAS, MODULES, install_hint
 from taciturn.results.doctor import Finding
 
@@ -28,6 +29,8 @@ NEEDED: Mapping[str, str] = {
     "typer": "0.29",
     "zstandard": "0.23",
 }
+# As the program itself loads it, without a copy in the folder for temporary files.
+_LOADERS: Mapping[str, Callable[[str], object]] = {"rbcl": lambda name: group.library()}
 _AREA = "packages"
 _SHOWN = ("tenseal", "gmpy2", "grpcio", "rbcl", "cryptography", "polars", "numpy")
 
@@ -79,7 +82,7 @@ def _look_at(name: str, least: str) -> Finding | None:
     except metadata.PackageNotFoundError:
         return Finding.problem(_AREA, f"{name} is not installed", install)
     try:
-        importlib.import_module(MODULES.get(name, name.replace("-", "_")))
+        _LOADERS.get(name, importlib.import_module)(MODULES.get(name, name.replace("-", "_")))
     except Exception as problem:  # a broken wheel may raise anything while it loads
         return Finding.problem(
             _AREA,

@@ -191,9 +191,7 @@ def look_at_state(config: PartyConfig) -> list[Finding]:
 def look_at_output(config: PartyConfig) -> list[Finding]:
     """Whether the model, the log and the figures can be written."""
     output, findings = config.output, []
-    for name in (output.model, output.log, output.metrics):
-        if name is None:
-            continue
+    for name in output.files:
         path = config.path(name)
         target = path if path.exists() else path.parent
         if path.is_dir() or not os.access(target, os.W_OK):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -108,35 +109,65 @@ def _mutual(
     rows, size = features.rows, magnitude_bits(features.largest)
     hers, his = Columns(len(features.columns), size), Columns(bob_columns, size)
     plan, agreed = Plan.of(terms, rows, hers, his), terms.agreement
-    pair = KeyPair.of(terms.scheme, agreed.key_bits, plan.bob_ring, coins)
+    pair = KeyPair.of(terms.scheme, agreed.key_bits, plan.alice.ring, coins)
     batch = plan.scales.feature_grid.rounded(features.values[: agreed.batch_size])
-    parts = [part.stop - part.start for part in plan.parts(len(batch))]
-    waves = [np.ones((count, count * plan.sigmoids.entries), dtype=np.int64) for count in parts]
-    trials = [[_trial(pair, matrix, coins) for matrix in waves] for _ in range(TRIALS)]
+    waves = _waves_trial(plan, len(batch), coins)
     steps = [
         [_trial(pair, matrix, coins) for matrix in _step_matrices(plan.alice, batch)]
         for _ in range(TRIALS)
     ]
-    halves = 2 if bob_columns else 1
-    seconds = statistics.median(
-        sum(trial.seconds + trial.ahead for trial in (*waved, *halves * stepped))
-        for waved, stepped in zip(trials, steps, strict=True)
+    halves, stepped = 2 if bob_columns else 1, steps[0]
+    seconds = waves.seconds + halves * statistics.median(
+        sum(trial.seconds + trial.ahead for trial in trials) for trials in steps
     )
-    waved, stepped = trials[0], steps[0]
-    messages = OVERHEAD_BYTES * (len(waved) + halves * len(stepped))
-    key = len(pair.public.to_bytes())
+    messages = waves.messages + halves * len(stepped)
     # In the second half the sides change places.
-    asked = (
-        sum(trial.bytes_to_alice for trial in stepped),
-        sum(trial.bytes_to_bob for trial in stepped),
+    there, back = (
+        sum(getattr(trial, name) for trial in stepped)
+        for name in ("bytes_to_alice", "bytes_to_bob")
     )
-    there = sum(trial.bytes_to_alice for trial in waved) + asked[0] + (halves - 1) * asked[1]
-    back = sum(trial.bytes_to_bob for trial in waved) + asked[1] + (halves - 1) * asked[0]
+    key = len(pair.public.to_bytes())
+    beside = messages * OVERHEAD_BYTES
     return Estimate(
         iterations=iterations,
-        seconds=iterations * (seconds + (len(waved) + halves * len(stepped)) * OVERHEAD_SECONDS),
-        bytes_to_alice=iterations * (there + messages) + key,
-        bytes_to_bob=iterations * (back + messages) + (halves - 1) * key,
+        seconds=iterations * (seconds + messages * OVERHEAD_SECONDS),
+        bytes_to_alice=iterations * (waves.bytes_to_alice + there + (halves - 1) * back + beside)
+        + waves.key_bytes
+        + key,
+        bytes_to_bob=iterations * (waves.bytes_to_bob + back + (halves - 1) * there + beside)
+        + (halves - 1) * key,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _WavesTrial:
+    """What the sigmoid of one batch took."""
+
+    seconds: float
+    messages: int
+    bytes_to_alice: int
+    bytes_to_bob: int
+    key_bytes: int
+
+
+def _waves_trial(plan: Plan, rows: int, coins: KeyedEntropy) -> _WavesTrial:
+    key = plan.slots.generate(plan.sigmoids.terms.agreement.key_bits, coins)
+    sizes = [(part.stop - part.start) * plan.sigmoids.entries for part in plan.parts(rows)]
+    numbers = np.ones(max(sizes), dtype=np.int64)
+    times = []
+    for _ in range(TRIALS):
+        start = time.perf_counter()
+        sent = key.encrypt(numbers, coins)
+        answer = key.public.product(numbers, sent, numbers, coins)
+        key.decrypt(answer)
+        times.append(time.perf_counter() - start)
+    parts = len(sizes)
+    return _WavesTrial(
+        parts * statistics.median(times),
+        parts,
+        parts * len(sent.data),
+        parts * len(answer.data),
+        len(key.public.to_bytes()),
     )
 
 

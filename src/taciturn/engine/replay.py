@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from taciturn.engine.callbacks import Observer, ignore
-from taciturn.engine.driver import Driver
+from taciturn.engine.driver import Driver, Keeping, forget
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import CryptoError, ProtocolError, TranscriptError
 from taciturn.protocol.messages import Role
@@ -22,6 +22,7 @@ def replay(
     role: Role = "alice",
     verify: bool = True,
     observe: Observer = ignore,
+    keep: Keeping = forget,
 ) -> R:
     """Feeds a program the frames its peer once sent.
 
@@ -31,6 +32,7 @@ def replay(
         role: Whose program it is.
         verify: Demand that it sends, byte for byte, what it sent then.
         observe: Called with each event that it emits.
+        keep: Answers with what the program wanted remembered then.
 
     Raises:
         TranscriptError: The program says something else than it said then, or the recording ends
@@ -45,7 +47,7 @@ def replay(
             where = f"{role}'s frame {number}" if number >= 0 else f"the end of {role}'s frames"
             raise TranscriptError(f"the replay differs from the recording at {where}")
 
-    driver = Driver(role, program, check, observe)
+    driver = Driver(role, program, check, observe, keep)
     try:
         _feed(driver, transcript.frames("bob" if role == "alice" else "alice"))
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from taciturn.data.rules import NumericRule, Rule
+from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.model.share import ModelShare
 from taciturn.results.model import Coefficient, ModelCard
 
@@ -64,8 +64,8 @@ def _weighing(model: ModelShare) -> tuple[str, ...]:
 def coefficients(model: ModelShare) -> tuple[Coefficient, ...]:
     """The named coefficients without the intercept, the largest on the prepared scale first."""
     named = [
-        Coefficient(name, weight, weight / scale if scale else None, clip is not None)
-        for (name, _, scale, clip), weight in zip(
+        Coefficient(name, weight, weight / scale if scale else None, bounded)
+        for (name, _, scale, bounded), weight in zip(
             _columns(model), model.weights.tolist(), strict=False
         )
     ]
@@ -98,17 +98,25 @@ def _offset(model: ModelShare) -> float:
     return start - sum(taken)
 
 
-def _columns(model: ModelShare) -> Iterator[tuple[str, float, float, float | None]]:
-    """Each prepared column's name, centre, scale and clip."""
+def _columns(model: ModelShare) -> Iterator[tuple[str, float, float, bool]]:
+    """Each prepared column's name, centre and scale, and whether its values are held within bounds.
+
+    A scale of 0 is that of a column which has no original unit: it is constant, or transformed.
+    """
     for rule in model.preparation.rules:
         yield from _columns_of(rule)
 
 
-def _columns_of(rule: Rule) -> Iterator[tuple[str, float, float, float | None]]:
+def _columns_of(rule: Rule) -> Iterator[tuple[str, float, float, bool]]:
     if isinstance(rule, NumericRule):
-        yield rule.column, rule.center, rule.scale, rule.clip
+        name, *marks = rule.outputs
+        bounded = not (rule.clip is None and rule.lower is None and rule.upper is None)
+        yield name, rule.center, 0.0 if rule.transform else rule.scale, bounded
+        yield from ((mark, 0.0, 1.0, False) for mark in marks)
         return
-    count = len(rule.outputs)
-    centers, scales = rule.centers or (0.0,) * count, rule.scales or (1.0,) * count
+    count, clipped = len(rule.outputs), rule.clip is not None
+    centers, scales = (0.0,) * count, (1.0,) * count
+    if isinstance(rule, CategoricalRule):
+        centers, scales = rule.centers or centers, rule.scales or scales
     for name, center, scale in zip(rule.outputs, centers, scales, strict=True):
-        yield name, center, scale, rule.clip
+        yield name, center, scale, clipped

@@ -1,10 +1,12 @@
 """Models as ONNX: raw columns in, a score or a probability out, all of it in doubles.
 
 The preparation is part of the graph. One input per raw column, of shape (rows, 1): doubles for
-numbers, NaN where missing; text for categories, "" where missing. A number goes through IsNaN and
-Where (impute), Sub and Div (centre, scale) and Clip; a category through ai.onnx.ml's LabelEncoder
-to the row of a table that holds what each level becomes, with a last row for unknown and missing.
-Columns that say nothing (constant on the training rows) are no inputs.
+numbers, NaN where missing; the days since 1970-01-01 for dates, as doubles; text for categories, ""
+where missing. A number goes through IsNaN and Where (impute), Clip (bounds), its transform, Sub and
+Div (centre, scale) and Clip, or through comparisons with the edges of its intervals; a category
+through ai.onnx.ml's LabelEncoder to the row of a table that holds what each level becomes, with
+last rows for unknown and missing. Columns that say nothing (constant on the training rows) are no
+inputs. Parts of dates (year, month, weekday) have no operators there, and are refused by name.
 
 **Guarantee.** Scores are those of the model to the rounding of a sum of doubles.
 
@@ -22,7 +24,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from taciturn.data.rules import CategoricalRule, NumericRule, Rule
+from taciturn.data.readings import PARTS
+from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
+from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.model.whole import Part, WholeModel, input_names
@@ -94,7 +98,9 @@ def _part(graph: _Graph, part: Part, names: dict[str, str]) -> str:
 def _rule_contributes(rule: Rule) -> bool:
     """Whether a column can move the score: with a scale of 0 it is zero whatever its values."""
     if isinstance(rule, NumericRule):
-        return rule.scale != 0
+        return rule.scale != 0 or rule.missing
+    if isinstance(rule, BinnedRule):
+        return True
     return bool(rule.outputs) and (not rule.scales or any(rule.scales))
 
 
@@ -140,8 +146,15 @@ class _Graph:
 
     def rule(self, rule: Rule, name: str) -> str:
         """Adds a raw column and what becomes of it; returns the name of the prepared ones."""
+        if rule.reading.kind in PARTS:
+            raise ConfigError(
+                f"column {rule.name!r} is a part of a date, which ONNX has no operators for",
+                hint="train without date-parts to export the model",
+            )
         if isinstance(rule, NumericRule):
             return self._numeric(rule, self._input(name, "DOUBLE"))
+        if isinstance(rule, BinnedRule):
+            return self._binned(rule, self._input(name, "DOUBLE"))
         return self._categorical(rule, self._input(name, "STRING"))
 
     def output(self, name: str, called: str, *, whole: bool = False) -> None:
@@ -172,26 +185,104 @@ class _Graph:
         return name
 
     def _numeric(self, rule: NumericRule, value: str) -> str:
-        if rule.impute is not None:
-            missing = self.node("IsNaN", [value])
-            value = self.node("Where", [missing, self.constant(np.float64(rule.impute)), value])
-        value = self.node("Sub", [value, self.constant(np.float64(rule.center))])
-        value = self.node("Div", [value, self.constant(np.float64(rule.scale))])
-        if rule.clip is None:
+        missing = self.node("IsNaN", [value])
+        marks = [self._clipped(self._double(missing), rule.clip)] if rule.missing else []
+        if rule.scale == 0:
+            # Only where it is missing says anything; the column itself is zero.
+            zeros = self.node("Mul", [self._double(missing), self._number(0.0)])
+            return self.node("Concat", [zeros, *marks], axis=1)
+        value = self._imputed(value, missing, rule.impute)
+        if rule.lower is not None or rule.upper is not None:
+            low = -np.inf if rule.lower is None else rule.lower
+            high = np.inf if rule.upper is None else rule.upper
+            value = self.node("Clip", [value, self._number(low), self._number(high)])
+        if rule.transform is not None:
+            value = self._transformed(rule.transform, value)
+        value = self.node("Sub", [value, self._number(rule.center)])
+        value = self.node("Div", [value, self._number(rule.scale)])
+        value = self._clipped(value, rule.clip)
+        return self.node("Concat", [value, *marks], axis=1) if marks else value
+
+    def _imputed(self, value: str, missing: str, impute: float | None) -> str:
+        if impute is None:
             return value
-        bounds = [self.constant(np.float64(sign * rule.clip)) for sign in (-1, 1)]
-        return self.node("Clip", [value, *bounds])
+        return self.node("Where", [missing, self._number(impute), value])
+
+    def _transformed(self, transform: Transform, value: str) -> str:
+        if transform.kind == "log":
+            size = self._log1p(self.node("Abs", [value]))
+            return self.node("Mul", [self.node("Sign", [value]), size])
+        if transform.kind == "rank":
+            return self._interpolated(transform, value)
+        above = self.node("Max", [value, self._number(0.0)])
+        below = self.node("Max", [self.node("Neg", [value]), self._number(0.0)])
+        halves = [
+            self._power(self._log1p(above), transform.power),
+            self._power(self._log1p(below), 2.0 - transform.power),
+        ]
+        return self.node("Sub", halves)
+
+    def _power(self, logarithm: str, power: float) -> str:
+        if power == 0:
+            return logarithm
+        raised = self.node("Exp", [self.node("Mul", [logarithm, self._number(power)])])
+        return self.node(
+            "Div", [self.node("Sub", [raised, self._number(1.0)]), self._number(power)]
+        )
+
+    def _log1p(self, value: str) -> str:
+        return self.node("Log", [self.node("Add", [value, self._number(1.0)])])
+
+    def _interpolated(self, transform: Transform, value: str) -> str:
+        """Straight lines between knots: each adds its rise, as far as the value has come on it."""
+        knots, ranks = np.array([transform.knots]), np.array([transform.ranks])
+        begin, width = self.constant(knots[:, :-1]), self.constant(np.diff(knots))
+        way = self.node("Div", [self.node("Sub", [value, begin]), width])
+        way = self.node("Clip", [way, self._number(0.0), self._number(1.0)])
+        rise = self.node("Mul", [way, self.constant(np.diff(ranks))])
+        total = self.node("ReduceSum", [rise, self.constant(np.array([1]))], keepdims=1)
+        return self.node("Add", [total, self._number(transform.ranks[0])])
+
+    def _binned(self, rule: BinnedRule, value: str) -> str:
+        missing = self.node("IsNaN", [value])
+        # A gap with a column of its own is in no interval: comparisons with NaN are false.
+        filled = value if rule.missing else self._imputed(value, missing, rule.impute)
+        begin, end = np.array([rule.edges]), np.array([[*rule.edges[1:], np.inf]])
+        reached = self._double(self.node("GreaterOrEqual", [filled, self.constant(begin)]))
+        passed = self._double(self.node("GreaterOrEqual", [filled, self.constant(end)]))
+        columns = self._clipped(self.node("Sub", [reached, passed]), rule.clip)
+        if not rule.missing:
+            return columns
+        return self.node(
+            "Concat", [columns, self._clipped(self._double(missing), rule.clip)], axis=1
+        )
+
+    def _number(self, value: float) -> str:
+        return self.constant(np.float64(value))
+
+    def _double(self, mask: str) -> str:
+        return self.node("Cast", [mask], to=self.onnx.TensorProto.DOUBLE)
+
+    def _clipped(self, value: str, clip: float | None) -> str:
+        if clip is None:
+            return value
+        return self.node("Clip", [value, self._number(-clip), self._number(clip)])
 
     def _categorical(self, rule: CategoricalRule, value: str) -> str:
-        levels = pl.Series(rule.column, [*rule.levels, None], dtype=pl.String)
+        count = len(rule.levels)
+        # A text that is no level, for what becomes of an unknown one.
+        stranger = "".join(rule.levels) + "?"
+        levels = pl.Series(rule.column, [*rule.levels, stranger, None], dtype=pl.String)
         table = np.column_stack(list(rule.arrays(levels)))
+        places = {level: place for place, level in enumerate(rule.levels)}
+        places.setdefault("", count + 1)
         place = self.node(
             "LabelEncoder",
             [value],
             domain="ai.onnx.ml",
-            keys_strings=list(rule.levels),
-            values_int64s=list(range(len(rule.levels))),
-            default_int64=len(rule.levels),
+            keys_strings=list(places),
+            values_int64s=list(places.values()),
+            default_int64=count,
         )
         taken = self.node("Gather", [self.constant(table), place], axis=0)
         shape = self.constant(np.array([-1, table.shape[1]], dtype=np.int64))

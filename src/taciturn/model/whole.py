@@ -59,7 +59,10 @@ def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
     A column keeps its name; where both sides have one of that name it is ``alice/name`` and
     ``bob/name``.
     """
-    names = [[rule.column for rule in part.model.preparation.rules] for part in parts]
+    # A date and its parts come from one column.
+    names = [
+        list(dict.fromkeys(rule.column for rule in part.model.preparation.rules)) for part in parts
+    ]
     seen = [name for columns in names for name in columns]
     return tuple(
         {name: name if seen.count(name) == 1 else f"{part.model.role}/{name}" for name in columns}

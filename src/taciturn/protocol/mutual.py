@@ -7,6 +7,7 @@ Weights of both sides, scores and residues are shared modulo ``t = 2^k``; ``w_A 
 
     Alice                                            Bob
                                                 <-   KeyOffer            his key
+                                                <-   KeyOffer            his key for the sigmoid
       KeyOffer             her key              ->   (where he has columns)
       the seed of the batches (taciturn.protocol.batch_seed)
       each iteration, X its rows and X' those of the next:
@@ -28,9 +29,16 @@ s. With xi and eta uniform modulo t, drawn by the holder:
 so that shares add up to ``w + X^T (r + s)`` and ``X' w``. Where looking ahead does not pay
 (``taciturn.protocol.look_ahead``) the scores have an exchange of their own after the step.
 
-**The sigmoid.** ``numerics.periodic_sigmoid``: Bob's numbers of his share, under his key, times
-Alice's of hers, a product of a block of a row with a block. Her share of a residue is minus the
-mask that she draws for it; the label, times the step, is Bob's to add.
+**The sigmoid.** ``numerics.periodic_sigmoid``: Bob's numbers of his share, under a key of his for
+products number by number, times Alice's of hers. She masks every product, and returns it; a residue
+is the sum of a row's products, so that her share of it is minus the sum of the masks; the label,
+times the step, is Bob's to add.
+
+Those sums are modulo a prime p, and shares live modulo ``2^k``, of which p is ``delta`` less
+(``SlotScheme.modulus``). With her share s taken from 0 to p and his likewise, ``s + s'`` is
+``r' + p``, but for a chance of ``|r'| / p``, when it is ``r'`` or ``r' + 2 p``: she takes p off,
+and what is left modulo ``2^k`` is r', or off by delta, a small part of a residue. That happens to
+one of 2^35 residues, and needs no correction.
 
 **What is told.** Each side receives ciphertexts of the other's key, and decrypts numbers that the
 other's fresh mask makes uniform. Both do the same work for all values, and nothing that either
@@ -40,19 +48,19 @@ decrypts changes what it does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
     PublicKey,
     Scheme,
     SecretKey,
+    SlotScheme,
     Wrapping,
 )
 from taciturn.errors import ConfigError, RemoteProtocolError
@@ -143,13 +151,6 @@ class Sigmoids:
         function = PeriodicSigmoid(_half_range(self.scales, iteration), self.waves)
         return SharedSigmoid(function, self.scales.modulus_bits, self.step(iteration, rows))
 
-    @property
-    def table_bits(self) -> int:
-        """No number of Alice's exceeds two to this: a batch of one row has the largest."""
-        # Between the first iteration and the last steps change one way only.
-        ends = 0, len(self.scales.decay) - 2
-        return max(self.at(iteration, 1).table_bits for iteration in ends)
-
 
 def _half_range(scales: Scales, iteration: int) -> float:
     """H of an iteration."""
@@ -203,23 +204,18 @@ class Plan:
         return self.sigmoids.terms.scheme
 
     @property
+    def slots(self) -> SlotScheme:
+        """Its products number by number."""
+        return slots_of(self.scheme)
+
+    @property
     def batch(self) -> int:
         """The rows of the longest batch."""
         return min(self.sigmoids.terms.longest_batch, self.rows)
 
-    @property
-    def bob_ring(self) -> Wrapping:
-        """The sizes that Bob's key serves: products with her columns, and the sigmoid."""
-        longest = next(self.parts(self.batch)).stop
-        return Wrapping.of(
-            self.scales.modulus_bits,
-            max(self.alice.ring.matrix_bits, self.sigmoids.table_bits),
-            max(self.alice.ring.terms, longest * self.sigmoids.entries),
-        )
-
     def parts(self, rows: int) -> Iterator[slice]:
         """The rows of a batch of which a ciphertext each holds the numbers."""
-        size = -(-rows // part_count(self.scheme, rows, self.sigmoids.entries))
+        size = self.slots.slots // self.sigmoids.entries
         for start in range(0, rows, size):
             yield slice(start, min(start + size, rows))
 
@@ -230,8 +226,7 @@ class Plan:
             ConfigError: Their distances add up to more than 2^-LEAST_LEAK_BITS.
         """
         iterations = len(self.scales.decay) - 1
-        leak = max(self._alice_leak, self._step_leak(self.bob.ring, self.bob, self.bob_columns))
-        bits = -math.log2(max(leak, 1e-300) * iterations)
+        bits = -math.log2(max(self.alice_leak, self.bob_leak, 1e-300))
         if bits < LEAST_LEAK_BITS:
             raise ConfigError(
                 f"{iterations:,} iterations would hide the tables to within 2^{-bits:.0f} only, "
@@ -242,56 +237,56 @@ class Plan:
             )
 
     @property
-    def _alice_leak(self) -> float:
-        """What an iteration's answers tell of her columns, and of her shares of scores."""
-        ring, entries = self.bob_ring, self.sigmoids.entries
-        waves = sum(
-            self._leak(ring, size, size * entries)
-            for size in (rows.stop - rows.start for rows in self.parts(self.batch))
-        )
-        return waves + self._step_leak(ring, self.alice, self.alice_columns)
+    def alice_leak(self) -> float:
+        """What all answers tell of her columns, and of her shares of scores: a distance."""
+        iterations, answers = len(self.scales.decay) - 1, len(list(self.parts(self.batch)))
+        waves = 2.0 ** -self.slots.leak_bits(iterations * answers)
+        return float(waves + iterations * self._step_leak(self.alice, self.alice_columns))
 
-    def _step_leak(self, ring: Wrapping, turns: Turns, columns: int) -> float:
+    @property
+    def bob_leak(self) -> float:
+        """What all answers tell of his columns."""
+        iterations = len(self.scales.decay) - 1
+        return iterations * self._step_leak(self.bob, self.bob_columns)
+
+    def _step_leak(self, turns: Turns, columns: int) -> float:
         batch = self.batch
         if not columns:
             return 0.0
         if turns.ahead:
-            return self._leak(ring, columns + batch, 2 * batch + columns)
-        return self._leak(ring, columns, batch) + self._leak(ring, batch, columns)
+            return self._leak(turns, columns + batch, 2 * batch + columns)
+        return self._leak(turns, columns, batch) + self._leak(turns, batch, columns)
 
-    def _leak(self, ring: Wrapping, rows: int, length: int) -> float:
-        return float(2.0 ** -self.scheme.leak_bits(ring, rows, length))
+    def _leak(self, turns: Turns, rows: int, length: int) -> float:
+        return float(2.0 ** -self.scheme.leak_bits(turns.ring, rows, length))
 
 
-def part_count(scheme: Scheme, rows: int, entries: int) -> int:
-    """Into how many ciphertexts the numbers of a batch go: the least work.
+def slots_of(scheme: Scheme) -> SlotScheme:
+    """The scheme's products number by number.
 
-    A block of a row meets its own numbers only: in a product of all rows with all numbers most of
-    the work is with zeros.
+    Raises:
+        ConfigError: It has none.
     """
-    return _part_count(scheme.effort, rows, entries)
+    slots = scheme.number_by_number
+    if slots is None:
+        raise ConfigError(
+            f"{scheme.name} has no products number by number, which the sigmoid needs",
+            setting="scheme",
+            hint=Hint("use {scheme}", scheme="bfv"),
+        )
+    return slots
 
 
-@lru_cache(maxsize=64)
-def _part_count(effort: Callable[[int, int], int], rows: int, entries: int) -> int:
-    def work(count: int) -> int:
-        size = -(-rows // count)
-        return count * effort(size, size * entries)
+def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:
+    """Shares modulo a prime just below ``2^k``, as shares modulo ``2^k``; see the file's text.
 
-    return min(range(1, rows + 1), key=work)
-
-
-def blocks(table: IntArray) -> IntArray:
-    """Rows of numbers as one matrix: each row meets its own part of a vector of all rows.
-
-    >>> blocks(np.array([[1, 2], [3, 4]]))
-    array([[1, 2, 0, 0],
-           [0, 0, 3, 4]])
+    Args:
+        sums: Numbers from 0 to the prime.
+        modulus: The prime.
+        ring: Where shares live.
+        less: Whether this side takes the prime off: one of the two does.
     """
-    rows, entries = table.shape
-    whole = np.zeros((rows, rows, entries), dtype=np.int64)
-    whole[np.arange(rows), np.arange(rows)] = table
-    return whole.reshape(rows, rows * entries)
+    return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
 
 
 def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy) -> Program[SecretKey]:

@@ -64,11 +64,13 @@ class MutualState:
             columns.
         bob_bits: The size of Bob's values, for which that key is made.
         bob_share: This party's share of Bob's weights.
+        waves_key: Bob's secret key for the sigmoid, or as Alice has it the public one.
     """
 
     alice_key: bytes = field(repr=False)
     bob_bits: int
     bob_share: IntArray = field(repr=False)
+    waves_key: bytes = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The state for a file."""
@@ -76,6 +78,7 @@ class MutualState:
             "alice_key": self.alice_key.hex(),
             "bob_bits": self.bob_bits,
             "bob_share": self.bob_share.astype("<i8").tobytes().hex(),
+            "waves_key": self.waves_key.hex(),
         }
 
     @classmethod
@@ -85,6 +88,7 @@ class MutualState:
             bytes.fromhex(values["alice_key"]),
             int(values["bob_bits"]),
             _integers(values["bob_share"]),
+            bytes.fromhex(values["waves_key"]),
         )
 
 

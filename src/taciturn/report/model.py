@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Table, table
+from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Table, Words, table
 from taciturn.report.words import NONE, share
 from taciturn.results.model import ListedModel, ModelCard, ModelList
 
@@ -57,8 +57,19 @@ def _facts(card: ModelCard) -> Facts:
             "agreement": card.agreement_digest,
             "data": card.data_digest,
             "written by": f"taciturn {card.taciturn}",
+            **_threshold(card.metrics),
         }
     )
+
+
+def _threshold(metrics: Mapping[str, object]) -> dict[str, Words]:
+    """Where class 1 begins, in Bob's file."""
+    threshold = metrics.get("threshold")
+    if not isinstance(threshold, Mapping):
+        return {}
+    probability, rule = threshold.get("probability"), str(threshold.get("rule"))[:20]
+    above = share(probability) if isinstance(probability, float) else NONE
+    return {"class 1": f"above a probability of {above} (rule: {rule})"}
 
 
 def _paid(ledger: Mapping[str, object]) -> str:
@@ -97,7 +108,8 @@ def _coefficients(card: ModelCard, top: int) -> list[Block]:
 
 def _metrics(metrics: Mapping[str, object]) -> Table:
     rows = []
-    for key, name in (("train", "training rows"), ("held_out", "held-out rows")):
+    names = ("training rows", "held-out rows", "the same, Bob alone")
+    for key, name in zip(("train", "held_out", "bob_alone"), names, strict=True):
         part = metrics.get(key)
         if isinstance(part, Mapping):
             shares = [part.get(figure) for figure in ("accuracy", "auc")]

@@ -6,6 +6,7 @@ import math
 
 from taciturn.data.normalisation import NONE, Normalisation, further, in_words
 from taciturn.errors import counted
+from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.report.blocks import NO_BREAK, Block, Facts, Heading, Paragraph, Words, table
 from taciturn.report.training import label_epsilon, own_metrics
@@ -157,7 +158,10 @@ def _metrics(result: PartyRun) -> list[Block]:
         "the same, Bob alone": result.bob_alone,
     }
     rows = own_metrics(parts)
-    return [rows] if rows.rows else []
+    blocks: list[Block] = [rows] if rows.rows else []
+    if metrics.threshold is not None:
+        blocks.append(Paragraph(f"class 1 of a new row: {threshold_words(metrics.threshold)}"))
+    return blocks
 
 
 def _worth(result: PartyRun) -> list[Block]:
@@ -169,6 +173,8 @@ def _worth(result: PartyRun) -> list[Block]:
     once = run.iterations_total == len(run.curve)
     facts: dict[str, Words] = {
         "converged": arrived(result.converged, result.last_change, "pass" if once else "epoch")
+        if run.curve
+        else "not known: no score was seen on the way"
     }
     if held_out is not None:
         facts |= {
@@ -265,6 +271,8 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
         return [*blocks, Paragraph(f"You learnt {result.learnt}.")]
     blocks += _scores(result.scores or ())
     blocks.append(Paragraph(f"The probability is that {result.meaning}."))
+    if result.threshold is not None:
+        blocks.append(Paragraph(f"The class is 1 {threshold_words(result.threshold)}."))
     if result.suspected_wraps:
         words = (
             f"{result.suspected_wraps:,} scores lie near the end of their range, and may have "
@@ -274,6 +282,25 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
     if result.out:
         blocks.append(Paragraph(f"wrote {result.out}"))
     return blocks
+
+
+def threshold_words(threshold: Threshold) -> str:
+    """Where class 1 begins, and how that was chosen."""
+    where = f"above {share(threshold.probability)}"
+    rules = {
+        GIVEN: "as given",
+        YOUDEN: f"by Youden's index on {threshold.rows:,} held-out rows",
+        COST: f"at which {threshold.rows:,} held-out rows cost least, a missed 1 costing "
+        f"{threshold.miss_cost or 0:g} false alarms",
+    }
+    how = rules.get(threshold.rule, "even odds, for there were no held-out rows to choose on")
+    if threshold.sensitivity is None:
+        return f"{where}, {how}"
+    reached = (
+        f"{share(threshold.sensitivity, 1)} of their ones lie above it, "
+        f"{share(threshold.specificity, 1)} of their zeros do not"
+    )
+    return f"{where}, {how}: {reached}"
 
 
 def _scored_of(result: PredictionResult) -> str:

@@ -30,6 +30,7 @@ from taciturn.numerics.metrics import Metrics
 from taciturn.report.blocks import printable
 from taciturn.report.words import share
 from taciturn.results.audit import AfterEpochs, AttackScore, Findings
+from taciturn.results.compare import ComparedMechanism, Comparison
 
 INK, MUTED, LINE, SURFACE, LEAK = "#1a1f28", "#59626f", "#d9dde4", "#ffffff", "#b3261e"
 COLOURS = ("#1f6fb2", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#be185d")
@@ -156,6 +157,49 @@ def _attack(axes: Axes, place: int, attack: AttackScore, verdict: Verdict, lowes
     _plot(axes, _inside(lowest, value_of(attack, by)), [place], **dot)
     other = f"\n{above} {share(value_of(attack, above))}" if above and above != by else ""
     _beside(axes, place, f"{share(value_of(attack, by))}{other}")
+
+
+def compare_svg(comparison: Comparison, name: str) -> str:
+    """Each mechanism's model against how well the best attack tells shuffled labels.
+
+    Where no attack applies, a mechanism stands at what is known without any message.
+
+    Args:
+        comparison: The mechanisms, side by side.
+        name: The figure's.
+    """
+    by = comparison.ranked_by
+    known = max(one.shuffled.known for one in comparison.compared)
+    spots = [(_told(one), 0.0 if one.auc is None else one.auc) for one in comparison.compared]
+    left = _floor([x for x, _ in spots] + [known])
+    low = min(0.9, math.floor(10 * min(y for _, y in spots)) / 10)
+    with style():
+        figure = Figure((860 / _POINTS, 380 / _POINTS), layout="constrained")
+        axes = figure.add_subplot(xlim=(left, 1.0), ylim=(low, 1.0))
+        axes.set_xlabel(f"labels told by the best attack, shuffled before training ({by})")
+        axes.set_ylabel("AUC on held-out rows")
+        _count_shares(axes, "x", ticks=6)
+        _count_shares(axes, "y", ticks=6)
+        axes.tick_params(pad=9)
+        looks = {"color": INK, "linestyle": _DASHES[1], "label": f"known: {share(known)}"}
+        _plot(axes, [known, known], [low, 1.0], **looks)
+        for place, (one, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
+            colour = COLOURS[place % len(COLOURS)]
+            leak = one.shuffled.leak
+            epsilon = "" if one.epsilon is None else f" ε {one.epsilon:g}"
+            mark = {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 12, "linestyle": "none"}
+            fill = {"markerfacecolor": colour if leak else SURFACE, "markeredgewidth": 2}
+            label = _short(f"{one.mechanism}{epsilon}")
+            _plot(
+                axes, _inside(left, x), _inside(low, y), color=colour, label=label, **mark, **fill
+            )
+        figure.legend(loc="outside lower center", ncols=5, handlelength=2.5)
+        return to_svg(figure, name)
+
+
+def _told(one: ComparedMechanism) -> float:
+    best = one.shuffled
+    return best.known if best.value is None else best.value
 
 
 class Point(NamedTuple):

@@ -85,6 +85,20 @@ def data_size(count: float) -> str:
     return f"{count:.0f}{NO_BREAK}B"
 
 
+def duration(seconds: float) -> str:
+    r"""A time for a person.
+
+    >>> duration(0.04), duration(75), duration(7300), duration(200_000)
+    ('0.04\xa0s', '75\xa0s', '122\xa0min', '55.6\xa0h')
+    """
+    if seconds < 100:
+        return f"{seconds:.2g}{NO_BREAK}s"
+    if seconds < 100 * 3600:
+        minutes = seconds / 60
+        return f"{minutes:.0f}{NO_BREAK}min" if minutes < 600 else f"{minutes / 60:.1f}{NO_BREAK}h"
+    return f"{seconds / 3600:.0f}{NO_BREAK}h"
+
+
 def printed_date(moment: str) -> str:
     """A moment of ISO 8601, in UTC, as a person reads it; what is none stays as it is.
 

@@ -6,9 +6,15 @@ Where several runs are averaged, the same types hold means; a count is then a me
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
+from taciturn.results.columns import BobSeat
 from taciturn.results.serialise import INLINE, OMITTED, Result
+from taciturn.results.skipped import Skipped as Skipped
 from taciturn.results.training import TrainingRun
+
+Seat = Literal["alice", "bob", "both"]
+"""From whose side an audit looks: Alice at labels, Bob at columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +48,6 @@ class AttackScore:
     seconds: float
     remark: str
     limited: bool | None = field(default=None, metadata=OMITTED)
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """An attack, or a control, that did not apply."""
-
-    name: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +195,8 @@ class AuditRun(Result):
 
     ``canary`` has the findings of the same training on labels shuffled beforehand, and
     ``over_epochs`` those after fewer epochs of it. ``distinguisher`` is there where all that Alice
-    receives is encrypted.
+    receives is encrypted. ``bob_seat`` is what Bob can tell of Alice's columns, where his seat was
+    audited too; ``seat`` says which were.
     """
 
     training: TrainingRun = field(metadata=INLINE)
@@ -209,3 +208,5 @@ class AuditRun(Result):
     messages: tuple[MessageSeen, ...]
     membership: Membership | None
     distinguisher: Distinguisher | None = field(default=None, metadata=OMITTED)
+    seat: Seat = "alice"
+    bob_seat: BobSeat | None = field(default=None, metadata=OMITTED)

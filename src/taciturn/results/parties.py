@@ -7,6 +7,7 @@ from typing import Literal
 
 from taciturn.data.normalisation import Spelling
 from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.threshold import Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
@@ -46,6 +47,7 @@ class PartyMetrics:
     train: Metrics | None = field(default=None, metadata=OMITTED)
     held_out: Metrics | None = field(default=None, metadata=OMITTED)
     curve: tuple[CurvePoint, ...] | None = field(default=None, metadata=OMITTED)
+    threshold: Threshold | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,10 +146,7 @@ class AlignmentResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
-    """A row's score, its probability, and whether the score is above 0.
-
-    A score is the log-odds, which class weights move; the probability is corrected for them.
-    """
+    """A row's log-odds, its probability, and the class at the prediction's threshold."""
 
     id: str
     score: float
@@ -180,6 +179,7 @@ class PredictionResult(Result):
     learnt: str | None = field(default=None, metadata=OMITTED)
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
     meaning: str | None = field(default=None, metadata=OMITTED)
+    threshold: Threshold | None = field(default=None, metadata=OMITTED)
     model: str | None = None
     out: str | None = None
     scores: tuple[ScoredRow, ...] | None = field(default=None, metadata=OMITTED, repr=False)

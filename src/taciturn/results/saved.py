@@ -14,6 +14,7 @@ from typing import Any
 from taciturn.errors import DataError
 from taciturn.results.audit import AuditRun, Membership
 from taciturn.results.check import CheckResult
+from taciturn.results.compare import Comparison
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.ledger import LedgerBookResult
@@ -28,6 +29,7 @@ from taciturn.results.training import TrainingRun
 # decides.
 _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "audit-session": ("recording", SessionAudit),
+    "compare": ("compared", Comparison),
     "doctor": ("checks", DoctorResult),
     "model-show": ("coefficients", ModelCard),
     "model-list": ("models", ModelList),

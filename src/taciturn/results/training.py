@@ -121,6 +121,7 @@ class TrainingRun(Result):
     encrypted: bool
     seed: int | None
     permute_labels: bool
+    permute_rows: bool = False
     solver: str
     passes: int | None
     epochs: int | None

@@ -7,17 +7,23 @@ type. ``data`` is not among them: the functions that take these options take a t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from taciturn.settings.schema import (
     BobUpdate,
-    Impute,
     Noise,
     Over,
-    Scale,
     Schedule,
     Solver,
     Variant,
+)
+from taciturn.settings.table import (
+    ColumnType,
+    DatePart,
+    Decimal,
+    Impute,
+    Scale,
+    TransformChoice,
 )
 
 
@@ -46,10 +52,26 @@ class SettingsOptions(TypedDict, total=False):
     label: str | None
     data_dir: str | None
     test_fraction: float
+    positive: Sequence[str] | None
+    negative: Sequence[str] | None
+    keep: Sequence[str] | None
+    drop: Sequence[str] | None
+    type: ColumnType | dict[str, ColumnType] | None
     impute: Impute | None
+    missing_indicator: bool | None
+    winsorise: float | Literal["none"] | dict[str, float] | None
+    transform: TransformChoice | dict[str, TransformChoice] | None
+    bins: int | dict[str, int] | None
     scale: Scale | None
     clip: float | None
     max_levels: int | None
+    rare_share: float | None
+    date_format: str | dict[str, str] | None
+    date_parts: Sequence[DatePart] | None
+    separator: str | None
+    decimal: Decimal | None
+    encoding: str | None
+    null_words: Sequence[str] | None
     alice_columns: str | int | Sequence[str]
     intercept: bool | None
     l_rr: int | None
@@ -74,3 +96,4 @@ class SettingsOptions(TypedDict, total=False):
     seed: int | None
     seeds: int
     permute_labels: bool
+    permute_rows: bool

@@ -19,6 +19,7 @@ from taciturn.errors import ConfigError
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.setting import Panel, Scope, Setting
+from taciturn.settings.table import BY_COLUMN, TableSettings
 
 # The one that hides labels and changes nothing about the model.
 DEFAULT_MECHANISM = "sealed"
@@ -29,8 +30,6 @@ BobUpdate = Literal["released", "true"]
 Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 Solver = Literal["sgd", "newton"]
-Impute = Literal["median", "mean", "none"]
-Scale = Literal["standard", "none"]
 
 _source = partial(Setting, scope=Scope.SIMULATION, panel=Panel.DATA)
 _table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
@@ -70,6 +69,13 @@ DEFAULT_TOLD_PASSES = 4
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
 # Where newton is the default on own data; the mechanisms say it of themselves (``whole_table``).
 WHOLE_TABLE = ("none", "sealed", "label-rr")
+
+
+# What says how own data are read: the paper's datasets are read in one way.
+_OWN_ONLY = (
+    *("id", "label", "positive", "negative", "keep", "drop", "type", "date_format", "date_parts"),
+    *("separator", "decimal", "encoding", "null_words"),
+)
 
 
 class Protection(Checked):
@@ -205,7 +211,7 @@ class Protection(Checked):
     ] = None
 
 
-class Settings(Protection):
+class Settings(TableSettings, Protection):
     """One simulated run, as a person asks for it. ``None`` means the dataset's default."""
 
     dataset: Annotated[
@@ -228,41 +234,13 @@ class Settings(Protection):
     label: Annotated[
         str | None,
         _table(
-            "The column of 0/1 labels.",
+            "The column of labels: 0 and 1, or words (`positive` says which).",
             detail="Bob must name it, and Alice must not",
             example="label",
         ),
     ] = None
     data_dir: Annotated[str | None, _source("The folder of the datasets' files.")] = None
     test_fraction: Annotated[float, Field(gt=0, lt=1), _source("Fraction of rows held out.")] = 0.2
-    impute: Annotated[
-        Impute | None,
-        _table(
-            "Missing numbers become the `median`, the `mean`, or an error (`none`) (default: "
-            "median).",
-            example="median",
-        ),
-    ] = None
-    scale: Annotated[
-        Scale | None,
-        _table(
-            "Numbers are standardised (`standard`) or left as they are (`none`) (default: "
-            "standard).",
-            detail="Standardised: mean 0 and standard deviation 1 on this side's training rows",
-            example="standard",
-        ),
-    ] = None
-    clip: Annotated[Positive | None, _table("Clip prepared values to this size.", example=10.0)] = (
-        None
-    )
-    max_levels: Annotated[
-        PositiveInt | None,
-        _table(
-            "Largest number of levels of a text column (default: 100).",
-            detail="Each level but the first becomes a column",
-            example=100,
-        ),
-    ] = None
     alice_columns: Annotated[
         str | int | tuple[str, ...],
         Setting(
@@ -425,6 +403,13 @@ class Settings(Protection):
             refused="is refused in a real training: canary runs are for simulations",
         ),
     ] = False
+    permute_rows: Annotated[
+        bool,
+        _run(
+            "Canary run of Bob's seat: permute Alice's rows against Bob's before training.",
+            refused="is refused in a real training: canary runs are for simulations",
+        ),
+    ] = False
 
     @field_validator("alice_columns", mode="before")
     @classmethod
@@ -441,12 +426,14 @@ class Settings(Protection):
             )
         if self.data is not None and self.label is None:
             raise missing_label()
-        if self.dataset is not None and (self.id is not None or self.label is not None):
-            raise ConfigError(
-                "id and label name columns of own data; a dataset has its own",
-                setting="label" if self.id is None else "id",
-                hint=Hint("leave {id} and {label} out"),
-            )
+        for name in _OWN_ONLY if self.dataset is not None else ():
+            if getattr(self, name) is not None:
+                raise ConfigError(
+                    f"{hyphenated(name)} is about own data; a dataset has its own columns and "
+                    "labels",
+                    setting=name,
+                    hint=Hint(f"leave {{{name}}} out, or use {{data}}", data="FILE"),
+                )
         return self
 
     @classmethod
@@ -457,7 +444,7 @@ class Settings(Protection):
             Its values, by the names of the fields.
 
         Raises:
-            ConfigError: The file is absent, is not TOML, or holds a table.
+            ConfigError: The file is absent, is not TOML, or holds a section.
         """
         try:
             with path.open("rb") as stream:
@@ -469,7 +456,7 @@ class Settings(Protection):
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
         for key, value in values.items():
-            if isinstance(value, dict):
+            if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:
                 raise ConfigError(
                     f"[{key}] is a table; settings belong at the top level", where=str(path)
                 )

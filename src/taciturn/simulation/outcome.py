@@ -83,6 +83,7 @@ def training_run(
         encrypted=terms.scheme.protects,
         seed=settings.seed,
         permute_labels=settings.permute_labels,
+        permute_rows=settings.permute_rows,
         solver=agreement.solver,
         passes=agreement.epochs if terms.whole_table else None,
         epochs=None if terms.whole_table else agreement.epochs,

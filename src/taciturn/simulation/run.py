@@ -58,6 +58,7 @@ def simulate(
     keep: bool = False,
     record: Path | None = None,
     observe: Observer = ignore,
+    coins: Coins | None = None,
 ) -> Outcome:
     """Trains once.
 
@@ -67,8 +68,9 @@ def simulate(
         keep: Keep the transcript in memory.
         record: Write the transcript to this file.
         observe: Called with each event.
+        coins: The randomness; None for the seed's, or the operating system's.
     """
-    coins = Coins.for_seed(settings.seed)
+    coins = coins or Coins.for_seed(settings.seed)
     # A name that is unknown is said before a large file is read.
     mechanism_class(settings.mechanism), scheme(settings.scheme)
     data = arrange(settings, raw, coins.data)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
 
 from taciturn.data import datasets
-from taciturn.data.own import DEFAULTS, columns_alone, own_data
+from taciturn.data.own import DEFAULTS, OwnTable, chosen, columns_alone, own_data
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -47,7 +47,7 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
         Path(settings.data or "") if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
-        settings=replace(DEFAULTS, **_preparation(settings)),
+        table=OwnTable.of(settings),
     )
 
 
@@ -68,7 +68,7 @@ def load_features(settings: Settings, table: object = None) -> RawData:
         Path(settings.data or "") if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
-        settings=replace(DEFAULTS, **_preparation(settings)),
+        table=OwnTable.of(settings),
     )
 
 
@@ -84,7 +84,8 @@ def _columns_and_labels(settings: Settings, table: object, labels: object) -> Ra
         frame=pl.from_numpy(columns.values, schema=list(columns.columns)),
         ids=columns.ids,
         labels=truth,
-        settings=replace(DEFAULTS, **_preparation(settings)),
+        settings=chosen(DEFAULTS, settings),
+        own=True,
     )
 
 
@@ -93,16 +94,7 @@ def _load_dataset(settings: Settings, hint: Hint) -> RawData:
         raise ConfigError("no data is named", hint=hint)
     directory = Path(settings.data_dir) if settings.data_dir else None
     raw = datasets.load(settings.dataset, data_dir=directory)
-    return replace(raw, settings=replace(raw.settings, **_preparation(settings)))
-
-
-def _preparation(settings: Settings) -> dict[str, Any]:
-    """The preparation's choices that the settings make; the rest keeps its default."""
-    return {
-        name: value
-        for name in ("impute", "scale", "clip", "max_levels")
-        if (value := getattr(settings, name)) is not None
-    }
+    return replace(raw, settings=chosen(raw.settings, settings))
 
 
 Source: TypeAlias = RawData | VerticalData
@@ -110,7 +102,12 @@ Source: TypeAlias = RawData | VerticalData
 
 
 def arrange(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
-    """Splits rows and columns; shuffles the labels first where a canary run is asked for."""
+    """Splits rows and columns; shuffles labels, or Alice's rows, for a canary run."""
+    data = _split(settings, raw, coins)
+    return _permuted(data, coins) if settings.permute_rows else data
+
+
+def _split(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
     if isinstance(raw, VerticalData):
         if not settings.permute_labels:
             return raw
@@ -122,6 +119,14 @@ def arrange(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
         return whole_vertical(raw, settings.alice_columns, intercept=intercept)
     partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
     return prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)
+
+
+def _permuted(data: VerticalData, coins: DataCoins) -> VerticalData:
+    """Alice's training rows under the ids of others: her columns say nothing of Bob's rows."""
+    hers = data.alice_train
+    order = coins.permute.fork("rows").permutation(hers.rows)
+    permuted = FeatureTable(hers.ids, hers.columns, hers.values[order])
+    return replace(data, alice_train=permuted)
 
 
 def with_coin_labels(source: Source, entropy: KeyedEntropy) -> Source:

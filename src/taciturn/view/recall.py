@@ -21,6 +21,9 @@ from taciturn.crypto.base import (
     PublicKey,
     Scheme,
     SecretKey,
+    SlotPublicKey,
+    SlotScheme,
+    SlotSecretKey,
     Table,
     TableSize,
     Wrapping,
@@ -140,6 +143,47 @@ class RecallSecretKey:
         return np.zeros(size.rows, dtype=np.int64)
 
 
+class RecallSlotKey:
+    """A public key for products number by number that answers with nothing."""
+
+    def __init__(self, key: SlotPublicKey) -> None:
+        self._key = key
+
+    def to_bytes(self) -> bytes:
+        """The real key's bytes."""
+        return self._key.to_bytes()
+
+    def product(
+        self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
+    ) -> EncryptedAnswer:
+        """An empty answer: the true one is on record."""
+        return EncryptedAnswer(data=b"", length=len(table))
+
+
+class RecallSlots:
+    """Reads public keys as the real scheme does, and skips their work."""
+
+    def __init__(self, scheme: SlotScheme) -> None:
+        self._scheme = scheme
+        self.slots, self.modulus = scheme.slots, scheme.modulus
+
+    def leak_bits(self, answers: int) -> float:
+        """The real scheme's: it decides whether the parties talked."""
+        return self._scheme.leak_bits(answers)
+
+    def read_public(self, data: bytes, bits: int) -> SlotPublicKey:
+        """The recorded public key."""
+        return RecallSlotKey(self._scheme.read_public(data, bits))
+
+    def generate(self, bits: int, entropy: Entropy) -> SlotSecretKey:
+        """Never: Alice has no key of this kind."""
+        raise LocalProtocolError("Alice's view makes no keys")
+
+    def read_secret(self, data: bytes, bits: int) -> SlotSecretKey:
+        """Never: a view holds no secret key."""
+        raise LocalProtocolError("Alice's view holds no secret key")
+
+
 class RecallScheme:
     """Reads public keys as the real scheme does, and skips their work."""
 
@@ -148,6 +192,8 @@ class RecallScheme:
         self.name = scheme.name
         self.protects = scheme.protects
         self.whole_tables = scheme.whole_tables
+        slots = scheme.number_by_number
+        self.number_by_number = None if slots is None else RecallSlots(slots)
         self.key_bits = scheme.key_bits
 
     def effort(self, rows: int, length: int) -> int:

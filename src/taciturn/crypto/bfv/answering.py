@@ -36,7 +36,8 @@ class Answering:
         self._primes = seal.primes[:-1]
         self._kept = seal.primes[: len(seal.parameters.kept)]
         self._grid = Grid(self._primes, seal.plain_modulus)
-        self._flood = Flood(self._primes, flood_half(self._primes, seal.plain_modulus))
+        half = flood_half(self._primes, seal.plain_modulus, len(seal.parameters.dropped))
+        self._flood = Flood(self._primes, half)
 
     @property
     def piece_bytes(self) -> int:

@@ -47,6 +47,7 @@ from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
 from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, STANDARD, require_fit
 from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.slots import BfvSlots
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
 from taciturn.crypto.bfv.tiles import Side, Tiling
 from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, trimmed, width, widths
@@ -487,6 +488,7 @@ class BfvScheme:
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
     whole_tables: ClassVar[bool] = True
+    number_by_number: ClassVar[BfvSlots] = BfvSlots()
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
 
     def effort(self, rows: int, length: int) -> int:

@@ -111,15 +111,56 @@ class Grid:
         [[0, 30, 67], [0, 6, 95]]
         """
         modulus = np.uint64(self.modulus)
-        # A negative number wraps to 2^64 less its size; its sign bit brings it back, unbranched.
-        reduced = messages.astype(np.uint64)
-        reduced += modulus * (reduced >> np.uint64(63))
-        rest = self._message(reduced)
+        rest = self._message(reduced(messages, self.modulus))
         rest = lowered(rest + np.uint64(self.modulus // 2), modulus)
         points = np.empty((len(self.primes), len(messages)), dtype=np.uint64)
         for at, (inverse, shift) in enumerate(self._parts):
             points[at] = lowered(shift - inverse(rest), np.uint64(self.primes[at]))
         return points
+
+    def at_random(self, messages: WordArray, offsets: WordArray) -> WordArray:
+        """``floor((q m + u) / t)`` modulo each prime: each message rounded to its own mean.
+
+        Args:
+            messages: Numbers below t.
+            offsets: u, one for each: uniform below t.
+
+        >>> Grid((97, 101), 16).at_random(
+        ...     np.array([0, 1, 1], dtype=np.uint64), np.array([0, 0, 15], dtype=np.uint64)
+        ... ).tolist()
+        [[0, 30, 31], [0, 6, 7]]
+        """
+        modulus = np.uint64(self.modulus)
+        rest = lowered(self._message(messages) + offsets, modulus)
+        points = np.empty((len(self.primes), len(messages)), dtype=np.uint64)
+        for at, (inverse, _) in enumerate(self._parts):
+            prime = np.uint64(self.primes[at])
+            points[at] = lowered(inverse(offsets) + prime - inverse(rest), prime)
+        return points
+
+
+def reduced(values: IntArray, modulus: int) -> WordArray:
+    """Integers of at most ``modulus`` in size, as numbers from 0 to it, with the same work for all.
+
+    >>> reduced(np.array([3, -2]), 7).tolist()
+    [3, 5]
+    """
+    # A negative number wraps to 2^64 less its size; its sign bit brings it back, unbranched.
+    words = values.astype(np.uint64)
+    words += np.uint64(modulus) * (words >> np.uint64(63))
+    return words
+
+
+def block_sums(values: WordArray, modulus: int) -> WordArray:
+    """The sum of each row of numbers below a modulus, modulo it; for up to 2^31 of them.
+
+    >>> block_sums(np.array([[6, 5], [1, 0]], dtype=np.uint64), 7).tolist()
+    [4, 1]
+    """
+    low = (values & _LOW).sum(axis=1, dtype=np.uint64)
+    high = (values >> _HALF_WORD).sum(axis=1, dtype=np.uint64)
+    summed = Multiplier(1 << 32, modulus)(high) + Multiplier(1, modulus)(low)
+    return lowered(summed, np.uint64(modulus))
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,17 @@ sum (Jensen) plus the largest values of the others:
 
 The roundings are not taken for random: Bob's values may be few and far from uniform. For failures
 the deviations count TAIL times.
+
+**Slots** (``slots``): t is a prime that is 1 modulo 2N, a plaintext is N numbers modulo t, and
+products are number by number. As polynomials both factors have coefficients of up to t/2, so that
+``E = P (e + rho)`` with ``|P_i| <= t/2``. Here the messages' roundings rho *are* random: they go up
+or down by coins of the owner's, with mean zero given the message, and are sub-Gaussian with
+variance proxy 1/4 (``Grid``). So, with all N coefficients sent and nothing known of P,
+
+    E|E| <= (t/2) sqrt((21/2 + 1/4) N) + 21 (2N + 1),     leak of an answer <= N E|E| / 2R
+
+Two primes of 48 bits are dropped for it, one after the other; what the first switch rounds the
+second divides by 2^48, and the bound on failures is as above with P their product.
 """
 
 from __future__ import annotations
@@ -98,13 +109,13 @@ class BfvParameters:
     """
 
     kept: tuple[int, ...]
-    dropped: int = 60
+    dropped: tuple[int, ...] = (60,)
     special: int = 20
 
     @property
     def prime_bits(self) -> tuple[int, ...]:
         """All primes, in SEAL's order: the last ones are dropped first."""
-        return (*self.kept, self.dropped, self.special)
+        return (*self.kept, *self.dropped, self.special)
 
     def plain_modulus(self, capacity: Capacity) -> int:
         """The smallest odd modulus that tells all products of the capacity apart, or the agreed."""
@@ -114,16 +125,26 @@ class BfvParameters:
 
     def flood(self, capacity: Capacity) -> float:
         """A bound on R from below, for primes that lie just below their powers of two."""
-        gap = _power(*self.kept, self.dropped) / self.plain_modulus(capacity)
-        return gap * (0.5 - 2.0**-GUARD) - MARGIN * 2.0**self.dropped
+        return self.flood_at(self.plain_modulus(capacity))
+
+    def flood_at(self, modulus: int) -> float:
+        """The same for a plaintext modulus."""
+        gap = _power(*self.kept, *self.dropped) / modulus
+        return gap * (0.5 - 2.0**-GUARD) - MARGIN * 2.0 ** sum(self.dropped)
 
     def failure_bits(self, capacity: Capacity) -> float:
         """-log2 of a bound on the probability that an entry decrypts to another number."""
         return self._failure_bits(capacity, self.noise(capacity, most_pieces(capacity.terms)))
 
     def _failure_bits(self, capacity: Capacity, noise: float) -> float:
-        room = MARGIN - noise / _power(self.dropped) - 2
-        if room <= 0 or self.flood(capacity) <= 0:
+        if self.flood(capacity) <= 0:
+            return -math.inf
+        return self.failure_bits_at(noise)
+
+    def failure_bits_at(self, noise: float) -> float:
+        """-log2 of a bound on the probability of a wrong entry, for a bound on its noise E."""
+        room = MARGIN - noise / _power(*self.dropped) - 2
+        if room <= 0:
             return -math.inf
         return 6 * room**2 / (DEGREE + 1) / math.log(2) - 1
 
@@ -252,15 +273,16 @@ def most_pieces(terms: int) -> int:
     return -(-terms // DEGREE) + MOST_EXTRA_PIECES
 
 
-def flood_half(primes: tuple[int, ...], modulus: int) -> int:
+def flood_half(primes: tuple[int, ...], modulus: int, dropped: int = 1) -> int:
     """R, exactly.
 
     Args:
-        primes: Those of q; the last one is dropped.
+        primes: Those of q; the last ones are dropped.
         modulus: t.
+        dropped: How many those are.
     """
-    whole = math.prod(primes)
-    return whole // (2 * modulus) - MARGIN * primes[-1] - (whole // modulus >> GUARD)
+    whole, lost = math.prod(primes), math.prod(primes[-dropped:])
+    return whole // (2 * modulus) - MARGIN * lost - (whole // modulus >> GUARD)
 
 
 def _power(*bits: int) -> float:
@@ -269,6 +291,41 @@ def _power(*bits: int) -> float:
 
 
 STANDARD = BfvParameters(kept=(60, 40))
+
+SLOTS = BfvParameters(kept=(60, 40), dropped=(48, 48))
+"""For products of slots, whose plaintexts are as large as the modulus."""
+
+SLOT_MODULUS = (1 << 59) - 212_991
+"""The largest prime below 2^59 that is 1 modulo 2N: x^N + 1 splits into N factors there."""
+
+
+def slot_noise(deviations: float = 1.0) -> float:
+    """A bound on the mean size of E in a coefficient of a product of slots, or on its tail.
+
+    >>> round(math.log2(slot_noise()), 1)
+    66.2
+    """
+    largest = SLOT_MODULUS / 2
+    return deviations * math.sqrt((_ERROR_PROXY + 0.25) * DEGREE) * largest + _ZERO_LARGEST
+
+
+def slot_leak_bits(answers: int) -> float:
+    """-log2 of the statistical distance of what so many answers tell of their tables.
+
+    >>> round(slot_leak_bits(1)), round(slot_leak_bits(150_000))
+    (58, 41)
+    """
+    hidden = 2 * SLOTS.flood_at(SLOT_MODULUS)
+    return math.log2(hidden) - math.log2(answers * DEGREE * slot_noise())
+
+
+def slot_failure_bits() -> float:
+    """-log2 of a bound on the probability that a coefficient of an answer is wrong.
+
+    >>> slot_failure_bits() > LEAST_FAILURE_BITS
+    True
+    """
+    return SLOTS.failure_bits_at(slot_noise(_TAIL))
 
 
 def require_fit(capacity: Capacity) -> BfvParameters:

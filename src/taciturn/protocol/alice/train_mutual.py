@@ -14,7 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, SecretKey
+from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
+from taciturn.crypto.bfv.modular import block_sums
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -23,7 +24,7 @@ from taciturn.protocol.alice.sealed import revealed_share
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare, Phases, ResidueShares, ShareNumbers
+from taciturn.protocol.messages import GivenShare, KeyOffer, Phases, ResidueShares, ShareNumbers
 from taciturn.protocol.mutual import (
     Asking,
     Columns,
@@ -31,9 +32,9 @@ from taciturn.protocol.mutual import (
     Plan,
     Shares,
     Step,
-    blocks,
     offer_key,
     receive_key,
+    shares_modulo_power,
     sized_vector,
 )
 from taciturn.protocol.observations import ShareRevealed
@@ -53,7 +54,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         Bob reveals his share.
     """
     features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
-    state, plan, bobs, hers = yield from _opened(inputs)
+    state, plan, bobs, waves, hers = yield from _opened(inputs)
     mutual = _mutual(state)
     batches = terms.plan(state.seed, features.rows)
     scales, ring = plan.scales, plan.alice.ring
@@ -72,7 +73,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         yield from emit(Boundary(replace(at, mutual=kept)))
         rows = rounded(batch) if rows is None else rows
         after = None if following is None else rounded(following)
-        residues = yield from _answer_waves(plan, bobs, shares.scores, number, entropy)
+        residues = yield from _answer_waves(plan, waves, shares.scores, number, entropy)
         step = Step(number, ring, asking, holding, rows, after, entropy)
         shares, rows = (yield from step.advance(shares, residues)), after
     weights = _NO_WEIGHTS
@@ -91,8 +92,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
 
 def _opened(
     inputs: AliceInputs,
-) -> Program[tuple[TrainingState, Plan, PublicKey, SecretKey | None]]:
-    """The state from which the training goes on, its plan, Bob's key and her own."""
+) -> Program[tuple[TrainingState, Plan, PublicKey, SlotPublicKey, SecretKey | None]]:
+    """The state from which the training goes on, its plan, Bob's keys and her own."""
     features, terms, state = inputs.features, inputs.terms, inputs.resume
     scheme, bits = terms.scheme, terms.agreement.key_bits
     if state is not None:
@@ -101,11 +102,13 @@ def _opened(
         hers = None
         if state.columns:
             hers = scheme.read_secret(mutual.alice_key, bits, plan.bob.ring)
-        return state, plan, scheme.read_public(state.key, bits, plan.bob_ring), hers
+        bobs = scheme.read_public(state.key, bits, plan.alice.ring)
+        return state, plan, bobs, plan.slots.read_public(mutual.waves_key, bits), hers
     size = magnitude_bits(features.largest)
     hello = yield from open_training("alice", terms, features, size)
     plan = _plan(inputs, size, Columns(hello.columns, hello.magnitude_bits))
-    bobs = yield from receive_key(terms, plan.bob_ring)
+    bobs = yield from receive_key(terms, plan.alice.ring)
+    waves = plan.slots.read_public((yield from receive(KeyOffer)).public_key, bits)
     hers = None
     if hello.columns:
         hers = yield from offer_key(terms, plan.bob.ring, inputs.entropy)
@@ -121,9 +124,10 @@ def _opened(
             b"" if hers is None else hers.to_bytes(),
             hello.magnitude_bits,
             np.zeros(hello.columns, dtype=np.int64),
+            waves.to_bytes(),
         ),
     )
-    return state, plan, bobs, hers
+    return state, plan, bobs, waves, hers
 
 
 def _plan(inputs: AliceInputs, size: int, bob: Columns) -> Plan:
@@ -138,29 +142,26 @@ def _mutual(state: TrainingState) -> MutualState:
 
 
 def _answer_waves(
-    plan: Plan, key: PublicKey, scores: IntArray, number: int, entropy: Entropy
+    plan: Plan, key: SlotPublicKey, scores: IntArray, number: int, entropy: Entropy
 ) -> Program[IntArray]:
     """Her table of the sigmoid times Bob's numbers, masked.
 
     Returns:
         Her share of the batch's residues: minus the masks.
     """
-    sigmoid = plan.sigmoids.at(number, len(scores))
+    sigmoid, modulus = plan.sigmoids.at(number, len(scores)), plan.slots.modulus
     table = sigmoid.table(scores, entropy.fork(f"table {number}"))
-    masks = plan.alice.ring.draw(len(scores), entropy.fork(f"residues {number}"))
+    masks = entropy.fork(f"residues {number}").integers(modulus, table.size).reshape(table.shape)
     for rows in plan.parts(len(scores)):
-        coins = entropy.fork(f"waves {number} {rows.start}")
-        yield from _answer_part(key, table[rows], masks[rows], number, coins)
-    return plan.alice.ring.centred(-masks)
-
-
-def _answer_part(
-    key: PublicKey, table: IntArray, masks: IntArray, number: int, coins: Entropy
-) -> Program[None]:
-    prepared = key.prepare(blocks(table))
-    mask = key.mask_of(masks, coins.fork("multiples"))
-    key.stock(prepared, mask, coins)
-    message = yield from receive(Phases)
-    require_turn("Phases", message.iteration, number)
-    vector = sized_vector(message.phases, prepared.length)
-    yield from send(ResidueShares(number, key.masked_product(prepared, vector, mask, coins)))
+        message = yield from receive(Phases)
+        require_turn("Phases", message.iteration, number)
+        vector = sized_vector(message.phases, table[rows].size)
+        hidden, coins = (
+            masks[rows].ravel().view(np.int64),
+            entropy.fork(f"waves {number} {rows.start}"),
+        )
+        answer = key.product(table[rows].ravel(), vector, hidden, coins)
+        yield from send(ResidueShares(number, answer))
+    # Minus the sum, from 0 to the modulus.
+    taken = np.uint64(modulus - 1) - block_sums(masks, modulus)
+    return shares_modulo_power(taken + np.uint64(1), modulus, plan.alice.ring, less=True)

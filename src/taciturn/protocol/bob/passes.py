@@ -25,6 +25,7 @@ from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.observations import DirectionScored
 from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.scales import Scales
@@ -118,7 +119,9 @@ def search(
         suspected_wraps += measured.suspected_wraps
         done = _with(done, direction, measured)
         last = number == passes - 1
-        solver.add(scales.numbers(direction), measured.train, last=last)
+        numbers = scales.numbers(direction)
+        yield from emit(DirectionScored(number, numbers, measured.train))
+        solver.add(numbers, measured.train, last=last)
         scores = solver.scores()
         yield from emit(Progress(number + 1, passes, np.arange(len(scores)), scores))
         if inputs.scored_each_epoch is not None:

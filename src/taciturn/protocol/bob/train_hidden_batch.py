@@ -16,6 +16,7 @@ from taciturn.privacy.batch_response import HiddenBatch, Hybrid, draw_batch
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_key
 from taciturn.protocol.bob.product import released_product
 from taciturn.protocol.events import Boundary, Progress
@@ -58,11 +59,15 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
         residues = mechanism.residue(scores, inputs.labels.values[true]) if len(true) else scores
         encoded = _encoded(residues, batch, terms)
         yield from released_product(inputs, key, encoded, true, state.columns, iteration)
-        step = penalty.gradient(weights, features.free)
+        pace = rate.at(iteration)
+        step, shrink = np.zeros(len(batch.asked)), 1.0 - pace * penalty.l2
+        own = penalty.gradient(weights, features.free)
         # The response may have turned every marked row to 0.
         if len(true):
-            step = step + gradient(rows[batch.true], residues)
-        weights = weights - rate.at(iteration) * step
+            step[batch.true] = pace * residues / len(true)
+            own = own + gradient(rows[batch.true], residues)
+        yield from emit(BatchScored(iteration, batch.asked, theirs, step, shrink))
+        weights = weights - pace * own
         yield from emit(Progress(iteration + 1, iterations, true, scores))
         if (iteration + 1) % per_epoch == 0:
             losses, stop = yield from watch(inputs, weights, losses, iteration)

@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, SecretKey
+from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
+from taciturn.crypto.bfv.modular import block_sums
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.faces import Hint
 from taciturn.numerics.fixedpoint import magnitude_bits
@@ -26,7 +27,13 @@ from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare, Phases, ResidueShares
+from taciturn.protocol.messages import (
+    GivenShare,
+    KeyOffer,
+    Phases,
+    PublicBytes,
+    ResidueShares,
+)
 from taciturn.protocol.mutual import (
     Asking,
     Columns,
@@ -36,11 +43,13 @@ from taciturn.protocol.mutual import (
     Step,
     offer_key,
     receive_key,
+    shares_modulo_power,
     sized_answer,
 )
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, keep, receive, require_turn, send
+from taciturn.rng import Entropy
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -52,7 +61,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         His shares, and no weights; his weights too, one per column, where Alice reveals her share.
     """
     features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
-    state, plan, his, hers = yield from _opened(inputs)
+    state, plan, his, waves, hers = yield from _opened(inputs)
     mutual = _mutual(state)
     batches = terms.plan(state.seed, features.rows)
     scales, ring = plan.scales, plan.alice.ring
@@ -71,7 +80,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         yield from emit(Boundary(replace(at, mutual=kept)))
         rows = rounded(batch) if rows is None else rows
         after = None if following is None else rounded(following)
-        residues = yield from _ask_waves(inputs, plan, his, shares.scores, batch)
+        residues = yield from _ask_waves(inputs, plan, waves, shares.scores, batch)
         yield from emit(Progress(number + 1, batches.iterations, batch.rows))
         step = Step(number, ring, asking, holding, rows, after, entropy)
         shares, rows = (yield from step.advance(shares, residues)), after
@@ -90,8 +99,8 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
 
 def _opened(
     inputs: BobInputs[EncryptedMechanism],
-) -> Program[tuple[TrainingState, Plan, SecretKey, PublicKey | None]]:
-    """The state from which the training goes on, its plan, his key and Alice's."""
+) -> Program[tuple[TrainingState, Plan, SecretKey, SlotSecretKey, PublicKey | None]]:
+    """The state from which the training goes on, its plan, his keys and Alice's."""
     features, terms, state = inputs.features, inputs.terms, inputs.resume
     scheme, bits = terms.scheme, terms.agreement.key_bits
     if state is not None:
@@ -100,12 +109,14 @@ def _opened(
         hers = None
         if features.columns:
             hers = scheme.read_public(mutual.alice_key, bits, plan.bob.ring)
-        return state, plan, scheme.read_secret(state.key, bits, plan.bob_ring), hers
+        his = scheme.read_secret(state.key, bits, plan.alice.ring)
+        return state, plan, his, plan.slots.read_secret(mutual.waves_key, bits), hers
     _require_penalised(inputs)
     size = magnitude_bits(features.largest) if features.columns else 0
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
-    his = yield from offer_key(terms, plan.bob_ring, inputs.entropy)
+    his = yield from offer_key(terms, plan.alice.ring, inputs.entropy)
+    waves = yield from _offer_waves_key(plan, bits, inputs.entropy)
     hers = None
     if features.columns:
         hers = yield from receive_key(terms, plan.bob.ring)
@@ -123,9 +134,21 @@ def _opened(
             b"" if hers is None else hers.to_bytes(),
             size,
             np.zeros(len(features.columns), dtype=np.int64),
+            waves.to_bytes(),
         ),
     )
-    return state, plan, his, hers
+    return state, plan, his, waves, hers
+
+
+def _offer_waves_key(plan: Plan, bits: int, entropy: Entropy) -> Program[SlotSecretKey]:
+    """A new key for the sigmoid, with its public half on its way to Alice."""
+    key = plan.slots.generate(bits, entropy.fork("waves key"))
+    # The lattice library draws keys from the operating system, not from his coins.
+    kept = yield from keep(key.to_bytes())
+    if kept != key.to_bytes():
+        key = plan.slots.read_secret(kept, bits)
+    yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
+    return key
 
 
 def _require_penalised(inputs: BobInputs[EncryptedMechanism]) -> None:
@@ -158,7 +181,7 @@ def _mutual(state: TrainingState) -> MutualState:
 def _ask_waves(
     inputs: BobInputs[EncryptedMechanism],
     plan: Plan,
-    key: SecretKey,
+    key: SlotSecretKey,
     scores: IntArray,
     batch: Batch,
 ) -> Program[IntArray]:
@@ -172,16 +195,17 @@ def _ask_waves(
     parts = list(plan.parts(len(scores)))
     for rows in parts:
         coins = entropy.fork(f"waves {number} {rows.start}")
-        vector = phases[rows].ravel()
-        yield from send(Phases(number, key.encrypt(vector, rows.stop - rows.start, coins)))
-    shares = np.rint(halves * sigmoid.step).astype(np.int64)
+        yield from send(Phases(number, key.encrypt(phases[rows].ravel(), coins)))
+    sums = np.empty(len(scores), dtype=np.uint64)
     for rows in parts:
         message = yield from receive(ResidueShares)
         require_turn("ResidueShares", message.iteration, number)
-        count = rows.stop - rows.start
-        answer = sized_answer(message.answer, count)
-        shares[rows] += key.decrypt_shares(answer, count * sigmoid.entries)
-    return plan.alice.ring.centred(shares)
+        answer = sized_answer(message.answer, phases[rows].size)
+        products = key.decrypt(answer).reshape(phases[rows].shape)
+        sums[rows] = block_sums(products, plan.slots.modulus)
+    shares = shares_modulo_power(sums, plan.slots.modulus, plan.alice.ring, less=False)
+    own = np.rint(halves * sigmoid.step).astype(np.int64)
+    return plan.alice.ring.centred(shares + own)
 
 
 def _given_share(share: IntArray) -> Program[IntArray]:

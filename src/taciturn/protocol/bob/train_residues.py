@@ -23,6 +23,7 @@ from taciturn.privacy.noise import Stock
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_seed
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import BudgetSpent, NoisyResidues, RealResidues
@@ -73,8 +74,11 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         _require_charged(message.residues.event, mechanism)
         yield from send(message)
         used = residue(scores, truth) if with_true else released
-        step = gradient(rows, used) + penalty.gradient(weights, features.free)
-        weights = weights - rate.at(batch.iteration) * step
+        pace = rate.at(batch.iteration)
+        step, shrink = pace * released / len(batch.rows), 1.0 - pace * penalty.l2
+        yield from emit(BatchScored(batch.iteration, batch.rows, theirs, step, shrink))
+        own = gradient(rows, used) + penalty.gradient(weights, features.free)
+        weights = weights - pace * own
         yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)

@@ -10,6 +10,7 @@ from taciturn.numerics.logistic import gradient
 from taciturn.privacy.base import GradientMechanism
 from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_key, with_seed
 from taciturn.protocol.bob.product import released_product
 from taciturn.protocol.events import Boundary, Progress
@@ -42,8 +43,12 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
         yield from released_product(
             inputs, key, encoded, batch.rows, state.columns, batch.iteration
         )
-        step = gradient(rows, residues) + penalty.gradient(weights, features.free)
-        weights = weights - rate.at(batch.iteration) * step
+        pace = rate.at(batch.iteration)
+        step = pace * residues / len(batch.rows)
+        shrink = 1.0 - pace * penalty.l2
+        yield from emit(BatchScored(batch.iteration, batch.rows, theirs, step, shrink))
+        own = gradient(rows, residues) + penalty.gradient(weights, features.free)
+        weights = weights - pace * own
         yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)

@@ -21,6 +21,7 @@ from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_seed
 from taciturn.protocol.bob.sealed import Keys, ask_scores, release_share, sized
 from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
@@ -65,15 +66,19 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             theirs = np.zeros(size, dtype=np.int64)
         elif not turns.ahead:
             theirs = yield from ask_scores(keys, share, size, number, entropy, after=size)
-        scores = bounded(scales.scores(theirs, number) + rows @ weights)
+        hers = scales.scores(theirs, number)
+        scores = bounded(hers + rows @ weights)
         residues = inputs.mechanism.residue(scores, inputs.labels.values[batch.rows])
         step = scales.steps(residues, rate.at(number), number)
         after = 0 if following is None else len(following.rows)
         question = yield from _send_step(keys, turns, step, share, after, number, entropy)
         # What is for himself comes after sending, while Alice is at work.
         suspected_wraps += scales.suspected(theirs)
+        pace = rate.at(number)
+        moved, shrink = pace * residues / size, 1.0 - pace * penalty.l2
+        yield from emit(BatchScored(number, batch.rows, hers, moved, shrink))
         own = gradient(rows, residues) + penalty.gradient(weights, features.free)
-        weights = weights - rate.at(number) * own
+        weights = weights - pace * own
         yield from emit(Progress(number + 1, plan.iterations, batch.rows, scores))
         masked, ahead = yield from question.answer()
         share = turns.ring.centred(share + masked)

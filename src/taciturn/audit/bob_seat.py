@@ -1,0 +1,182 @@
+"""Bob's seat of an audit: his view of a training, the column attacks, and their judge.
+
+**Guarantee.** An attack gets Bob's view and the rows that are handed to it here, and nothing else
+of Alice's; the truth meets its estimate afterwards, in ``columns``. Every attack is scored or
+listed with what it lacks.
+
+**Assumes.** The schemes compute exactly, so that a training without encryption, with the same
+coins, opens the same scores to him. Known rows are drawn at random.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.audit.columns import Truth, conclude_columns, controls, judge_columns
+from taciturn.column_attacks.base import ColumnAttack, KnownRows
+from taciturn.column_attacks.registry import COLUMN_ATTACKS
+from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import TranscriptError, counted
+from taciturn.protocol.alice import predict as alice_predict
+from taciturn.protocol.bob import predict as bob_predict
+from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore
+from taciturn.results.skipped import Skipped
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import Source
+from taciturn.view.bob_view import BobView
+
+FEW_KNOWN = 10
+"""How many rows Bob knows, beside as many as she has columns, where nothing else is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BobAudit:
+    """Audits Bob's seat of one table.
+
+    Args:
+        raw: The rows.
+        known_rows: How many rows Bob knows; None for a few, and for as many as Alice has columns.
+        canary: Whether to run a canary beside each run.
+        callbacks: Who is told.
+    """
+
+    raw: Source
+    known_rows: int | None = None
+    canary: bool = True
+    callbacks: Callbacks = SILENT
+
+    def audit(self, settings: Settings, coins: Coins, outcome: Outcome | None = None) -> BobSeat:
+        """Runs the column attacks on a training and on its canary.
+
+        Args:
+            settings: Those of the training.
+            coins: Those of the training.
+            outcome: The training, where it was recorded and had no encryption; else it is run.
+        """
+        plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
+        if outcome is None or outcome.terms.scheme.protects or outcome.transcript is None:
+            outcome = self._simulate(plain, coins)
+        findings = self._examine(outcome, coins)
+        if not self.canary:
+            return BobSeat(findings, None)
+        if settings.permute_rows:
+            return BobSeat(findings, findings)
+        self.callbacks.announce("canary run of Bob's seat")
+        permuted = self._simulate(plain.model_copy(update={"permute_rows": True}), coins)
+        return BobSeat(findings, self._examine(permuted, coins))
+
+    def _simulate(self, settings: Settings, coins: Coins) -> Outcome:
+        observe = self.callbacks.observe
+        return simulate(settings, self.raw, keep=True, coins=coins, observe=observe)
+
+    def _examine(self, outcome: Outcome, coins: Coins) -> ColumnFindings:
+        return examine_columns(
+            bob_view(outcome, coins),
+            Truth.of(outcome.data.alice_train),
+            coins.data.permute.fork("known rows"),
+            known_rows=self.known_rows,
+            announce=self.callbacks.announce,
+        )
+
+
+def bob_view(outcome: Outcome, coins: Coins) -> BobView:
+    """What Bob knows after a simulated training, and one joint prediction of its rows.
+
+    Where the training opened no score to him, there is no prediction either.
+
+    Raises:
+        TranscriptError: The run kept no transcript.
+    """
+    if outcome.transcript is None:
+        raise TranscriptError("the run kept no transcript")
+    view = BobView(
+        agreement=outcome.terms.agreement,
+        features=outcome.data.bob_train,
+        labels=outcome.data.labels_train,
+        coins=coins.bob,
+        conversation=Transcript({}, outcome.transcript.records),
+        budget=outcome.result.budget,
+    )
+    if not view.signals:
+        return view
+    seen = view.observations
+    view = replace(view, predictions=_predicted(outcome))
+    view.__dict__["observations"] = seen
+    return view
+
+
+def _predicted(outcome: Outcome) -> FloatArray:
+    """Alice's part of the scores of all training rows, as Bob has it after a joint prediction."""
+    data, weights = outcome.data, outcome.bob_weights
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, scores = run_pair(
+            alice_predict.predict(
+                data.alice_train, outcome.alice_weights, outcome.terms.score_grid
+            ),
+            bob_predict.predict(data.bob_train, weights),
+        )
+        hers: FloatArray = scores - data.bob_train.values @ weights
+    return hers
+
+
+def examine_columns(
+    view: BobView,
+    truth: Truth,
+    entropy: KeyedEntropy,
+    *,
+    known_rows: int | None = None,
+    attacks: Sequence[ColumnAttack] = COLUMN_ATTACKS,
+    announce: Announce = silent,
+) -> ColumnFindings:
+    """Lets each attack estimate from the view and the rows it is handed, then judges it.
+
+    Args:
+        view: What Bob knows.
+        truth: Alice's columns of the same rows; no attack sees them.
+        entropy: Draws the known rows.
+        known_rows: How many; None for a few, and for as many as Alice has columns.
+        attacks: Which to run.
+        announce: Called with each attack's name before it starts.
+    """
+    order = entropy.permutation(len(truth.values))
+    scores: list[ColumnScore] = []
+    skipped: list[Skipped] = []
+    for attack in attacks:
+        if reason := _lacks(attack, view):
+            skipped.append(Skipped(attack.name, reason))
+            continue
+        for count in _counts(attack, view, known_rows):
+            announce(f"{attack.name}, {counted(count, 'known row')}")
+            known = KnownRows(order[:count], truth.values[order[:count]])
+            start = time.perf_counter()
+            estimate = attack.estimate(view, known)
+            seconds = time.perf_counter() - start
+            scores.append(judge_columns(attack.name, estimate, truth, known, seconds))
+    known_without = controls(truth, view.features, view.labels)
+    leaks, verdict = conclude_columns(known_without, scores)
+    return ColumnFindings(known_without, tuple(scores), tuple(skipped), leaks, verdict)
+
+
+def _lacks(attack: ColumnAttack, view: BobView) -> str:
+    if not attack.needs & view.signals:
+        wanted = " or ".join(sorted(signal.value for signal in attack.needs))
+        return f"Bob does not have {wanted}"
+    return attack.obstacle(view)
+
+
+def _counts(attack: ColumnAttack, view: BobView, known_rows: int | None) -> list[int]:
+    """With how many known rows an attack is run; never more than half of all rows."""
+    asked = {FEW_KNOWN, view.columns} if known_rows is None else {known_rows}
+    counts = {min(count, view.features.rows // 2) for count in asked if attack.uses_known_rows}
+    return sorted(({0} if attack.works_without else set()) | (counts - {0}))

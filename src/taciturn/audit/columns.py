@@ -1,0 +1,234 @@
+"""The judge of Bob's seat: the one place where an estimate of Alice's columns meets them.
+
+A value of a numeric column is *recovered* where the estimate is within a tenth of the column's
+standard deviation; one of a category (a group of one-hot columns, or a column of two values) where
+the estimate names the right one. ``r2`` is the mean over her numeric columns. Rows that the attack
+knew are not judged.
+
+An estimate whose columns have no names (``ColumnEstimate.named``) is hers up to a linear map. The
+judge fits that map on every second row and judges the others: the figure then says what is left to
+be known, columns times columns numbers, and a few known rows would give those.
+
+**Guarantee.** ``recovered_low`` and ``recovered_high`` are the exact (Clopper-Pearson) 95 %
+interval of the share of values recovered.
+
+**Assumes.** Values are independent trials, for the share of one probability. Those of a row are not
+quite: several seeds show how runs differ.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray, IndexArray
+from taciturn.column_attacks.base import ColumnEstimate, KnownRows
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.numerics.intervals import clopper_pearson
+from taciturn.results.columns import ColumnControl, ColumnScore
+
+NEAR = 0.1
+"""How many standard deviations off a recovered number may be."""
+
+R2_MARGIN = 0.1
+"""By how much an attack's R2 must exceed the controls' to count as told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Alice's columns, and what each of them is.
+
+    Args:
+        values: Rows by columns.
+        names: The columns' names.
+        numeric: The places of numeric columns that vary.
+        categories: The places of each category's columns.
+    """
+
+    values: FloatArray = field(repr=False)
+    names: tuple[str, ...]
+    numeric: IndexArray
+    categories: tuple[IndexArray, ...]
+
+    @classmethod
+    def of(cls, table: FeatureTable) -> Truth:
+        """That of a prepared table: ``place=north`` and ``place=south`` are one category.
+
+        >>> table = FeatureTable.of(np.array([[0.1, 1, 0], [0.2, 0, 1], [0.3, 0, 0]]),
+        ...                         columns=["x", "place=n", "place=s"])
+        >>> truth = Truth.of(table)
+        >>> truth.numeric.tolist(), [group.tolist() for group in truth.categories]
+        ([0], [[1, 2]])
+        """
+        groups = defaultdict[str, list[int]](list)
+        numeric = []
+        for place, (name, column) in enumerate(zip(table.columns, table.values.T, strict=True)):
+            levels = np.unique(column)
+            if len(levels) > 2:
+                numeric.append(place)
+            elif len(levels) == 2:
+                # Only columns of 0 and 1 are levels of one category.
+                one_hot = "=" in name and levels.tolist() == [0.0, 1.0]
+                groups[name.rpartition("=")[0] if one_hot else f"{name}="].append(place)
+        categories = tuple(np.array(places) for places in groups.values())
+        return cls(table.values, table.columns, np.array(numeric, dtype=np.int64), categories)
+
+    @property
+    def per_row(self) -> int:
+        """How many values a row has; a category counts once."""
+        return len(self.numeric) + len(self.categories)
+
+    def recovered(self, estimate: FloatArray, rows: IndexArray) -> BoolArray:
+        """Which values of some rows are right, rows by values.
+
+        Args:
+            estimate: Of those rows.
+            rows: Their places.
+        """
+        hers = self.values[rows]
+        spread = self.values[:, self.numeric].std(axis=0)
+        near = np.abs(estimate[:, self.numeric] - hers[:, self.numeric]) <= NEAR * spread
+        right = [
+            self._level(estimate, group) == self._level(hers, group) for group in self.categories
+        ]
+        return np.column_stack([near, *right])
+
+    def _level(self, values: FloatArray, group: IndexArray) -> IndexArray:
+        """Which level of a category each row has; 0 is the one that has no column."""
+        low, high = self.values[:, group].min(axis=0), self.values[:, group].max(axis=0)
+        part = (values[:, group] - low) / (high - low)
+        levels: IndexArray = np.argmax(np.column_stack([1.0 - part.sum(axis=1), part]), axis=1)
+        return levels
+
+    def r2(self, estimate: FloatArray, rows: IndexArray) -> float | None:
+        """The mean share of variance explained, over numeric columns; None where there is none."""
+        if not len(self.numeric):
+            return None
+        hers = self.values[rows][:, self.numeric]
+        error = np.sum((estimate[:, self.numeric] - hers) ** 2, axis=0)
+        varies = np.sum((hers - hers.mean(axis=0)) ** 2, axis=0)
+        return float(np.mean(1.0 - error / np.maximum(varies, 1e-300)))
+
+
+def judge_columns(
+    name: str, estimate: ColumnEstimate, truth: Truth, known: KnownRows, seconds: float = 0.0
+) -> ColumnScore:
+    """Compares an estimate with her columns.
+
+    Args:
+        name: Whose estimate it is.
+        estimate: Of all rows.
+        truth: Her columns.
+        known: The rows that the attack knew.
+        seconds: How long the estimate took.
+
+    >>> values = np.arange(20.0).reshape(10, 2)
+    >>> truth = Truth.of(FeatureTable.of(values))
+    >>> score = judge_columns("x", ColumnEstimate(values), truth, KnownRows.none(2))
+    >>> score.r2, score.recovered, round(score.recovered_low, 3)
+    (1.0, 1.0, 0.832)
+    """
+    rows = np.setdiff1d(np.arange(len(truth.values)), known.rows)
+    values = np.nan_to_num(estimate.values, nan=0.0, posinf=0.0, neginf=0.0)
+    if not estimate.named:
+        fitted, rows = rows[0::2], rows[1::2]
+        values = _mapped(values, truth.values, fitted)
+    right = truth.recovered(values[rows], rows)
+    low, high = clopper_pearson(int(right.sum()), max(1, right.size))
+    return ColumnScore(
+        name=name,
+        known_rows=known.count,
+        r2=truth.r2(values[rows], rows),
+        recovered=float(right.mean()) if right.size else 0.0,
+        recovered_low=low,
+        recovered_high=high,
+        seconds=seconds,
+        values=right.size,
+        remark=estimate.remark,
+        limited=estimate.limited or None,
+    )
+
+
+def _mapped(values: FloatArray, truth: FloatArray, fitted: IndexArray) -> FloatArray:
+    """The values by the linear map that fits some rows best."""
+    inputs = np.column_stack([values, np.ones(len(values))])
+    factors = np.linalg.lstsq(inputs[fitted], truth[fitted], rcond=1e-9)[0]
+    mapped: FloatArray = inputs @ factors
+    return mapped
+
+
+def controls(truth: Truth, own: FeatureTable, labels: LabelTable) -> tuple[ColumnControl, ...]:
+    """What is known without a score: the best constants, and regression on all that Bob has.
+
+    The regression knows every second row of hers, and is judged on the others.
+
+    Args:
+        truth: Alice's columns.
+        own: Bob's columns.
+        labels: His labels, which are a column like any other here.
+    """
+    everything = np.arange(len(truth.values))
+    constant = np.tile(truth.values.mean(axis=0), (len(everything), 1))
+    right = truth.recovered(constant, everything)
+    shares = right.mean(axis=0)
+    shares[: len(truth.numeric)] = [_most_alike(truth.values[:, place]) for place in truth.numeric]
+    mean = ColumnControl("mean", truth.r2(constant, everything), float(shares.mean()))
+    fitted, judged = everything[0::2], everything[1::2]
+    inputs = np.column_stack([own.values, labels.values])
+    values = _mapped(inputs, truth.values, fitted)[judged]
+    shares = truth.recovered(values, judged)
+    return mean, ColumnControl("regression", truth.r2(values, judged), float(shares.mean()))
+
+
+def _most_alike(column: FloatArray) -> float:
+    """The largest share of a column that one constant recovers.
+
+    >>> _most_alike(np.array([0.0, 0.0, 0.0, 1.0]))
+    0.75
+    """
+    ordered = np.sort(column)
+    width = 2 * NEAR * float(column.std())
+    ends = np.searchsorted(ordered, ordered + width * (1 + 1e-12), side="right")
+    return float((ends - np.arange(len(ordered))).max() / len(ordered))
+
+
+def conclude_columns(
+    known: Sequence[ColumnControl], attacks: Sequence[ColumnScore]
+) -> tuple[bool, str]:
+    """Whether an attack told more than the controls, and in words.
+
+    It did where the whole interval of what it recovered lies above every control, or its R2 does by
+    ``R2_MARGIN``.
+    """
+    most = max(control.recovered for control in known)
+    fits = [control.r2 for control in known if control.r2 is not None]
+    above = [one for one in attacks if is_above(one, known)]
+    without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
+    if above:
+        best = max(above, key=lambda one: (one.recovered, one.r2 or 0.0))
+        fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
+        return True, (
+            f"{best.name} with {best.known_rows:.0f} known rows tells Bob "
+            f"{100 * best.recovered:.1f} % of {best.values:,.0f} values of Alice's columns (95 % "
+            f"interval {100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}); "
+            f"the better control: {without}."
+        )
+    if not attacks:
+        return False, (
+            "No column attack of ours has anything to work with: Bob has no score of Alice's "
+            f"columns (the better control: {without}). That is not a proof of safety."
+        )
+    return False, (
+        f"No column attack of ours told more than the controls ({without}). That is not a proof of "
+        "safety."
+    )
+
+
+def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
+    """Whether an attack's figures lie above those of every control."""
+    fits = [control.r2 for control in known if control.r2 is not None]
+    explained = attack.r2 is not None and attack.r2 > max(fits, default=1.0) + R2_MARGIN
+    return explained or attack.recovered_low > max(control.recovered for control in known)

@@ -1,0 +1,118 @@
+"""What Bob saw of Alice's columns, as arrays: a number for each row and pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray, IndexArray
+from taciturn.view.bob_view import BobView
+
+LEAST_NOISE = 1e-6
+"""The variance that a score is taken to have beside what is known of it: fixed-point rounding."""
+
+
+def noise_of(view: BobView) -> float:
+    """The variance of a score's error: rounding, and the dither where it was agreed on."""
+    dither = view.agreement.dither or 0.0
+    return LEAST_NOISE + dither**2 / 3.0
+
+
+def table_scores(view: BobView) -> FloatArray:
+    """The scores of the passes of a whole-table training, rows by passes."""
+    return np.stack([event.scores for event in view.directions], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """A training by batches, one line for each iteration, in coordinates without a penalty.
+
+    With the penalty's factor c taken out of weights, scores and steps, weights only move by steps:
+    ``w_(i+1) = w_i + sum of step x``.
+
+    Args:
+        rows: The rows of each batch, padded with 0.
+        there: Where a batch has a row.
+        scored: Where it has a score that says something: not in the first, whose weights are 0.
+        scores: Alice's part of them.
+        steps: What each row's columns are multiplied with and added to her weights.
+        noise: The variance of an iteration's scores.
+    """
+
+    rows: IndexArray = field(repr=False)
+    there: BoolArray = field(repr=False)
+    scored: BoolArray = field(repr=False)
+    scores: FloatArray = field(repr=False)
+    steps: FloatArray = field(repr=False)
+    noise: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(cls, view: BobView) -> Batches:
+        """Those of a view."""
+        events = view.batches
+        shape = len(events), max(len(event.rows) for event in events)
+        rows, there = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
+        scores, steps, noise = np.zeros(shape), np.zeros(shape), np.zeros(len(events))
+        shrunk = 1.0
+        for number, event in enumerate(events):
+            size = len(event.rows)
+            rows[number, :size], there[number, :size] = event.rows, True
+            scores[number, :size] = event.scores / shrunk
+            noise[number] = noise_of(view) / shrunk**2
+            # A penalty that takes everything off in one step leaves nothing to divide by.
+            shrunk = max(shrunk * event.shrink, 1e-12)
+            steps[number, :size] = event.step / shrunk
+        scored = there.copy()
+        scored[0] = False
+        return cls(rows, there, scored, scores, steps, noise)
+
+    @property
+    def iterations(self) -> int:
+        """How many batches there are."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """The same scores, row by row.
+
+    Args:
+        times: The iterations in which a row was scored, padded with 0.
+        there: Where there is one.
+        scores: What it scored.
+    """
+
+    times: IndexArray = field(repr=False)
+    there: BoolArray = field(repr=False)
+    scores: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(cls, batches: Batches, rows: int) -> Visits:
+        """Those of a table of so many rows.
+
+        >>> batches = Batches(
+        ...     np.array([[0, 1], [1, 0]]), np.ones((2, 2), bool), np.ones((2, 2), bool),
+        ...     np.array([[0.5, 0.6], [0.7, 0.8]]), np.zeros((2, 2)), np.zeros(2),
+        ... )
+        >>> Visits.of(batches, 2).scores.tolist()
+        [[0.5, 0.8], [0.6, 0.7]]
+        """
+        iterations, places = np.nonzero(batches.scored)
+        owners = batches.rows[iterations, places]
+        order = np.argsort(owners, kind="stable")
+        owners, iterations, places = owners[order], iterations[order], places[order]
+        counts = np.bincount(owners, minlength=rows)
+        # The number of a visit among those of its row.
+        ranks = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+        shape = rows, max(1, int(counts.max(initial=0)))
+        times, scores = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+        there = np.zeros(shape, dtype=bool)
+        times[owners, ranks] = iterations
+        scores[owners, ranks] = batches.scores[iterations, places]
+        there[owners, ranks] = True
+        return cls(times, there, scores)
+
+    def take(self, rows: IndexArray) -> Visits:
+        """Those of some rows."""
+        return Visits(self.times[rows], self.there[rows], self.scores[rows])

@@ -1,0 +1,405 @@
+"""Fitting: from one raw column of the training rows to its rules, and what is worth knowing.
+
+Nothing here sees a label. The standard deviation is the population's (divided by n).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from taciturn.arrays import FloatArray
+from taciturn.data.choices import ColumnType, PrepareSettings, TransformChoice, of_column
+from taciturn.data.ids import RowIds
+from taciturn.data.readings import (
+    NUMBER,
+    TEXT,
+    DatePart,
+    Reading,
+    as_levels,
+    kind_error,
+    looks_like_dates,
+    missing_error,
+    words_error,
+)
+from taciturn.data.rules import (
+    MISSING,
+    OTHER,
+    BinnedRule,
+    CategoricalRule,
+    NumericRule,
+    Rule,
+)
+from taciturn.data.transforms import fit_transform, winsor_bounds
+from taciturn.errors import ColumnError, InfiniteValueError, spelled
+from taciturn.faces import Hint
+
+# Text is free text where so many of the rows' values are different ones, and categories otherwise.
+_FREE_SHARE, _FREE_LEVELS = 0.5, 20
+# Outliers rule a column whose standard deviation is so many times what its other rows have.
+_RULED = 3.0
+_WIDE = 10.0
+# The interquartile range of a normal column, in standard deviations.
+_NORMAL_IQR = 1.349
+_LEVELS: dict[DatePart, tuple[str, ...]] = {
+    "month": tuple(str(month) for month in range(1, 13)),
+    "weekday": tuple(str(day) for day in range(1, 8)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What became of one column: its rules, of which there may be none, and remarks."""
+
+    rules: tuple[Rule, ...]
+    notes: tuple[str, ...] = ()
+
+
+def fit_column(
+    series: pl.Series,
+    settings: PrepareSettings,
+    vocabulary: tuple[str, ...] | None = None,
+    ids: RowIds | None = None,
+) -> Fitted:
+    """Fits one column on the training rows.
+
+    Args:
+        series: The column's training rows.
+        settings: What to do.
+        vocabulary: Fixed levels, so that the output columns do not depend on the rows.
+        ids: The rows' ids, for the messages.
+
+    Raises:
+        DataError: If the column is not fit for use.
+    """
+    name = series.name
+    if vocabulary is not None:
+        return _fixed_levels(series, settings, vocabulary)
+    kind = of_column(settings.type, name)
+    if kind == "text":
+        return Fitted((), (f"column {name} is left out: its type is text",))
+    if _is_empty(series):
+        note = f"column {name} is entirely missing on the training rows: kept as zeros"
+        return Fitted((NumericRule(name, impute=0.0, scale=0.0, clip=settings.clip),), (note,))
+    kind = kind or _kind_of(series, ids)
+    if kind == "number":
+        return _fit_numeric(series, settings, ids, NUMBER)
+    _require_no_numbers_settings(series, settings, kind)
+    if kind == "date":
+        return _fit_date(series, settings, ids)
+    if of_column(settings.type, name) is None and _is_free_text(series):
+        return _free_text(series)
+    return _fit_categories(series, settings)
+
+
+def _is_empty(series: pl.Series) -> bool:
+    if series.null_count() == len(series):
+        return True
+    return series.dtype.is_float() and series.is_nan().fill_null(True).all()
+
+
+def _kind_of(series: pl.Series, ids: RowIds | None) -> ColumnType:
+    """What a column looks like."""
+    kind = series.dtype
+    if kind.is_numeric() or kind == pl.Boolean:
+        return "number"
+    if kind == pl.Date or isinstance(kind, pl.Datetime) or looks_like_dates(series):
+        return "date"
+    if kind not in TEXT:
+        raise kind_error(series)
+    words = _words_among_numbers(series)
+    if words is None:
+        return "category"
+    if words.any():
+        raise words_error(series, words, ids)
+    # The words are in rows that are held out, where they are refused.
+    return "number"
+
+
+def _words_among_numbers(series: pl.Series) -> pl.Series | None:
+    """Where the words are, if most values of a text column are numbers, and there are many."""
+    text = series.cast(pl.String)
+    # A thousand values tell enough to leave most columns of text alone.
+    sample = text.drop_nulls().gather_every(max(1, len(text) // 1000))
+    if 2 * sample.cast(pl.Float64, strict=False).count() <= len(sample):
+        return None
+    words = text.cast(pl.Float64, strict=False).is_null() & text.is_not_null()
+    few = text.n_unique() <= _FREE_LEVELS or 2 * words.sum() > text.count()
+    return None if few else words
+
+
+def _is_free_text(series: pl.Series) -> bool:
+    levels = series.drop_nulls().n_unique()
+    return levels > _FREE_LEVELS and levels > _FREE_SHARE * series.count()
+
+
+def _free_text(series: pl.Series) -> Fitted:
+    name, levels = series.name, series.drop_nulls().n_unique()
+    way = spelled(Hint("{type}", type={name: "category"}))
+    note = (
+        f"column {name} is free text, {levels:,} different values in {series.count():,} rows: left "
+        f"out (to keep its most frequent values as categories: {way})"
+    )
+    return Fitted((), (note,))
+
+
+def _require_no_numbers_settings(
+    series: pl.Series, settings: PrepareSettings, kind: ColumnType
+) -> None:
+    """Refuses a choice for numbers that names a column of another kind."""
+    for setting in ("transform", "bins", "winsorise") if kind == "category" else ():
+        if series.name in getattr(settings, setting):
+            raise ColumnError(
+                f"column {series.name!r} holds categories, and {setting} is for numbers",
+                setting=setting,
+                hint=Hint("leave it out there, or say {type}", type={series.name: "number"}),
+            )
+
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def _fit_numeric(
+    series: pl.Series, settings: PrepareSettings, ids: RowIds | None, reading: Reading
+) -> Fitted:
+    values = reading.numbers(series, ids)
+    missing = np.isnan(values)
+    if settings.impute == "none" and missing.any():
+        raise missing_error(series.name, missing, ids)
+    present = values[~missing] if missing.any() else values
+    rule = NumericRule(series.name, clip=settings.clip, reading=reading)
+    rule, remarks = _held(rule, present, settings)
+    inside = present if rule.lower is None else np.clip(present, rule.lower, rule.upper)
+    if settings.impute != "none":
+        centre = np.median(inside) if settings.impute == "median" else np.mean(inside)
+        impute = _finite_statistic(float(centre), rule.name)
+        rule = replace(rule, impute=impute, missing=_is_marked(missing, settings))
+    if inside.min() == inside.max():
+        note = f"column {rule.name} is constant on the training rows: kept as zeros"
+        return Fitted((replace(rule, center=float(inside[0]), scale=0.0),), (note,))
+    if edges := _edges(inside, of_column(settings.bins, series.name) or 0):
+        binned = BinnedRule(rule.column, edges, rule.impute, rule.missing, rule.clip, reading)
+        return Fitted((binned,), remarks)
+    rule = _shaped(rule, inside, of_column(settings.transform, series.name))
+    if settings.scale == "none":
+        return Fitted((rule,), remarks)
+    filled = values if rule.impute is None else np.where(missing, rule.impute, values)
+    return _scaled(rule, filled, remarks)
+
+
+def _held(
+    rule: NumericRule, present: FloatArray, settings: PrepareSettings
+) -> tuple[NumericRule, tuple[str, ...]]:
+    """The rule with its bounds, and a remark where outliers rule the column."""
+    share = of_column(settings.winsorise, rule.column)
+    if not share:
+        wide = settings.scale != "none" and not of_column(settings.transform, rule.column)
+        return rule, _wide(rule, present) if wide else ()
+    low, high = winsor_bounds(present, share)
+    outside = int(np.count_nonzero((present < low) | (present > high)))
+    if not outside:
+        return replace(rule, lower=low, upper=high), ()
+    with np.errstate(all="ignore"):
+        before, after = float(present.std()), float(np.clip(present, low, high).std())
+    if not before > _RULED * after:
+        return replace(rule, lower=low, upper=high), ()
+    note = (
+        f"column {rule.name}: {outside:,} of {len(present):,} values lay beyond {low:g} and "
+        f"{high:g} and were cut to these: with them its standard deviation would be "
+        f"{before / after:.0f} times as large"
+    )
+    return replace(rule, lower=low, upper=high), (note,)
+
+
+def _wide(rule: NumericRule, present: FloatArray) -> tuple[str, ...]:
+    """A remark on a column whose standard deviation is far beyond its interquartile range."""
+    low, high = np.quantile(present, (0.25, 0.75))
+    with np.errstate(all="ignore"):
+        times = float(present.std()) / ((high - low) / _NORMAL_IQR) if high > low else 0.0
+    if not _WIDE < times < math.inf:
+        return ()
+    way = spelled(
+        Hint("{winsorise} or {transform}", winsorise=0.005, transform={rule.column: "log"})
+    )
+    return (
+        f"column {rule.name}: a few values far out make its standard deviation {times:.0f} times "
+        f"what its middle half suggests, and the rest hardly differs after scaling ({way} helps)",
+    )
+
+
+def _shaped(rule: NumericRule, inside: FloatArray, choice: TransformChoice | None) -> NumericRule:
+    """The rule with its transform."""
+    if choice is None or choice == "none":
+        return rule
+    transform = fit_transform(choice, inside)
+    if choice != "yeo-johnson":
+        return replace(rule, transform=transform)
+    # A power of what lies far beyond the training rows is beyond any number.
+    lower, upper = float(inside.min()), float(inside.max())
+    return replace(rule, transform=transform, lower=lower, upper=upper)
+
+
+def _scaled(rule: NumericRule, filled: FloatArray, remarks: tuple[str, ...]) -> Fitted:
+    """The rule with its centre and scale; its scale so far is 1 and its centre 0."""
+    values = rule.shaped(filled)
+    center = _finite_statistic(float(values.mean()), rule.name)
+    scale = _finite_statistic(float(values.std()), rule.name)
+    # A spread too small for float64 to hold counts as none.
+    notes = (
+        [] if scale else [f"column {rule.name} hardly varies on the training rows: kept as zeros"]
+    )
+    return Fitted((replace(rule, center=center, scale=scale),), (*remarks, *notes))
+
+
+def _is_marked(missing: NDArray[np.bool_], settings: PrepareSettings) -> bool:
+    """Whether missing values are many enough for a column of their own."""
+    count = int(missing.sum())
+    return settings.missing_indicator and 0 < count and count >= settings.rare_share * len(missing)
+
+
+def _edges(values: FloatArray, count: int) -> tuple[float, ...]:
+    """Where intervals of about equally many rows begin; none where all would be in one.
+
+    >>> _edges(np.arange(9.0), 4)
+    (2.0, 4.0, 6.0)
+    """
+    if not count:
+        return ()
+    inner = np.percentile(values, np.linspace(0, 100, count + 1)[1:-1])
+    return tuple(np.unique(inner[inner > values.min()]).tolist())
+
+
+def _finite_statistic(value: float, name: str) -> float:
+    if not math.isfinite(value):
+        raise InfiniteValueError(
+            f"column {name!r}: its values are too large to average in float64",
+            hint="change its unit, or take its logarithm",
+        )
+    return value
+
+
+# --- dates ---------------------------------------------------------------------------------------
+
+
+def _fit_date(series: pl.Series, settings: PrepareSettings, ids: RowIds | None) -> Fitted:
+    form = of_column(settings.date_format, series.name)
+    fitted = [_fit_numeric(series, settings, ids, Reading("days", form))]
+    for part in settings.date_parts:
+        reading = Reading(part, form)
+        if part == "year":
+            fitted.append(_fit_numeric(series, settings, ids, reading))
+        else:
+            levels = reading.levels(series)
+            fitted.append(_one_hot(series.name, levels, _LEVELS[part], settings, reading=reading))
+    return Fitted(
+        tuple(rule for one in fitted for rule in one.rules),
+        tuple(note for one in fitted for note in one.notes),
+    )
+
+
+# --- categories ----------------------------------------------------------------------------------
+
+
+def _fixed_levels(
+    series: pl.Series, settings: PrepareSettings, vocabulary: tuple[str, ...]
+) -> Fitted:
+    """Levels that are given, and nothing else: another one, or none, is 0 in all columns."""
+    rule = CategoricalRule(series.name, vocabulary, _reference(vocabulary, settings))
+    return _scaled_levels(rule, as_levels(series), settings)
+
+
+def _fit_categories(series: pl.Series, settings: PrepareSettings) -> Fitted:
+    text = as_levels(series)
+    counts = text.drop_nulls().value_counts(sort=True)
+    names = counts.get_column(series.name).to_list()
+    sizes: list[int] = counts.get_column("count").to_list()
+    # Of levels that are equally frequent the first in order stay.
+    ordered = sorted(zip(sizes, names, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    threshold = settings.rare_share * len(series)
+    frequent = [name for size, name in ordered if size >= threshold][: settings.max_levels]
+    fitted = _one_hot(series.name, text, tuple(sorted(frequent)), settings)
+    if len(names) <= settings.max_levels:
+        return fitted
+    note = (
+        f"column {series.name} has {len(names):,} levels: the {len(frequent)} most frequent have a "
+        f"column each, and the others are one level {OTHER} ({spelled(Hint('{max_levels}'))})"
+    )
+    return Fitted(fitted.rules, (*fitted.notes, note))
+
+
+def _one_hot(
+    name: str,
+    text: pl.Series,
+    frequent: tuple[str, ...],
+    settings: PrepareSettings,
+    reading: Reading = NUMBER,
+) -> Fitted:
+    """One column a level, and levels for what is grouped and what is missing, if they are many."""
+    threshold = max(1.0, settings.rare_share * len(text))
+    absent = text.null_count()
+    others = len(text) - absent - int(text.is_in(frequent).sum())
+    unknown = OTHER if others >= threshold else None
+    missing = MISSING if settings.missing_indicator and absent >= threshold else None
+    # Text that is called so already is of that level.
+    levels = tuple(dict.fromkeys([*frequent, *filter(None, (unknown, missing))]))
+    rule = CategoricalRule(
+        name,
+        levels,
+        _reference(levels, settings),
+        unknown=unknown,
+        missing=missing,
+        reading=reading,
+    )
+    if not rule.outputs:
+        zeros = NumericRule(name, 0.0, scale=0.0, clip=settings.clip)
+        return Fitted((zeros,), (_one_level(rule, settings),))
+    means = _means(rule, text)
+    # Of the rows that have a level: the others are to be their average.
+    known = 1.0 - ((0 if unknown else others) + (0 if missing else absent)) / len(text)
+    average = tuple(mean / known for mean in means)
+    return _scaled_levels(replace(rule, average=average), text, settings)
+
+
+def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:
+    if rule.unknown is None:
+        return f"column {rule.name} has one level on the training rows: kept as zeros"
+    way = spelled(Hint("{rare_share}", rare_share=settings.rare_share / 10))
+    return (
+        f"column {rule.name}: each of its levels has less than {settings.rare_share:.2%} of the "
+        f"training rows: kept as zeros ({way} keeps more of them)"
+    )
+
+
+def _means(rule: CategoricalRule, text: pl.Series) -> tuple[float, ...]:
+    """The mean of each output column, of 0 and 1."""
+    plain = replace(rule, reading=NUMBER)
+    return tuple(float(indicator.mean()) for indicator in plain.arrays(text))
+
+
+def _reference(levels: tuple[str, ...], settings: PrepareSettings) -> str | None:
+    return levels[0] if settings.drop_first and levels else None
+
+
+def _scaled_levels(rule: CategoricalRule, text: pl.Series, settings: PrepareSettings) -> Fitted:
+    """The rule with the centres and scales that the settings ask for."""
+    if not settings.scale_categories or settings.scale == "none":
+        return Fitted((replace(rule, clip=settings.clip),), _no_column(rule))
+    shares = _means(rule, text)
+    scales = tuple(math.sqrt(share * (1.0 - share)) for share in shares)
+    notes = [
+        f"column {output} is constant on the training rows: kept as zeros"
+        for output, scale in zip(rule.outputs, scales, strict=True)
+        if scale == 0
+    ]
+    scaled = replace(rule, centers=shares, scales=scales, clip=settings.clip)
+    return Fitted((scaled,), (*_no_column(rule), *notes))
+
+
+def _no_column(rule: CategoricalRule) -> tuple[str, ...]:
+    if rule.outputs:
+        return ()
+    return (f"column {rule.column} has one level on the training rows: it gives no column",)

@@ -1,0 +1,180 @@
+"""Bob's seat of an audit: the judge, the controls, the canary and the record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+import taciturn
+from taciturn.audit.bob_seat import examine_columns
+from taciturn.audit.columns import Truth, conclude_columns, controls, judge_columns
+from taciturn.column_attacks.base import ColumnEstimate, KnownRows
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import ConfigError
+from taciturn.rng import KeyedEntropy
+from tests.column_attacks.runs import newton, sgd
+
+SMALL: dict[str, Any] = {
+    "dataset": "breast-cancer",
+    "solver": "newton",
+    "passes": 5,
+    "alice_columns": 4,
+    "scheme": "clear",
+    "seed": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def record():
+    return taciturn.audit(**SMALL, mechanism="sealed", seat="bob").to_dict()
+
+
+def table(values: ArrayLike, *columns: str) -> Truth:
+    return Truth.of(FeatureTable.of(np.array(values, dtype=float), columns=columns))
+
+
+def test_a_category_counts_once_and_its_reference_has_no_column():
+    truth = table([[1, 0], [0, 1], [0, 0], [0, 0]], "place=n", "place=s")
+    assert truth.per_row == 1
+    rows = np.arange(4)
+    guess = np.array([[0.9, 0.2], [0.1, 0.6], [0.2, 0.1], [0.8, 0.0]])
+    assert truth.recovered(guess, rows).ravel().tolist() == [True, True, True, False]
+    assert truth.r2(guess, rows) is None
+
+
+def test_a_column_of_two_values_is_a_category_at_its_own_scale():
+    truth = table([[-2.0], [5.0], [5.0]], "x")
+    guess = np.array([[1.0], [2.0], [4.0]])
+    assert truth.recovered(guess, np.arange(3)).ravel().tolist() == [True, True, True]
+
+
+def test_a_number_is_recovered_within_a_tenth_of_a_deviation():
+    truth = table([[0.0], [1.0], [2.0], [3.0]], "x")
+    deviation = float(np.arange(4.0).std())
+    guess = np.arange(4.0)[:, None] + deviation * np.array([[0.09], [0.11], [-0.09], [-0.11]])
+    assert truth.recovered(guess, np.arange(4)).ravel().tolist() == [True, False, True, False]
+
+
+def test_known_rows_are_not_judged():
+    truth = table(np.arange(30.0).reshape(10, 3) ** 2, "a", "b", "c")
+    guess = np.zeros((10, 3))
+    rows = np.arange(6)
+    guess[rows] = truth.values[rows]
+    score = judge_columns("x", ColumnEstimate(guess), truth, KnownRows(rows, truth.values[rows]))
+    assert score.recovered == 0.0
+    assert score.values == 12
+    assert score.known_rows == 6
+
+
+def test_an_estimate_without_names_is_judged_up_to_a_linear_map_on_other_rows():
+    coins = KeyedEntropy.from_seed(1)
+    truth = table(coins.fork("x").uniform((60, 3)), "a", "b", "c")
+    turned = truth.values @ coins.fork("turn").uniform((3, 3)) + 2
+    nothing = KnownRows.none(3)
+    assert judge_columns("x", ColumnEstimate(turned, named=False), truth, nothing).recovered == 1
+    noise = coins.fork("noise").uniform((60, 3))
+    blind = judge_columns("x", ColumnEstimate(noise, named=False), truth, nothing)
+    assert blind.r2 is not None
+    assert blind.r2 < 0.1
+
+
+def test_an_estimate_that_is_no_number_is_judged_all_the_same():
+    truth = table([[0.0], [1.0], [2.0]], "x")
+    score = judge_columns("x", ColumnEstimate(np.full((3, 1), np.nan)), truth, KnownRows.none(1))
+    assert score.r2 is not None
+    assert np.isfinite([score.r2, score.recovered]).all()
+
+
+def test_controls_are_the_best_constant_and_regression_on_what_bob_has():
+    coins = KeyedEntropy.from_seed(2)
+    own = coins.uniform((200, 2))
+    hers = np.column_stack([own @ [1.0, 2.0], np.where(np.arange(200) % 10 < 7, 0.0, own[:, 0])])
+    truth = table(hers, "sum", "mostly zero")
+    mean, regression = controls(truth, FeatureTable.of(own), LabelTable.of(np.arange(200) % 2))
+    assert mean.r2 == pytest.approx(0.0)
+    assert mean.recovered > 0.35
+    assert regression.r2 is not None
+    assert regression.r2 > 0.4
+
+
+def test_the_record_has_the_shape_that_scripts_read(record):
+    seat = record["bob_seat"]
+    assert {"controls", "attacks", "skipped", "canary", "verdict", "leaks"} <= set(seat)
+    assert [one["name"] for one in seat["controls"]] == ["mean", "regression"]
+    keys = {"name", "known_rows", "r2", "recovered", "recovered_low", "recovered_high", "seconds"}
+    for part in (seat, seat["canary"]):
+        assert all(keys <= set(one) for one in part["attacks"])
+        anchored = [one for one in part["attacks"] if one["name"] == "anchored"]
+        assert [one["known_rows"] for one in anchored] == [4, 10]
+        assert anchored[-1]["recovered"] > 0.99
+        assert part["leaks"]
+
+
+def test_the_canary_takes_from_bobs_columns_what_they_say(record):
+    controls = {one["name"]: one["r2"] for one in record["bob_seat"]["canary"]["controls"]}
+    assert controls["regression"] < 0.05
+
+
+def test_alices_seat_is_not_audited_where_bobs_alone_is_asked_for(record):
+    assert record["seat"] == "bob"
+    assert record["attacks"] == []
+    assert record["canary"] is None
+    assert record["verdict"] == "Alice's seat was not audited."
+
+
+def test_alices_seat_alone_has_no_bob_seat():
+    record = taciturn.audit(**SMALL, mechanism="none", seat="alice", canary=False).to_dict()
+    assert record["seat"] == "alice"
+    assert "bob_seat" not in record
+
+
+def test_known_rows_are_as_many_as_asked_for_and_never_more_than_half():
+    one = newton()
+    coins = KeyedEntropy.from_seed(1)
+    counts = [
+        [attack.known_rows for attack in findings.attacks if attack.name == "anchored"]
+        for findings in (
+            examine_columns(one.view, one.truth, coins, known_rows=known) for known in (7, 10_000)
+        )
+    ]
+    assert counts == [[7], [len(one.hers) // 2]]
+
+
+def test_a_run_with_permuted_rows_is_its_own_canary():
+    record = taciturn.audit(
+        **SMALL, mechanism="none", seat="bob", permute_rows=True, known_rows=4
+    ).to_dict()
+    assert record["permute_rows"]
+    seat = record["bob_seat"]
+    assert seat["attacks"] == seat["canary"]["attacks"]
+
+
+def test_without_scores_every_attack_is_listed_with_what_bob_lacks():
+    one = sgd()
+    view = replace(one.view, predictions=None)
+    view.__dict__["observations"] = ()
+    findings = examine_columns(view, one.truth, KeyedEntropy.from_seed(1))
+    assert not findings.attacks
+    assert not findings.leaks
+    assert all(skip.reason.startswith("Bob does not have") for skip in findings.skipped)
+    assert "anything to work with" in findings.verdict
+
+
+def test_a_transcript_of_a_simulation_is_alices(tmp_path):
+    path = tmp_path / "run"
+    taciturn.train(**SMALL, mechanism="none", record=path)
+    assert taciturn.audit(transcript=path).to_dict()["seat"] == "alice"
+    with pytest.raises(ConfigError, match="recorded at Alice's seat"):
+        taciturn.audit(transcript=path, seat="bob")
+
+
+def test_the_words_name_the_best_attack_and_the_better_control():
+    one = newton()
+    findings = examine_columns(one.view, one.truth, KeyedEntropy.from_seed(1))
+    leaks, words = conclude_columns(findings.controls, findings.attacks)
+    assert leaks
+    assert "known rows tells Bob" in words

@@ -1,0 +1,1 @@
+"""Attacks from Bob's seat."""

@@ -1,0 +1,93 @@
+"""Small trainings as Bob sees them, made once, and his view of scores that say nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.audit.bob_seat import bob_view
+from taciturn.audit.columns import Truth, judge_columns
+from taciturn.column_attacks.base import ColumnAttack, KnownRows
+from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
+from taciturn.results.columns import ColumnScore
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import load_raw
+from taciturn.view.bob_view import BobView
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training, what its observer saw of Bob while it happened, and his view of it."""
+
+    outcome: Outcome
+    live: tuple[BobObservation, ...]
+    view: BobView
+
+    @property
+    def hers(self) -> FloatArray:
+        return self.outcome.data.alice_train.values
+
+    @property
+    def truth(self) -> Truth:
+        return Truth.of(self.outcome.data.alice_train)
+
+    def known(self, count: int) -> KnownRows:
+        rows = KeyedEntropy.from_seed(5).permutation(len(self.hers))[:count]
+        return KnownRows(rows, self.hers[rows])
+
+    def score(self, attack: ColumnAttack, count: int, view: BobView | None = None) -> ColumnScore:
+        known = self.known(count)
+        estimate = attack.estimate(view or self.view, known)
+        return judge_columns(attack.name, estimate, self.truth, known)
+
+    @property
+    def hidden(self) -> BobView:
+        """The same view with the scores of one row under another's: they say nothing of a row."""
+        coins = KeyedEntropy.from_seed(6)
+        order = coins.permutation(len(self.hers))
+        view = replace(self.view, predictions=None)
+        if self.view.predictions is not None:
+            view = replace(view, predictions=self.view.predictions[order])
+        events = tuple(_hidden(event, order) for event in self.view.observations)
+        view.__dict__["observations"] = events
+        return view
+
+
+def _hidden(event: BobObservation, order: np.ndarray) -> BobObservation:
+    if isinstance(event, DirectionScored):
+        return replace(event, scores=event.scores[order])
+    assert isinstance(event, BatchScored)
+    return replace(event, rows=order[event.rows])
+
+
+@cache
+def run(**options: Any) -> Run:
+    """A training on breast-cancer without encryption."""
+    settings = Settings.of(
+        {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, **options}
+    ).resolved()
+    seen: list[BobObservation] = []
+
+    def note(event: object) -> None:
+        if isinstance(event, BobObservation):
+            seen.append(event)
+
+    coins = Coins.for_seed(settings.seed)
+    outcome = simulate(settings, load_raw(settings), keep=True, observe=note)
+    return Run(outcome, tuple(seen), bob_view(outcome, coins))
+
+
+def sgd(mechanism: str = "sealed", **options: Any) -> Run:
+    return run(mechanism=mechanism, solver="sgd", **{"alice_columns": 4, "epochs": 8, **options})
+
+
+def newton(mechanism: str = "sealed", **options: Any) -> Run:
+    return run(mechanism=mechanism, solver="newton", **{"alice_columns": 4, "passes": 5, **options})

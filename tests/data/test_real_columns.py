@@ -1,0 +1,431 @@
+"""Preparation of columns as people have them: outliers, gaps, rare levels, dates, free text."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats.mstats import winsorize
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    PowerTransformer,
+    QuantileTransformer,
+    StandardScaler,
+)
+
+from taciturn.data.choices import PrepareSettings
+from taciturn.data.ids import RowIds
+from taciturn.data.label_like import named_like_labels, near_the_label
+from taciturn.data.own import DEFAULTS
+from taciturn.data.prepare import Preparation, fit
+from taciturn.data.readings import Reading
+from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.transforms import KINDS, Transform, fit_transform, winsor_bounds
+from taciturn.errors import ColumnError, ConfigError, TableError, shown_by
+from taciturn.faces import COMMAND_LINE, TomlFile
+
+PLAIN = PrepareSettings(scale="none")
+# Different enough for a float's last bits not to decide.
+SPREAD = arrays(
+    np.float64,
+    st.integers(8, 60),
+    elements=st.floats(-1e4, 1e4).map(lambda x: round(x, 3)),
+    unique=True,
+)
+
+
+def prepared(values: object, **choices: object) -> np.ndarray:
+    frame = pl.DataFrame({"x": values})
+    plan = fit(frame, PrepareSettings(**{"scale": "none", **choices}))  # type: ignore[arg-type]
+    return plan.apply(frame)
+
+
+# --- against scikit-learn and scipy --------------------------------------------------------------
+
+
+@given(SPREAD, st.floats(0, 0.4))
+@settings(max_examples=40)
+def test_winsorising_is_scipys(values, share):
+    expected = np.asarray(winsorize(values, limits=(share, share)))
+    assert np.clip(values, *winsor_bounds(values, share)).tolist() == expected.tolist()
+
+
+@given(SPREAD)
+@settings(max_examples=40)
+def test_the_rank_is_scikit_learns_quantile(values):
+    count = min(101, len(values))
+    oracle = QuantileTransformer(n_quantiles=count, subsample=None).fit(values.reshape(-1, 1))
+    other = np.concatenate([values, np.linspace(values.min() - 1, values.max() + 1, 50)])
+    transform = fit_transform("rank", values)
+    expected = oracle.transform(other.reshape(-1, 1)).ravel()
+    np.testing.assert_allclose(transform.apply(other), expected, atol=1e-9)
+
+
+@given(arrays(np.float64, 40, elements=st.floats(-20, 20).map(lambda x: round(x, 3)), unique=True))
+@settings(max_examples=25)
+def test_yeo_johnson_is_scikit_learns(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        oracle = PowerTransformer(standardize=False).fit(values.reshape(-1, 1))
+    power = fit_transform("yeo-johnson", values).power
+    np.testing.assert_allclose(power, np.clip(oracle.lambdas_[0], -4, 6), atol=2e-3)
+    expected = PowerTransformer(standardize=False).fit(values.reshape(-1, 1))
+    expected.lambdas_ = np.array([power])
+    np.testing.assert_allclose(
+        Transform("yeo-johnson", power).apply(values),
+        expected.transform(values.reshape(-1, 1)).ravel(),
+        rtol=1e-9,
+        atol=1e-9,
+    )
+
+
+@given(SPREAD)
+@settings(max_examples=15)
+def test_the_logarithm_keeps_the_sign(values):
+    expected = np.sign(values) * np.log1p(np.abs(values))
+    np.testing.assert_allclose(prepared(values, transform={"x": "log"})[:, 0], expected)
+
+
+@given(SPREAD, st.integers(2, 7))
+@settings(max_examples=40)
+def test_bins_are_scikit_learns(values, count):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        oracle = KBinsDiscretizer(
+            count, encode="onehot-dense", strategy="quantile", quantile_method="linear"
+        )
+        expected = oracle.fit_transform(values.reshape(-1, 1))
+    np.testing.assert_array_equal(prepared(values, bins={"x": count}), expected[:, 1:])
+
+
+@pytest.mark.parametrize("transform", ["none", *KINDS])
+def test_scaling_comes_after_the_bounds_and_the_transform(transform):
+    values = np.exp(np.linspace(-3, 4, 400))
+    frame = pl.DataFrame({"x": values})
+    plan = fit(frame, PrepareSettings(winsorise={"*": 0.01}, transform={"*": transform}))
+    held = np.asarray(winsorize(values, limits=(0.01, 0.01)), dtype=np.float64)
+    shaped = held if transform == "none" else fit_transform(transform, held).apply(held)
+    expected = StandardScaler().fit_transform(shaped.reshape(-1, 1))
+    np.testing.assert_allclose(plan.apply(frame), expected, atol=1e-9)
+
+
+# --- any rule ------------------------------------------------------------------------------------
+
+FINITE = st.floats(-1e6, 1e6)
+READINGS = st.sampled_from(
+    [Reading(), Reading("days"), Reading("days", "%d.%m.%Y"), Reading("year")]
+)
+TRANSFORMS = st.one_of(
+    st.none(),
+    st.just(Transform("log")),
+    st.floats(-4, 6).map(lambda power: Transform("yeo-johnson", power)),
+    st.lists(FINITE, min_size=1, max_size=5, unique=True).map(
+        lambda knots: Transform(
+            "rank",
+            knots=tuple(sorted(knots)),
+            ranks=tuple(np.linspace(0, 1, len(knots)).tolist()),
+        )
+    ),
+)
+
+
+@st.composite
+def rules(draw):
+    name, clip = draw(st.text(min_size=1)), draw(st.none() | st.floats(0.01, 9))
+    impute, missing = draw(FINITE), draw(st.booleans())
+    kind = draw(st.sampled_from(["number", "bins", "levels"]))
+    if kind == "number":
+        lower, upper = sorted([draw(FINITE), draw(FINITE)])
+        scale = draw(st.just(0.0) | st.floats(1e-3, 1e3))
+        return NumericRule(
+            name, impute, draw(FINITE), scale, clip, lower, upper, draw(TRANSFORMS), missing,
+            draw(READINGS),
+        )  # fmt: skip
+    if kind == "bins":
+        edges = tuple(sorted(draw(st.lists(FINITE, min_size=1, max_size=4, unique=True))))
+        return BinnedRule(name, edges, impute, missing, clip, draw(READINGS))
+    levels = tuple(draw(st.lists(st.text(), min_size=1, max_size=4, unique=True)))
+    known = st.none() | st.sampled_from(levels)
+    dropped, shares = draw(known), st.floats(0, 1)
+    kept = len(levels) - (dropped is not None)
+    average = draw(st.just(()) | st.lists(shares, min_size=kept, max_size=kept).map(tuple))
+    return CategoricalRule(name, levels, dropped, (), (), clip, draw(known), draw(known), average)
+
+
+@given(rules())
+def test_a_rule_survives_json_and_describes_itself(rule):
+    plan = Preparation((rule,))
+    again = Preparation.from_json(json.loads(json.dumps(plan.to_json())))
+    assert again == plan
+    assert plan.describe()[0].startswith(rule.name)
+
+
+@given(
+    rules().filter(lambda rule: rule.clip is not None and rule.reading.kind == "number"),
+    st.lists(st.none() | st.floats(-1e300, 1e300), min_size=1, max_size=5),
+    st.lists(st.none() | st.text(), min_size=5, max_size=5),
+)
+@settings(max_examples=40)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_no_new_row_is_beyond_the_public_clip(rule, numbers, texts):
+    words = isinstance(rule, CategoricalRule)
+    series = pl.Series(
+        rule.column,
+        texts[: len(numbers)] if words else numbers,
+        dtype=pl.String if words else pl.Float64,
+    )
+    values = Preparation((rule,)).apply(series.to_frame())
+    assert values.shape == (len(series), len(rule.outputs))
+    assert np.isfinite(values).all()
+    assert (np.abs(values) <= rule.clip).all()
+
+
+@given(
+    st.lists(st.none() | st.floats(-1e6, 1e6), min_size=2, max_size=12),
+    st.lists(
+        st.none() | st.sampled_from(["a", "b", "c", "(other)", "(missing)", ""]),
+        min_size=12,
+        max_size=12,
+    ),
+    st.lists(st.none() | st.dates(), min_size=12, max_size=12),
+    st.sampled_from(["none", *KINDS]),
+    st.sampled_from([0, 3]),
+    st.floats(0, 0.45),
+)
+@settings(max_examples=30)
+def test_any_table_gives_numbers_and_the_same_after_json(
+    numbers, words, days, transform, bins, share
+):
+    rows = len(numbers)
+    frame = pl.DataFrame(
+        {"n": numbers, "w": words[:rows], "d": days[:rows]},
+        schema={"n": pl.Float64, "w": pl.String, "d": pl.Date},
+    )
+    choices = PrepareSettings(
+        winsorise={"*": share},
+        missing_indicator=True,
+        rare_share=share,
+        transform={"*": transform},
+        bins={"*": bins},
+        date_parts=("year", "month", "weekday"),
+    )
+    plan = fit(frame, choices)
+    values = plan.apply(frame)
+    assert np.isfinite(values).all()
+    again = Preparation.from_json(json.loads(json.dumps(plan.to_json())))
+    assert again.apply(frame).tolist() == values.tolist()
+    assert plan.sources == tuple(sorted(plan.sources, key=frame.columns.index))
+
+
+def test_a_preparation_of_the_first_version_is_still_read():
+    numeric = {
+        "kind": "numeric",
+        "column": "age",
+        "impute": 40.0,
+        "center": 1,
+        "scale": 2,
+        "clip": 5,
+    }
+    levels = {
+        "kind": "categorical",
+        "column": "sex",
+        "levels": ["F", "M"],
+        "dropped": "F",
+        "centers": [],
+        "scales": [],
+        "clip": None,
+    }
+    plan = Preparation.from_json({"version": 1, "rules": [numeric, levels], "notes": []})
+    assert plan.rules == (
+        NumericRule("age", 40.0, 1.0, 2.0, 5.0),
+        CategoricalRule("sex", ("F", "M"), "F"),
+    )
+    with pytest.raises(ConfigError, match="unknown key 'lower'"):
+        Preparation.from_json({"version": 1, "rules": [{**numeric, "lower": 1}], "notes": []})
+
+
+# --- outliers, gaps and rare levels --------------------------------------------------------------
+
+
+def test_outliers_are_cut_and_said():
+    values = [float(n % 100) for n in range(1000)] + [1e9]
+    plan = fit(pl.DataFrame({"income": values}), DEFAULTS)
+    rule = plan.rules[0]
+    assert isinstance(rule, NumericRule)
+    assert (rule.lower, rule.upper) == (0.0, 99.0)
+    assert "column income: 1 of 1,001 values lay beyond 0 and 99" in plan.notes[0]
+    assert abs(plan.apply(pl.DataFrame({"income": [1e12, -1e12]}))).max() < 2
+
+
+def test_outliers_that_stay_are_said_with_the_line_that_helps():
+    values = [float(n % 100) for n in range(1000)] + [1e9]
+    with shown_by(TomlFile("bob.toml", dict.fromkeys(("winsorise", "transform"), "data"))):
+        (note,) = fit(pl.DataFrame({"income": values}), PrepareSettings()).notes
+    assert "column income: a few values far out" in note
+    assert 'winsorise = 0.005 or transform.income = "log"' in note
+
+
+def test_a_rare_mark_is_no_outlier():
+    frame = pl.DataFrame({"late": [0] * 999 + [1]})
+    plan = fit(frame, DEFAULTS)
+    assert plan.apply(frame)[-1, 0] > 30
+    assert not plan.notes
+
+
+def test_where_values_are_missing_is_a_column_of_its_own():
+    frame = pl.DataFrame({"age": [30.0, None, 50.0], "job": ["a", None, "b"], "n": [1, 2, 3]})
+    plan = fit(frame, DEFAULTS)
+    assert plan.columns == ("age", "age=(missing)", "job=b", "job=(missing)", "n")
+    assert plan.sources == ("age", "age", "job", "job", "n")
+    assert plan.apply(frame)[:, 1].tolist() == [0, 1, 0]
+    assert plan.apply(frame)[:, 3].tolist() == [0, 1, 0]
+    # Nothing was missing there in training: a gap is filled, and no column says so.
+    assert plan.apply(frame.with_columns(n=None))[:, 4].tolist() == [0, 0, 0]
+
+
+def test_rare_levels_and_unknown_ones_are_others():
+    words = ["a"] * 501 + ["b"] * 491 + ["c", "d"] * 4
+    plan = fit(pl.DataFrame({"x": words}), DEFAULTS)
+    assert plan.columns == ("x=b", "x=(other)")
+    new = plan.apply(pl.DataFrame({"x": ["a", "b", "c", "never seen"]}))
+    assert new.tolist() == [[0, 0], [1, 0], [0, 1], [0, 1]]
+
+
+def test_levels_that_are_all_rare_are_said():
+    plan = fit(pl.DataFrame({"x": [str(n % 400) + "x" for n in range(4000)]}), DEFAULTS)
+    assert "each of its levels has less than 0.50% of the training rows" in plan.notes[0]
+    assert "rare_share=0.0005" in plan.notes[0]
+
+
+def test_a_level_that_is_called_other_already_is_of_the_others():
+    words = ["a"] * 400 + ["(other)"] * 400 + ["c", "d"] * 5
+    plan = fit(pl.DataFrame({"x": words}), PrepareSettings(rare_share=0.01, drop_first=False))
+    assert plan.columns == ("x=(other)", "x=a")
+    assert plan.apply(pl.DataFrame({"x": ["(other)", "c"]})).tolist() == [[1, 0], [1, 0]]
+
+
+# --- dates ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["2026-01-31", None, "2026-02-01"],
+        ["2026-01-31T00:00:00Z", None, "2026-02-01 00:00"],
+        [datetime.date(2026, 1, 31), None, datetime.date(2026, 2, 1)],
+        [datetime.datetime(2026, 1, 31), None, datetime.datetime(2026, 2, 1)],
+    ],
+)
+def test_dates_are_days(values):
+    frame = pl.DataFrame({"opened": values})
+    plan = fit(frame, PLAIN)
+    since = (datetime.date(2026, 1, 31) - datetime.date(1970, 1, 1)).days
+    assert plan.apply(frame)[:, 0].tolist() == [since, since + 0.5, since + 1]
+    assert "date, as days since 1970-01-01" in plan.describe()[0]
+
+
+def test_parts_of_dates():
+    frame = pl.DataFrame({"opened": ["2026-01-31", "2025-02-01", "2026-12-07"]})
+    choices = PrepareSettings(scale="none", date_parts=("year", "month", "weekday"))
+    plan = fit(frame, choices)
+    values = dict(zip(plan.columns, plan.apply(frame).T.tolist(), strict=True))
+    assert values["opened.year"] == [2026, 2025, 2026]
+    assert values["opened.month=12"] == [0, 0, 1]
+    assert values["opened.weekday=6"] == [1, 1, 0]
+    assert set(plan.sources) == {"opened"}
+
+
+@pytest.mark.parametrize(("values", "form"), [(["31.01.2026"], "%d.%m.%Y"), ([20260131], "%Y%m%d")])
+def test_dates_in_another_form_are_said(values, form):
+    frame = pl.DataFrame({"opened": [*values, None]})
+    choices = PrepareSettings(scale="none", type={"opened": "date"}, date_format={"opened": form})
+    assert fit(frame, choices).apply(frame)[0, 0] == 0  # constant
+
+
+def test_what_is_no_date_is_refused_with_its_place():
+    frame = pl.DataFrame({"opened": ["2026-01-31", "31.01.2026"]})
+    with pytest.raises(ColumnError, match="1 of 2 values are not dates in ISO 8601") as caught:
+        fit(frame, PrepareSettings(type={"opened": "date"}))
+    assert caught.value.where == "first at row 2"
+    assert caught.value.diagnostics(COMMAND_LINE).endswith(
+        "--date-format opened=%d.%m.%Y; or correct them"
+    )
+
+
+# --- by column -----------------------------------------------------------------------------------
+
+
+def test_numbers_as_categories_and_the_other_way_round():
+    frame = pl.DataFrame({"zip": [1, 2, 1, 3], "size": ["1", "2", "3", "4"]})
+    plan = fit(frame, PrepareSettings(type={"zip": "category", "size": "number"}))
+    assert plan.columns == ("zip=2", "zip=3", "size")
+
+
+def test_a_choice_for_numbers_that_names_categories_is_refused():
+    frame = pl.DataFrame({"job": ["a", "b"]})
+    with pytest.raises(ColumnError, match="'job' holds categories, and bins is for numbers"):
+        fit(frame, PrepareSettings(bins={"job": 3}))
+    assert fit(frame, PrepareSettings(bins={"*": 3})).columns == ("job=b",)
+
+
+def test_a_number_of_two_values_is_not_cut():
+    frame = pl.DataFrame({"late": [0] * 9 + [1], "n": range(10)})
+    assert fit(frame, PrepareSettings(bins={"*": 2})).columns == ("late", "n=4.5 or more")
+
+
+def test_all_problems_are_said_at_once():
+    frame = pl.DataFrame({"a": [1.0, float("inf")], "b": [[1], [2]], "c": [1, 2]})
+    with pytest.raises(TableError) as caught:
+        fit(frame, PrepareSettings())
+    text = caught.value.diagnostics(COMMAND_LINE)
+    assert text.startswith("2 things are not fit for use\n  1. column 'a': 1 of 2 values")
+    assert "  2. column 'b' is List" in text
+    assert text.count("try:") == 2
+    assert "--drop b" in text
+
+
+# --- labels among the columns --------------------------------------------------------------------
+
+
+def table_of(**columns: np.ndarray) -> FeatureTable:
+    first = next(iter(columns.values()))
+    values = np.column_stack(list(columns.values()))
+    return FeatureTable(RowIds.numbered(len(first)), tuple(columns), values)
+
+
+def test_a_column_that_nearly_equals_the_label_is_named():
+    labels = np.arange(200) % 7 == 0
+    noise = np.sin(np.arange(200.0))
+    table = table_of(paid=1.0 - labels, noise=noise, leak=noise * 0.1 + 5 * labels)
+    truth = LabelTable(table.ids, labels.astype(np.int8))
+    notes = near_the_label(table, truth)
+    assert [note.split()[1] for note in notes] == ["paid", "leak"]
+    assert "drop=['paid']" in notes[0]
+    shuffled = LabelTable(table.ids, np.roll(truth.values, 3))
+    assert near_the_label(table, shuffled) == ()
+
+
+def test_few_rows_tell_nothing_about_a_column():
+    table = table_of(x=np.arange(20.0))
+    assert near_the_label(table, LabelTable(table.ids, (np.arange(20) > 9).astype(np.int8))) == ()
+
+
+def test_a_label_among_alices_columns_is_named_by_its_look():
+    frame = pl.DataFrame(
+        {
+            "Default": [0, 1, 0],
+            "is_churned": ["yes", "no", "yes"],
+            "target": [1, 2, 3],
+            "smoker": [0, 1, 1],
+            "y": [True, False, None],
+        }
+    )
+    assert [note.split()[1] for note in named_like_labels(frame)] == ["Default", "is_churned", "y"]
