@@ -51,6 +51,9 @@ def test_two_ids_that_become_one_are_both_named():
     with pytest.raises(RowIdError, match="the ids 'Ann' and 'ANN' are the same once") as raised:
         Normalisation.of("case").apply(ids)
     assert raised.value.where == "rows 2 and 4"
+    assert raised.value.message.endswith("(case)")
+    with pytest.raises(RowIdError, match="and so are 2 more with an earlier one"):
+        Normalisation.of("case").apply(RowIds.of(["bea", "Bea", "BEA", "cy", "Cy"]))
 
 
 def test_an_id_that_becomes_empty_is_refused():

@@ -123,10 +123,13 @@ class Normalisation:
     def _refuse_collisions(self, ids: RowIds, normalised: pl.Series) -> None:
         if normalised.n_unique() == len(normalised):
             return
-        again = int((~normalised.is_first_distinct()).arg_max() or 0)
+        repeated = ~normalised.is_first_distinct()
+        again, others = int(repeated.arg_max() or 0), int(repeated.sum()) - 1
         first = int((normalised == normalised[again]).arg_max() or 0)
+        more = f", and so are {others:,} more with an earlier one" if others else ""
         raise RowIdError(
-            f"the ids {ids[first]!r} and {ids[again]!r} are the same once normalised ({self})",
+            f"the ids {ids[first]!r} and {ids[again]!r} are the same once normalised "
+            f"({self}){more}",
             where=f"rows {first + 1} and {again + 1}",
             hint="keep one of the two rows, or normalise less",
         )

@@ -76,7 +76,7 @@ def new_rows(
         _require_columns(frame.columns, id_column, model)
         ids = RowIds.of(frame[id_column])
         if only:
-            chosen = _chosen(ids, only)
+            chosen = _chosen(ids, only, normalisation)
             frame, ids = frame[chosen], ids.take(chosen)
         if common is None:
             return NewRows(ids, _prepared(frame, normalisation.apply(ids), model), str(path))
@@ -104,11 +104,12 @@ def _listed(
 ) -> NewRows:
     """The rows of a list, which are known to be common."""
     places = common.rows_of(ids)
-    own = ids.take(places)
-    table = _prepared(frame[places], common.common, model)
+    in_file = np.argsort(places)
+    names, places = common.common.take(in_file), places[in_file]
+    table = _prepared(frame[places], names, model)
     # By id on both sides: lists may be in any order.
-    order = common.common.series.arg_sort().to_numpy().astype(np.int64)
-    return NewRows(own, table, str(path), order)
+    order = names.series.arg_sort().to_numpy().astype(np.int64)
+    return NewRows(ids.take(places), table, str(path), order)
 
 
 def _prepared(frame: pl.DataFrame, ids: RowIds, model: ModelShare) -> FeatureTable:
@@ -132,11 +133,14 @@ def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> N
         )
 
 
-def _chosen(ids: RowIds, only: Sequence[str]) -> IndexArray:
-    places = {row_id: place for place, row_id in enumerate(ids.series.to_list())}
-    for row_id in only:
-        if row_id not in places:
+def _chosen(ids: RowIds, only: Sequence[str], normalisation: Normalisation) -> IndexArray:
+    """Where the named rows stand; a name may be spelled as loosely as ids are compared."""
+    texts = normalisation.apply(ids).series.to_list()
+    places = {row_id: place for place, row_id in enumerate(texts)}
+    wanted = {row_id: normalisation.one(row_id) for row_id in only}
+    for row_id, text in wanted.items():
+        if text not in places:
             raise RowIdError(
                 f"there is no row of id {row_id!r} among {len(ids)}", hint="name an id of the file"
             )
-    return np.array(sorted({places[row_id] for row_id in only}), dtype=np.int64)
+    return np.array(sorted({places[text] for text in wanted.values()}), dtype=np.int64)
