@@ -415,7 +415,7 @@ CASES = (
     own(
         "columns that are not scaled, and batches",
         lambda: every(2, lambda n: f"{n * n}")(),
-        extra="--alice-columns age --solver sgd --scale none",
+        extra="--alice-columns age --solver sgd --scale none --json",
     ),
     Case(
         "features too wide for the products",
