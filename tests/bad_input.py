@@ -386,7 +386,6 @@ CASES = (
     ),
     Case("shared scores under paillier", f"{PROTECTED} mutual --scheme paillier"),
     Case("newton where nobody sees a score", f"{PROTECTED} mutual --solver newton"),
-    Case("an L2 penalty beside a shared intercept", f"{PROTECTED} mutual --l2 0.1 --intercept"),
     Case("shared scores that do not fit", f"{PROTECTED} mutual --learning-rate 1e-9 --seed 1"),
     Case("a sigmoid of too many waves", f"{PROTECTED} mutual --l2 0.09 --seed 1"),
     Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),

@@ -61,7 +61,7 @@ def compare_page(comparison: Comparison) -> b.Page:
         ),
         "Table",
     )
-    found = b.Section("What was found", "found", (_facts(comparison),), "Findings")
+    findings = b.Section("What was found", "found", (_facts(comparison),), "Findings")
     picture = b.Section(title, "picture", (figures,), "Picture")
     silent = [one for one in comparison.compared if not one.label_epsilon_total]
     sealed = comparison.scheme != "clear" and any(one.mechanism == "sealed" for one in silent)
@@ -75,7 +75,7 @@ def compare_page(comparison: Comparison) -> b.Page:
         blocks=(
             table,
             picture,
-            found,
+            findings,
             *argument,
             b.Section("Command", "command", (command,)),
             decision(comparison.audited),

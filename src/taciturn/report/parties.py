@@ -100,12 +100,15 @@ def _statement(ledger: Statement) -> dict[str, Words]:
 
 def exposure_facts(exposed: ColumnExposure) -> Facts:
     """The counts of opened scores, and what they mean for Alice."""
+    deviating = {
+        "if Bob deviates": f"up to {exposed.columns_per_score:,} of her columns from one "
+        f"score, all from {exposed.scores_for_all:,}"
+    }
     return Facts(
         {
             "scores of a row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
             "values in all",
-            "if Bob deviates": f"up to {exposed.columns_per_score:,} of her columns from one "
-            f"score, all from {exposed.scores_for_all:,}",
+            **(deviating if exposed.scores_per_row else {}),
             "for Alice": exposed.warning,
         }
     )

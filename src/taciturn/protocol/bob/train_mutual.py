@@ -17,8 +17,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.crypto.bfv.modular import block_sums
-from taciturn.errors import ConfigError, RemoteProtocolError
-from taciturn.faces import Hint
+from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batches import Batch
@@ -47,6 +46,7 @@ from taciturn.protocol.mutual import (
     sized_answer,
 )
 from taciturn.protocol.outcome import BobTrained, WeightShare
+from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program, emit, keep, receive, require_turn, send
 from taciturn.rng import Entropy
@@ -72,6 +72,18 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         taken = features.values.take(batch.rows, axis=0)
         return scales.rounded(taken, entropy.fork(f"rounding {batch.iteration}"))
 
+    def in_step(rows: FloatArray, number: int) -> FloatArray:
+        factor = float(scales.decay[number + 1] / scales.decay[-1])
+        coins = entropy.fork(f"step intercept {number}")
+        return _with_intercept(rows, scales, factor, features.free, coins)
+
+    def in_scores(rows: FloatArray | None, number: int) -> FloatArray | None:
+        if rows is None:
+            return None
+        factor = float(scales.decay[-1] / scales.decay[number])
+        coins = entropy.fork(f"score intercept {number}")
+        return _with_intercept(rows, scales, factor, features.free, coins)
+
     shares, rows = Shares(mutual.bob_share, state.share, state.ahead), None
     for batch, following in batches.with_next(state.iteration):
         number = batch.iteration
@@ -80,9 +92,10 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         yield from emit(Boundary(replace(at, mutual=kept)))
         rows = rounded(batch) if rows is None else rows
         after = None if following is None else rounded(following)
+        used, scored = in_step(rows, number), in_scores(after, number + 1)
         residues = yield from _ask_waves(inputs, plan, waves, shares.scores, batch)
         yield from emit(Progress(number + 1, batches.iterations, batch.rows))
-        step = Step(number, ring, asking, holding, rows, after, entropy)
+        step = Step(number, ring, asking, holding, used, scored, entropy)
         shares, rows = (yield from step.advance(shares, residues)), after
     if terms.agreement.reveal:
         yield from release_share(inputs, shares.other)
@@ -111,8 +124,7 @@ def _opened(
             hers = scheme.read_public(mutual.alice_key, bits, plan.bob.ring)
         his = scheme.read_secret(state.key, bits, plan.alice.ring)
         return state, plan, his, plan.slots.read_secret(mutual.waves_key, bits), hers
-    _require_penalised(inputs)
-    size = magnitude_bits(features.largest) if features.columns else 0
+    size = _size(inputs)
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
     his = yield from offer_key(terms, plan.alice.ring, inputs.entropy)
@@ -151,20 +163,30 @@ def _offer_waves_key(plan: Plan, bits: int, entropy: Entropy) -> Program[SlotSec
     return key
 
 
-def _require_penalised(inputs: BobInputs[EncryptedMechanism]) -> None:
-    """Refuses an intercept beside an L2 penalty, which is not for it.
+def _size(inputs: BobInputs[EncryptedMechanism]) -> int:
+    """The bits of his largest value, the intercept's own scale included."""
+    features = inputs.features
+    if not features.columns:
+        return 0
+    decay = Scales.of_shared_scores(inputs.terms.agreement, features.rows).decay
+    free = float(decay[0] / decay[-1]) if features.free else 1.0
+    return magnitude_bits(max(features.largest, free))
 
-    Raises:
-        ConfigError: There is one. A penalty changes the public scale of all shares, and a share
-            that is not penalised would have to be multiplied by a real number.
+
+def _with_intercept(
+    rows: FloatArray, scales: Scales, factor: float, free: int, entropy: Entropy
+) -> FloatArray:
+    """A batch with its intercept, which has no penalty, at a scale of its own.
+
+    Shares hold ``w / c``, and c falls with each step. So that the weight of the intercept does not
+    shrink with it, its column is ``c_(i+1) / c_T`` in the step of iteration i, and ``c_T / c_i`` in
+    the scores of that iteration, c_T the last: the c of the step goes out, and that of the scores
+    comes in, and after the last step all is as with the others.
     """
-    if inputs.features.free and inputs.terms.agreement.l2:
-        raise ConfigError(
-            "mutual with sgd has no L2 penalty beside an intercept: shares of all weights shrink "
-            "alike",
-            setting="l2",
-            hint=Hint("leave {l2} out, or use {intercept}", intercept=False),
-        )
+    if not free or factor == 1.0:
+        return rows
+    column = scales.rounded(np.full((len(rows), 1), factor), entropy)
+    return np.hstack([rows[:, :-1], column])
 
 
 def _plan(inputs: BobInputs[EncryptedMechanism], alice: Columns, size: int) -> Plan:
