@@ -561,6 +561,13 @@ CASES = (
     party(
         "held-out scores at Alice", "[output]", '[output]\nheld-out-scores = "s.csv"', role="alice"
     ),
+    replace(
+        party("held-out scores without held-out rows", "# held-out-scores", "held-out-scores"),
+        content=template("bob", Trial("add"))
+        .replace("held-out = 0.2", "held-out = 0")
+        .replace("# held-out-scores", "held-out-scores")
+        .encode,
+    ),
     party("a threshold and a cost", "# threshold = 0.2", "threshold = 0.2\nmiss-cost = 5"),
     party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),
     party("a seed between two machines", "epochs = 10", "epochs = 10\nseed = 1"),
