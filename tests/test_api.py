@@ -50,6 +50,7 @@ TRAIN_KEYS = {
     "ledger",
 }
 LEDGER_KEYS = {
+    "columns",
     "claimed_epsilon_per_release",
     "residue_epsilon_per_release",
     "label_epsilon_per_release",
