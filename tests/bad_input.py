@@ -415,7 +415,7 @@ CASES = (
     own(
         "columns that are not scaled, and batches",
         lambda: every(2, lambda n: f"{n * n}")(),
-        extra="--alice-columns age --solver sgd --scale none",
+        extra="--alice-columns age --solver sgd --scale none --json",
     ),
     Case(
         "features too wide for the products",
@@ -560,6 +560,13 @@ CASES = (
     party("a limit of scores at Bob", "[privacy]", "[privacy]\nscores-per-row = 20"),
     party(
         "held-out scores at Alice", "[output]", '[output]\nheld-out-scores = "s.csv"', role="alice"
+    ),
+    replace(
+        party("held-out scores without held-out rows", "# held-out-scores", "held-out-scores"),
+        content=template("bob", Trial("add"))
+        .replace("held-out = 0.2", "held-out = 0")
+        .replace("# held-out-scores", "held-out-scores")
+        .encode,
     ),
     party("a threshold and a cost", "# threshold = 0.2", "threshold = 0.2\nmiss-cost = 5"),
     party("a budget in the agreement", "epochs = 10", "epochs = 10\nbudget = 4"),

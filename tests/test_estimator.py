@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -428,3 +429,27 @@ def test_importing_taciturn_does_not_load_scikit_learn():
     assert taciturn.VerticalLogisticRegression is VerticalLogisticRegression
     with pytest.raises(AttributeError, match="no attribute 'HorizontalRegression'"):
         taciturn.HorizontalRegression  # noqa: B018
+
+
+def test_probabilities_are_corrected_for_class_weights():
+    """A rare class: weighted twenty times, a model without correction says half where it is 5 %."""
+    draws = np.random.default_rng(4)
+    X = draws.standard_normal((3000, 3))
+    y = (draws.random(3000) < 1 / (1 + np.exp(3.3 - X[:, 0]))).astype(int)
+    weights = {0: 0.05, 1: 1.0}
+    model = VerticalLogisticRegression(
+        mechanism="sealed", scheme="clear", class_weight=weights, random_state=1
+    ).fit(X, y)
+    oracle = LogisticRegression(C=1.0, class_weight=weights).fit(X, y)
+    probabilities = model.predict_proba(X)[:, 1]
+    assert oracle.predict_proba(X)[:, 1].mean() > 5 * y.mean()
+    assert probabilities.mean() == pytest.approx(y.mean(), rel=0.05)
+    plain = LogisticRegression(C=1.0).fit(X, y).predict_proba(X)[:, 1]
+    assert np.abs(probabilities - plain).mean() < 0.01
+    # The class is the one that the weights ask for.
+    assert np.mean(model.predict(X) == oracle.predict(X)) > 0.99
+    record = model.record_
+    assert record["train"]["calibration_ratio"] == pytest.approx(1, rel=0.05)
+    assert record["train"]["loss"] == pytest.approx(log_loss(y, probabilities), rel=1e-3)
+    assert record["bob_alone"]["calibration_ratio"] == pytest.approx(1, rel=0.05)
+    assert any("edge between the classes at a probability of 0.04762" in n for n in record["notes"])

@@ -30,6 +30,7 @@ OUTSIDE = (
     f"{EXAMPLE}/Containerfile",
     f"{EXAMPLE}/compose.yaml",
     f"{EXAMPLE}/taciturn@.service",
+    "examples/bank-and-telco/README.md",
     "examples/story.ipynb",
     "docs/references.bib",
 )

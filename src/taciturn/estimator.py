@@ -124,6 +124,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         coef_: The weights, of shape (1, columns), in the order of the columns. In "sealed" they
             exist only here: neither party has Alice's part.
         intercept_: Of shape (1,); 0 without ``fit_intercept``.
+        log_odds_shift_: By how much class weights have moved the scores away from the log-odds;
+            0 without them. ``predict_proba`` takes it off, ``decision_function`` does not.
         n_iter_: How many passes or batches were trained on.
         n_features_in_: How many columns there were.
         feature_names_in_: Their names, where all were text.
@@ -248,6 +250,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.record_ = record_of(outcome.result)
         self.ledger_ = self.record_["ledger"]
         self.n_iter_ = outcome.result.iterations
+        self.log_odds_shift_ = outcome.terms.log_odds_shift
         return self
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
@@ -258,12 +261,12 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return scores
 
     def predict_proba(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
-        """The probability of each class, one column for each."""
-        scores = self.decision_function(X)
+        """The probability of each class, one column for each; corrected for class weights."""
+        scores = self.decision_function(X) - self.log_odds_shift_
         return np.column_stack([sigmoid(-scores), sigmoid(scores)])
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: ANN401, N803, RUF100
-        """The likelier class of each row."""
+        """The class of each row: the likelier one, as class weights have it."""
         positive = self.decision_function(X) > 0
         chosen: NDArray[Any] = self.classes_[positive.astype(np.intp)]
         return chosen

@@ -46,7 +46,7 @@ PAYING = ("taciturn.deploy.bob", "taciturn.privacy.ledger", "dp_accounting", "sc
 # What the page at the end is printed with.
 PAGE = {
     f"taciturn.report{name}"
-    for name in ("", ".blocks", ".parties", ".terminal", ".training", ".words")
+    for name in ("", ".blocks", ".parties", ".terminal", ".training", ".words", ".worth")
 }
 
 

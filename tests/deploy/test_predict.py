@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -626,6 +627,23 @@ def test_what_a_probability_means_is_said_for_every_mechanism():
     assert "TRUE label 1" in meanings["label-rr"]
     assert "noisy" in meanings["add"]
     assert "noisy" not in meanings["none"]
+
+
+def test_a_probability_is_corrected_for_class_weights(plain):
+    """Of twenty to one it is one half where the score is three."""
+    path = plain / "bob.model.json"
+    share = ModelShare.load(path)
+    replace(share, agreement={**share.agreement, "class_weight": [0.05, 1.0]}).save(path)
+    asked = question(plain, "bob")
+    assert asked.terms.log_odds_shift == pytest.approx(np.log(20))
+    assert "corrected for the class weights" in asked.meaning
+    result: Any = SimpleNamespace(threshold=None)
+    answer = Answer(result, ("a", "b"), np.array([np.log(20), -0.5]), asked.terms.log_odds_shift)
+    high, low = answer.rows()
+    assert high.label == 1
+    assert high.probability == pytest.approx(0.5)
+    assert (low.label, low.score) == (0, -0.5)
+    assert low.probability == pytest.approx(np.exp(-0.5) / (20 + np.exp(-0.5)))
 
 
 # --- real processes, gRPC and mutual TLS ---------------------------------------------------------

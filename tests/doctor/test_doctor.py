@@ -180,6 +180,13 @@ def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
     assert "only the rows of rows.csv" in said(look_at_party(bob), "data", Level.OK)
 
 
+def test_a_table_of_another_dialect_is_read_as_the_file_says(bob):
+    table = bob.parent / "bob.csv"
+    table.write_text(table.read_text().replace(",", ";"))
+    write_config(bob.parent, "bob", data={"separator": ";"})
+    assert "data" not in problems(look_at_party(bob))
+
+
 def test_settings_that_do_not_go_with_the_table(bob):
     write_config(bob.parent, "bob", agreement={"mechanism": "sealed", "l1": 0.1})
     assert "no L1 penalty" in said(look_at_party(bob), "agreement")

@@ -21,8 +21,10 @@ from taciturn.data.datasets import load
 from taciturn.data.own import DEFAULTS
 from taciturn.data.prepare import CategoricalRule, NumericRule, Preparation, fit
 from taciturn.errors import ConfigError
+from taciturn.model.card import card
 from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.share import ModelShare
+from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import Part, input_names, own_part, whole_model
 from taciturn.numerics.logistic import sigmoid
 from tests.model.models import SHAPES, WAYS, feeds, halves, pair_of, people, share_of, strange
@@ -221,3 +223,33 @@ def test_the_command_writes_a_part_and_the_whole(tmp_path, capsys):
     assert out.read_bytes() == whole_to_onnx(whole_model(bob, alice))
     assert run(["model", "export", str(files[0]), "--onnx", str(tmp_path / "part.onnx")]) == 0
     assert "wrote" in capsys.readouterr().out
+
+
+def test_probabilities_are_corrected_for_class_weights():
+    """In ONNX and in scikit-learn's pipeline: the label is the score's side of 0 all the same."""
+    hers, his = people()
+    weighted = [
+        replace(share, agreement={**share.agreement, "class_weight": [0.05, 1.0]})
+        for share in pair_of(hers, his, WAYS[0])
+    ]
+    whole = whole_model(*weighted)
+    names = input_names((whole.alice, whole.bob))
+    ready = session(whole_to_onnx(whole))
+    given_columns = {
+        **feeds(hers, names[0], inputs(ready)),
+        **feeds(his, names[1], inputs(ready)),
+    }
+    probability, label = ready.run(["probability", "label"], given_columns)
+    scores = whole.scores(hers, his)
+    # Odds of twenty to one in the weighted training are even among the rows.
+    odds = np.exp(scores) / 20
+    np.testing.assert_allclose(probability[:, 0], odds / (1 + odds), atol=CLOSE)
+    assert np.array_equal(label[:, 0], scores > 0)
+    pipeline = to_sklearn(*weighted)
+    joined = pl.concat([hers.rename(names[0]), his.rename(names[1])], how="horizontal")
+    np.testing.assert_allclose(pipeline.predict_proba(joined)[:, 1], probability[:, 0], atol=CLOSE)
+    assert np.array_equal(pipeline.predict(joined), label[:, 0])
+    assert "moved the scores by 2.996" in card(weighted[1]).notes[-1]
+    broken = replace(weighted[1], agreement={"class_weight": "heavy"})
+    with pytest.raises(ConfigError, match="not two numbers"):
+        card(broken)

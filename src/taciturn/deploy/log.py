@@ -19,7 +19,7 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import Traffic
 from taciturn.engine.callbacks import Announce
 from taciturn.files import append_private, reporting_write_errors, write_private
-from taciturn.numerics.logistic import log_loss
+from taciturn.numerics.logistic import training_loss
 from taciturn.protocol.events import Event, HeldOutSeen, Progress
 from taciturn.protocol.outcome import Trained
 from taciturn.results.parties import CurvePoint, PartyFigures
@@ -97,12 +97,19 @@ class Figures:
         labels: Bob's labels, for the loss; None at Alice.
         per_epoch: Iterations in an epoch.
         log: Where the end of each epoch is noted.
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
     """
 
     def __init__(
-        self, path: Path | None, labels: LabelTable | None, per_epoch: int, log: Log
+        self,
+        path: Path | None,
+        labels: LabelTable | None,
+        per_epoch: int,
+        log: Log,
+        class_weight: tuple[float, float] | None = None,
     ) -> None:
         self._path, self._labels, self._log = path, labels, log
+        self._class_weight = class_weight
         self._per_epoch = per_epoch
         self._losses: list[float] = []
         self._start = self._written = time.monotonic()
@@ -132,7 +139,8 @@ class Figures:
     def _note_loss(self, event: Progress) -> None:
         if self._labels is None or not len(event.scores):
             return
-        self._losses.append(log_loss(event.scores, self._labels.values[event.rows]))
+        truth = self._labels.values[event.rows]
+        self._losses.append(training_loss(event.scores, truth, self._class_weight))
         self.figures["loss_recent"] = float(np.mean(self._losses))
         if event.done % self._per_epoch == 0:
             self._point(event.done)["train_loss"] = self.figures["loss_recent"]

@@ -122,8 +122,14 @@ class Question:
 
     @property
     def meaning(self) -> str:
-        """What a probability means after a training with this mechanism."""
-        return mechanism_class(self.terms.agreement.mechanism).meaning
+        """What a probability means after a training with this mechanism and class weights."""
+        meaning = mechanism_class(self.terms.agreement.mechanism).meaning
+        weights = self.terms.agreement.class_weight
+        if weights is None:
+            return meaning
+        if not all(weights):
+            return f"{meaning}, if both classes had counted: one did not, so it is none"
+        return f"{meaning}; it is corrected for the class weights"
 
     def program(self, entropy: Entropy, spread: Spread = map) -> Program[Predicted]:
         """This side's part, from the first word to the last.

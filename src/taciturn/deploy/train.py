@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from taciturn.arrays import FloatArray
+from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
@@ -38,6 +40,7 @@ from taciturn.errors import (
     BudgetExceeded,
     ConfigError,
     ExtensionError,
+    FileError,
     StateError,
     TaciturnError,
     shown_by,
@@ -48,7 +51,6 @@ from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import evaluate, log_odds_shift
 from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
@@ -63,7 +65,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
-from taciturn.results.serialise import read, record_of
+from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
@@ -74,6 +76,8 @@ if TYPE_CHECKING:
     from taciturn.engine.transcript import TranscriptFile
 
 LINGER_SECONDS = 60.0
+# What a model's file says beside the figures themselves.
+_VERDICT = ("bob_alone", "partner_adds", "converged", "diverged", "last_change")
 _UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
 # Limits that do not change what a session says.
 _FREE_LIMITS = {
@@ -115,7 +119,7 @@ class Party:
     def __init__(
         self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks = SILENT
     ) -> None:
-        self.config, self.callbacks = config, callbacks
+        self.config, self.callbacks, self._endpoint = config, callbacks, endpoint
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
         self.tables = load_tables(config)
@@ -197,16 +201,68 @@ class Party:
                 self._require(account)
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
-                    done = _Training.of(self, meeting, record, account).run()
+                    ended = _Training.of(self, meeting, record, account).run()
                     # Before the farewell: a stop during it must not train again.
-                    kept.journal.done(json.dumps(record_of(done)).encode())
+                    kept.journal.done(ended.to_bytes())
                 else:
-                    done = read(PartyRun, json.loads(past.done))
+                    ended = Ended.of_bytes(past.done)
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
+                session = meeting.name
+            if not ended.assessed:
+                # From here on what is done, and how long it takes, may depend on labels.
+                self._endpoint.close()
+                ended = Ended(self._assess(ended, past, session))
+                kept.journal.done(ended.to_bytes())
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
-            return replace(done, peer_confirmed=confirmed)
+            return replace(ended.run, peer_confirmed=confirmed)
+
+    def _assess(self, ended: Ended, past: Past, session: str) -> PartyRun:
+        """Bob's figures, which go into his model's file too."""
+        with np.errstate(over="ignore", invalid="ignore"), one_thread():
+            run = assess(ended, self.tables, self.terms, KeyedEntropy(past.meta.coins))
+            threshold = self._threshold(ended.held_out_scores)
+        run = replace(run, metrics=replace(run.metrics, threshold=threshold))
+        self._write_held_out(ended.held_out_scores)
+        record = record_of(run)
+        verdict = {name: record[name] for name in _VERDICT if name in record}
+        # A file that was moved meanwhile, or is another session's, is not touched.
+        with suppress(FileError):
+            share = ModelShare.load(Path(run.model))
+            if share.session == session:
+                replace(share, metrics=record["metrics"] | verdict).save(Path(run.model))
+        if run.diverged:
+            self.log("warning", about="the training diverged: the model is worthless")
+        return run
+
+    def _threshold(self, scores: FloatArray | None) -> Threshold:
+        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
+        output, held_out = self.config.output, self.tables.held_out_labels
+        if output.threshold is not None:
+            return at_probability(output.threshold, self.terms.log_odds_shift)
+        if held_out is None or scores is None:
+            return one_half(self.terms.log_odds_shift)
+        return chosen(scores, held_out.values, output.miss_cost, self.terms.log_odds_shift)
+
+    def _write_held_out(self, scores: FloatArray | None) -> None:
+        """Bob's held-out rows with their scores, where he asks for them.
+
+        Raises:
+            OutputError: The file cannot be written.
+        """
+        tables, name = self.tables, self.config.output.held_out_scores
+        labels = tables.held_out_labels
+        if name is None or scores is None or labels is None:
+            return
+        columns = {
+            "id": tables.held_out_ids.series,
+            "score": scores,
+            "probability": sigmoid(scores - self.terms.log_odds_shift),
+            "label": labels.values,
+        }
+        write_private(self.config.path(name), pl.DataFrame(columns).write_csv())
+        self.log("held-out scores written", file=name, rows=len(scores))
 
     def _require_accepted(self) -> None:
         """Refuses, and tells the peer, where labels would be readable and Bob has not said so.
@@ -445,6 +501,7 @@ class _Training:
             party.tables.labels,
             party.terms.per_epoch(party.tables.train.rows),
             party.log,
+            party.terms.agreement.class_weight,
         )
         if body is not None:
             figures.restore(body["figures"])
@@ -459,8 +516,8 @@ class _Training:
             account,
         )
 
-    def run(self) -> PartyRun:
-        """Trains and writes the model."""
+    def run(self) -> Ended:
+        """Trains and writes the model; what depends on labels is left for later."""
         if self.resume is not None:
             # A checkpoint of a version that did not count.
             self.account.charge()
@@ -480,23 +537,23 @@ class _Training:
             self.figures.finish(result.trained)
             share = self._share(result)
             self._save(share)
-            self._write_held_out(result)
             if self.recording is not None:
                 self.recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
         for note in self._ledger_notes():
             self.party.log("note", about=note)
-        stopped = result.trained.stopped
-        return PartyRun(
+        stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve
+        run = PartyRun(
             identity=self.party.identity(),
             model=str(config.path(config.output.model)),
             stopped=None if stopped is None else stopped.value,
-            metrics=read(PartyMetrics, share.metrics),
+            metrics=PartyMetrics(curve=curve or None),
             suspected_wraps=self._suspected_wraps(result.trained),
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
+        return Ended.of(run, result)
 
     def _save(self, share: ModelShare) -> None:
         """Writes the model; one of an earlier session keeps a name of its own."""
@@ -539,7 +596,6 @@ class _Training:
             session=self.meeting.name,
             rows=tables.train.rows,
             data_digest=tables.train.digest(),
-            metrics=self._metrics(result),
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
             share=_values(trained.share),
@@ -561,53 +617,6 @@ class _Training:
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
-
-    @property
-    def _shift(self) -> float:
-        """By how much class weights have moved the scores."""
-        return log_odds_shift(self.party.terms.agreement.class_weight)
-
-    def _threshold(self, result: PartyResult) -> Threshold:
-        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
-        output, held_out = self.party.config.output, self.party.tables.held_out_labels
-        if output.threshold is not None:
-            return at_probability(output.threshold, self._shift)
-        if held_out is None or result.held_out_scores is None:
-            return one_half(self._shift)
-        return chosen(result.held_out_scores, held_out.values, output.miss_cost, self._shift)
-
-    def _write_held_out(self, result: PartyResult) -> None:
-        """Bob's held-out rows with their scores, where he asks for them.
-
-        Raises:
-            OutputError: The file cannot be written.
-        """
-        tables, name = self.party.tables, self.party.config.output.held_out_scores
-        scores, labels = result.held_out_scores, tables.held_out_labels
-        if name is None or scores is None or labels is None:
-            return
-        columns = {
-            "id": tables.held_out_ids.series,
-            "score": scores,
-            "probability": sigmoid(scores - self._shift),
-            "label": labels.values,
-        }
-        write_private(self.party.config.path(name), pl.DataFrame(columns).write_csv())
-        self.party.log("held-out scores written", file=name, rows=len(scores))
-
-    def _metrics(self, result: PartyResult) -> dict[str, Any]:
-        """How good the model is; only Bob can say."""
-        metrics: dict[str, Any] = {}
-        labels, held_out = self.party.tables.labels, self.party.tables.held_out_labels
-        if labels is not None and result.train_scores is not None:
-            metrics["train"] = record_of(evaluate(result.train_scores, labels.values))
-        if held_out is not None and result.held_out_scores is not None:
-            metrics["held_out"] = record_of(evaluate(result.held_out_scores, held_out.values))
-        if labels is not None:
-            metrics["threshold"] = record_of(self._threshold(result))
-        if self.figures.curve:
-            metrics["curve"] = self.figures.curve
-        return metrics
 
 
 def _values(share: WeightShare | None) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+from taciturn.data.files import Dialect
 from taciturn.data.normalisation import in_words, spellings
 from taciturn.data.own import ids_alone
 from taciturn.deploy.config import PartyConfig
@@ -147,9 +148,10 @@ def _alignment(config: PartyConfig) -> list[Finding]:
             "the same ids, which a dry run compares",
         )
     ]
-    path, column = config.path(config.data.file), config.data.id
+    path, dialect = config.path(config.data.file), Dialect.of(config.data)
     try:
-        ids = config.normalisation.apply(ids_alone(path, id_column=column))
+        own = ids_alone(path, id_column=config.data.id, dialect=dialect)
+        ids = config.normalisation.apply(own)
     except TaciturnError as problem:
         return [*findings, Finding.of_error("data", problem)]
     mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]

@@ -46,8 +46,18 @@ def card(model: ModelShare) -> ModelCard:
         agreement_digest=model.agreement_digest,
         data_digest=model.data_digest,
         preparation=tuple(model.preparation.describe()),
-        notes=tuple(model.notes),
+        notes=(*model.notes, *_weighing(model)),
         taciturn=model.taciturn,
+    )
+
+
+def _weighing(model: ModelShare) -> tuple[str, ...]:
+    shift = model.log_odds_shift
+    if not shift:
+        return ()
+    return (
+        f"class weights have moved the scores by {shift:.4g}: a probability is that of the score "
+        "less as much",
     )
 
 

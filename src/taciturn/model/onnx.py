@@ -49,6 +49,9 @@ def own_to_onnx(part: Part) -> bytes:
 def whole_to_onnx(model: WholeModel) -> bytes:
     """The whole model: ``score``, ``probability`` and ``label``, each of shape (rows, 1).
 
+    With class weights the label is the side of 0 on which the score lies, and the probability is
+    corrected for them.
+
     Raises:
         ConfigError: onnx is not installed, or the model has no column that contributes.
     """
@@ -65,7 +68,8 @@ def whole_to_onnx(model: WholeModel) -> bytes:
     if constant:
         score = graph.node("Add", [score, graph.constant(np.float64(constant))])
     graph.output(score, "score")
-    graph.output(graph.node("Sigmoid", [score]), "probability")
+    shift = graph.constant(np.float64(model.bob.model.log_odds_shift))
+    graph.output(graph.node("Sigmoid", [graph.node("Sub", [score, shift])]), "probability")
     above = graph.node("Greater", [score, graph.constant(np.float64(0.0))])
     graph.output(graph.node("Cast", [above], to=graph.onnx.TensorProto.INT64), "label", whole=True)
     return graph.serialised("taciturn_model", parts)

@@ -24,6 +24,7 @@ from taciturn.data.prepare import Preparation
 from taciturn.data.tables import INTERCEPT
 from taciturn.errors import ColumnError, ConfigError, FileError
 from taciturn.files import canonical_json, finite_json, write_private
+from taciturn.numerics.metrics import log_odds_shift
 from taciturn.version import FORMER_NAME, __version__
 
 FORMAT = "taciturn-model"
@@ -91,6 +92,22 @@ class ModelShare:
     def intercept(self) -> bool:
         """Whether the last column is the intercept."""
         return self.columns[-1:] == (INTERCEPT,)
+
+    @property
+    def log_odds_shift(self) -> float:
+        """By how much class weights have moved the scores away from the log-odds of a label.
+
+        Raises:
+            ConfigError: The file's agreement has class weights that are none.
+        """
+        weights = self.agreement.get("class_weight")
+        if weights is None:
+            return 0.0
+        try:
+            zero, one = map(float, weights)
+            return log_odds_shift((zero, one))
+        except (TypeError, ValueError):
+            raise ConfigError("the model's class weights are not two numbers") from None
 
     @property
     def agreement_digest(self) -> str:

@@ -14,6 +14,7 @@ from taciturn.data.frames import as_frame
 from taciturn.data.prepare import Preparation
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import input_names, whole_model
+from taciturn.numerics.logistic import sigmoid
 
 
 class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,6 +53,24 @@ class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
 
+class CorrectedRegression(LogisticRegression):  # type: ignore[misc]
+    """A logistic regression whose probabilities are corrected for the class weights of its fit.
+
+    Args:
+        log_odds_shift: By how much these have moved the scores; ``predict`` and
+            ``decision_function`` leave it there.
+    """
+
+    def __init__(self, log_odds_shift: float = 0.0) -> None:
+        super().__init__()
+        self.log_odds_shift = log_odds_shift
+
+    def predict_proba(self, X: object) -> FloatArray:
+        """The probability of each class, one column for each."""
+        scores = self.decision_function(X) - self.log_odds_shift
+        return np.column_stack([sigmoid(-scores), sigmoid(scores)])
+
+
 def to_sklearn(one: ModelShare, two: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has no types
     """A fitted pipeline from both shares of one model, in any order.
 
@@ -67,7 +86,7 @@ def to_sklearn(one: ModelShare, two: ModelShare) -> Any:  # noqa: ANN401 - sciki
     parts = (whole.alice, whole.bob)
     plans = tuple(part.model.preparation for part in parts)
     counts = [len(plan.columns) for plan in plans]
-    regression = LogisticRegression()
+    regression = CorrectedRegression(whole.bob.model.log_odds_shift)
     taken = [part.weights[:count] for part, count in zip(parts, counts, strict=True)]
     regression.coef_ = np.concatenate(taken).reshape(1, -1)
     constants = [float(part.weights[-1]) for part in parts if part.model.intercept]

@@ -75,6 +75,33 @@ def row_losses(scores: FloatArray, labels: LabelArray) -> FloatArray:
     return losses
 
 
+def training_loss(
+    scores: FloatArray, labels: LabelArray, class_weight: tuple[float, float] | None
+) -> float:
+    """The mean loss as a training sees it: rows count as much as their class does.
+
+    Args:
+        scores: One logit for each row.
+        labels: 0 or 1 for each row.
+        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+
+    Returns:
+        The mean loss in nats; 0 where no row counts anything.
+
+    Raises:
+        ShapeError: If the two do not fit, or there are no rows.
+
+    >>> round(training_loss(np.array([0.0, 5.0]), np.array([1, 0]), (0.0, 1.0)), 6)
+    0.693147
+    """
+    losses = row_losses(scores, labels)
+    if class_weight is None:
+        return float(np.mean(losses))
+    counts = np.where(labels, class_weight[1], class_weight[0])
+    total = float(counts.sum())
+    return float(losses @ counts) / total if total else 0.0
+
+
 def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:
     """What the model has left to explain in each row, ``y - sigma(z)``.
 

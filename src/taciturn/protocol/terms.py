@@ -8,6 +8,7 @@ from taciturn.crypto.base import Capacity, Scheme
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.schedule import LearningRate
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism
@@ -54,6 +55,11 @@ class Terms:
     def penalty(self) -> Penalty:
         """The penalty; each party applies it to its own weights."""
         return Penalty(self.agreement.l1, self.agreement.l2)
+
+    @property
+    def log_odds_shift(self) -> float:
+        """By how much class weights move the scores away from the log-odds of a label."""
+        return log_odds_shift(self.agreement.class_weight)
 
     @property
     def feature_grid(self) -> FixedPoint:

@@ -108,7 +108,8 @@ def _coefficients(card: ModelCard, top: int) -> list[Block]:
 
 def _metrics(metrics: Mapping[str, object]) -> Table:
     rows = []
-    for key, name in (("train", "training rows"), ("held_out", "held-out rows")):
+    names = ("training rows", "held-out rows", "the same, Bob alone")
+    for key, name in zip(("train", "held_out", "bob_alone"), names, strict=True):
         part = metrics.get(key)
         if isinstance(part, Mapping):
             shares = [part.get(figure) for figure in ("accuracy", "auc")]

@@ -8,9 +8,10 @@ from taciturn.data.normalisation import NONE, Normalisation, further, in_words
 from taciturn.errors import counted
 from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.statement import Statement
-from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Words, table
+from taciturn.report.blocks import NO_BREAK, Block, Facts, Heading, Paragraph, Words, table
 from taciturn.report.training import label_epsilon, own_metrics
-from taciturn.report.words import data_size, share
+from taciturn.report.words import data_size, figure, share
+from taciturn.report.worth import arrived, base_rate, divergence, ends, partner_adds
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
@@ -21,8 +22,13 @@ from taciturn.results.parties import (
     PredictionResult,
     ScoredRow,
 )
+from taciturn.results.serialise import record_of
 
 MOST_SHOWN = 10
+_FOR_ALICE = (
+    "Whether the model converged, and how good it is, depends on labels: only Bob knows it, and to "
+    "tell it would be a release."
+)
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 # Below it, ways to spell ids are named also where this side's table is consistent in them.
 _LOW_MATCH = 0.8
@@ -39,7 +45,7 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
         "columns": f"{who.columns} here",
     }
     if isinstance(result, PartyRun):
-        rest = [*_metrics(result), *_wraps(result), *_ledger(result)]
+        rest = [*_metrics(result), *_worth(result), *_wraps(result), *_ledger(result)]
         return [title, Facts(facts | _run(result)), *rest]
     facts["peer's columns"] = str(result.peer_columns)
     facts["dry run"] = "the two sides fit; nothing was trained"
@@ -149,11 +155,42 @@ def _crossed(sent: int, received: int) -> str:
 
 def _metrics(result: PartyRun) -> list[Block]:
     metrics = result.metrics
-    rows = own_metrics({"training rows": metrics.train, "held-out rows": metrics.held_out})
+    parts = {
+        "training rows": metrics.train,
+        "held-out rows": metrics.held_out,
+        "the same, Bob alone": result.bob_alone,
+    }
+    rows = own_metrics(parts)
     blocks: list[Block] = [rows] if rows.rows else []
     if metrics.threshold is not None:
         blocks.append(Paragraph(f"class 1 of a new row: {threshold_words(metrics.threshold)}"))
     return blocks
+
+
+def _worth(result: PartyRun) -> list[Block]:
+    """Whether the partner's columns are worth it, and whether the training arrived: for Bob."""
+    if result.identity.role == "alice":
+        made = "" if result.stopped else "All passes over the rows that were agreed were made. "
+        return [Paragraph(f"{made}{_FOR_ALICE}")]
+    held_out, run = result.metrics.held_out, result.run
+    once = run.iterations_total == len(run.curve)
+    facts: dict[str, Words] = {
+        "converged": arrived(result.converged, result.last_change, "pass" if once else "epoch")
+        if run.curve
+        else "not known: no score was seen on the way"
+    }
+    if held_out is not None:
+        facts |= {
+            "base rate": base_rate(held_out.base_rate, "held-out rows"),
+            "AUC": f"95{NO_BREAK}% interval {ends(record_of(held_out), 'auc')}",
+            "KS": f"95{NO_BREAK}% interval {ends(record_of(held_out), 'ks')}",
+            "observed / expected": f"{figure(held_out.calibration_ratio)} "
+            f"({ends(record_of(held_out), 'calibration_ratio')})",
+            "the partner adds": partner_adds(result.partner_adds),
+        }
+    else:
+        facts["the partner adds"] = "not known: no rows were held out"
+    return [*divergence(bool(result.diverged)), Facts(facts)]
 
 
 def _wraps(result: PartyRun) -> list[Block]:

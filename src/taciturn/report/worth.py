@@ -16,14 +16,14 @@ DIVERGED = (
 _SHARES = ("accuracy", "auc", "pr_auc", "ks")
 
 
-def ends(part: Mapping[str, float], key: str) -> str:
+def ends(part: Mapping[str, float | None], key: str) -> str:
     r"""The 95 % interval of a figure; nothing where it has none.
 
     >>> ends({"auc_low": 0.7, "auc_high": 0.75}, "auc"), ends({}, "brier")
     ('70.00\xa0– 75.00\xa0%', '')
     """
-    low, high = (part.get(f"{key}_{end}", math.nan) for end in ("low", "high"))
-    if math.isnan(low) or math.isnan(high):
+    low, high = part.get(f"{key}_low"), part.get(f"{key}_high")
+    if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     return interval(low, high) if key in _SHARES else f"{figure(low)}{NO_BREAK}– {figure(high)}"
 
@@ -74,7 +74,7 @@ def arrived(converged: bool | None, last_change: float | None, steps: str) -> st
     moved = "" if last_change is None else f"the last {steps} moved the training loss by "
     moved += "" if last_change is None else f"{abs(last_change):.1e}"
     if converged is None:
-        return f"not known: one {steps} says nothing"
+        return f"not known: it takes the loss of two {'passes' if steps == 'pass' else 'epochs'}"
     if converged:
         return f"yes; {moved}"
     more = "passes" if steps == "pass" else "epochs, or another learning rate,"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from taciturn.data.normalisation import Spelling
-from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.threshold import Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.results.check import ColumnExposure
@@ -70,9 +70,12 @@ class PartyFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyRun(Result):
-    """One side's part in a training; metrics, ledger and suspected wraps are Bob's.
+    """One side's part in a training; metrics, ledger and all that is optional are Bob's.
 
     ``suspected_wraps`` counts scores in the outer half of their range, where weights are shared.
+    ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
+    ``partner_adds`` what the joint model's AUC has beyond its; ``converged`` is null where one pass
+    says nothing, and ``last_change`` is by how much the last one lowered the training loss.
     """
 
     identity: Identity = field(metadata=INLINE)
@@ -82,6 +85,11 @@ class PartyRun(Result):
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures
+    bob_alone: Metrics | None = field(default=None, metadata=OMITTED)
+    partner_adds: AddedAuc | None = field(default=None, metadata=OMITTED)
+    converged: bool | None = field(default=None, metadata=OMITTED)
+    diverged: bool | None = field(default=None, metadata=OMITTED)
+    last_change: float | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 
 

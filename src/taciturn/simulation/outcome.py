@@ -140,7 +140,7 @@ def require_arrived(run: TrainingRun) -> None:
         out += ", lower {learning_rate}, or use {solver}"
     raise DivergenceError(
         f"the training diverged: its log loss on the training rows is {run.train.loss:.4g}, where "
-        "a model that says one half of every row has 0.6931",
+        "0.6931 is that of saying one half of every row",
         hint=Hint(out, solver="newton"),
     )
 
@@ -175,4 +175,12 @@ def _weighing(agreement: Agreement) -> list[str]:
     if agreement.class_weight is None:
         return []
     zero, one = agreement.class_weight
-    return [f"a row of label 0 counts {zero:g}, one of label 1 {one:g}; both parties know it"]
+    known = f"a row of label 0 counts {zero:g}, one of label 1 {one:g}; both parties know it"
+    if not (zero and one):
+        return [known, "probabilities are none: the model has learnt from one class only"]
+    edge = zero / (zero + one)
+    return [
+        known,
+        "probabilities are corrected for the class weights, which put the edge between the classes "
+        f"at a probability of {edge:.4g}",
+    ]

@@ -13,7 +13,7 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.likelihood import weighted_likelihood
-from taciturn.numerics.metrics import Metrics, evaluate, log_odds_shift
+from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
 from taciturn.privacy.registry import mechanism
@@ -93,8 +93,7 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
 
 
 def _figures(scores: FloatArray, data: VerticalData, terms: Terms) -> Metrics:
-    shift = log_odds_shift(terms.agreement.class_weight)
-    return evaluate(np.nan_to_num(scores), data.labels_test.values, shift)
+    return evaluate(np.nan_to_num(scores), data.labels_test.values, terms.log_odds_shift)
 
 
 def fixed_point_bound(

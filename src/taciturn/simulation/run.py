@@ -21,8 +21,8 @@ from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import log_loss
-from taciturn.numerics.metrics import added_auc, evaluate, log_odds_shift
+from taciturn.numerics.logistic import training_loss
+from taciturn.numerics.metrics import added_auc, evaluate
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
@@ -97,7 +97,8 @@ class _Run:
     def outcome(self, taps: list[Tap], observe: Observer) -> Outcome:
         data, terms = self.data, self.terms
         start = time.perf_counter()
-        batches = _Batches(observe, data.labels_train.values, self._shift)
+        weights = terms.agreement.class_weight
+        batches = _Batches(observe, data.labels_train.values, weights)
         (alice, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
         shared = Shared.of(alice, bob)
@@ -113,15 +114,17 @@ class _Run:
         comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
         alone = AloneModel.fit(data.bob_train, data.labels_train, terms, self.coins.bob)
         held_out, alone_scores = data.labels_test.values, alone.scores(data.bob_test)
+        # Where nobody sees a score on the way, there is the end alone.
+        losses = batches.losses(terms.per_epoch(data.labels_train.rows)) or [
+            training_loss(train, data.labels_train.values, weights)
+        ]
         measured = Measured(
-            train=evaluate(train, data.labels_train.values, self._shift),
-            test=evaluate(test, held_out, self._shift),
+            train=evaluate(train, data.labels_train.values, terms.log_odds_shift),
+            test=evaluate(test, held_out, terms.log_odds_shift),
             comparison=comparison,
-            bob_alone=evaluate(alone_scores, held_out, self._shift),
+            bob_alone=evaluate(alone_scores, held_out, terms.log_odds_shift),
             partner_adds=added_auc(test, alone_scores, held_out),
-            arrival=arrival(
-                batches.losses(terms.per_epoch(data.labels_train.rows)), self._gap(comparison)
-            ),
+            arrival=arrival(losses, self._gap(comparison)),
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
@@ -152,10 +155,6 @@ class _Run:
         if self.terms.agreement.noise == "continuous":
             return f"noise without rounding, which this is not; {method.assumption}"
         return method.assumption
-
-    @property
-    def _shift(self) -> float:
-        return log_odds_shift(self.terms.agreement.class_weight)
 
     def _gap(self, comparison: Comparison) -> tuple[float, float] | None:
         """The distance to the optimum, where noise does not keep the training from it."""
@@ -190,8 +189,10 @@ def both_programs(
 class _Batches:
     """Notes the true batch of each iteration, which only Bob knows, and passes events on."""
 
-    def __init__(self, observe: Observer, labels: LabelArray, shift: float) -> None:
-        self._observe, self._labels, self._shift = observe, labels, shift
+    def __init__(
+        self, observe: Observer, labels: LabelArray, class_weight: tuple[float, float] | None
+    ) -> None:
+        self._observe, self._labels, self._class_weight = observe, labels, class_weight
         self.rows: list[IndexArray] = []
         self._losses: list[float] = []
 
@@ -200,7 +201,7 @@ class _Batches:
             self.rows.append(event.rows)
             if len(event.scores):
                 truth = self._labels[event.rows]
-                self._losses.append(log_loss(event.scores - self._shift, truth))
+                self._losses.append(training_loss(event.scores, truth, self._class_weight))
         self._observe(event)
 
     def losses(self, per_epoch: int) -> list[float]:

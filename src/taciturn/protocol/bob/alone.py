@@ -16,8 +16,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.numerics.convergence import MOST_LOSS
 from taciturn.numerics.likelihood import weighted_likelihood
-from taciturn.numerics.logistic import row_losses
-from taciturn.numerics.metrics import log_odds_shift
+from taciturn.numerics.logistic import training_loss
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import optimum
 from taciturn.protocol.terms import Terms
@@ -52,14 +51,14 @@ class AloneModel:
             # One that diverges overflows; the base rate is then the better model.
             with np.errstate(over="ignore", invalid="ignore"):
                 own = cls(_weights(features, labels, terms, entropy))
-                losses = row_losses(own.scores(features), labels.values)
-            if np.mean(losses) <= MOST_LOSS:
+                weights = terms.agreement.class_weight
+                loss = training_loss(own.scores(features), labels.values, weights)
+            if loss <= MOST_LOSS:
                 return own
         ones = int(np.count_nonzero(labels.values))
         # Half a row more of either class: where one is absent there would be no odds.
         odds = math.log((ones + 0.5) / (labels.rows - ones + 0.5))
-        shift = log_odds_shift(terms.agreement.class_weight)
-        return cls(np.zeros(len(features.columns)), odds + shift)
+        return cls(np.zeros(len(features.columns)), odds + terms.log_odds_shift)
 
     def scores(self, features: FeatureTable) -> FloatArray:
         """The log-odds of each row, from his columns of it."""

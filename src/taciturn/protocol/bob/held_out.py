@@ -41,7 +41,7 @@ def watch(
             f"the peer scored {len(message.scores)} held-out rows, not {held_out.features.rows}"
         )
     scores = require_finite(message.scores + held_out.features.values @ weights)
-    metrics = evaluate(scores, held_out.labels.values)
+    metrics = evaluate(scores, held_out.labels.values, inputs.terms.log_odds_shift)
     yield from emit(HeldOutSeen(iteration, metrics))
     losses = np.append(losses, metrics.loss)
     if patience is None:

@@ -125,7 +125,8 @@ def search(
         scores = solver.scores()
         yield from emit(Progress(number + 1, passes, np.arange(len(scores)), scores))
         if inputs.scored_each_epoch is not None:
-            metrics = _look(inputs.scored_each_epoch, done, solver)
+            shift = inputs.terms.log_odds_shift
+            metrics = _look(inputs.scored_each_epoch, done, solver, shift)
             losses = np.append(losses, metrics.loss)
             yield from emit(HeldOutSeen(number, metrics))
     combination, weights = solver.conclude()
@@ -159,8 +160,8 @@ def _with(done: SearchState, direction: IntArray, measured: Measured) -> SearchS
     )
 
 
-def _look(held_out: HeldOut, done: SearchState, solver: Solver) -> Metrics:
+def _look(held_out: HeldOut, done: SearchState, solver: Solver, shift: float) -> Metrics:
     """How good the model of now is on the held-out rows: for Bob's eyes."""
     theirs = solver.mixture @ np.stack(done.held_out)
     scores = theirs + held_out.features.values @ solver.weights
-    return evaluate(np.nan_to_num(scores), held_out.labels.values)
+    return evaluate(np.nan_to_num(scores), held_out.labels.values, shift)

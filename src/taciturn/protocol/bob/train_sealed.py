@@ -85,7 +85,8 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         if held_out is not None and plan.ends_epoch(batch):
             theirs = yield from _ask_held_out(keys, held_out, share, number, entropy)
             scores = scales.scores(theirs, number + 1) + held_out.features.values @ weights
-            metrics = evaluate(np.nan_to_num(scores), held_out.labels.values)
+            truth = held_out.labels.values
+            metrics = evaluate(np.nan_to_num(scores), truth, terms.log_odds_shift)
             yield from emit(HeldOutSeen(number, metrics))
             losses = np.append(losses, metrics.loss)
     if terms.agreement.reveal:

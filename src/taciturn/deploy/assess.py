@@ -1,0 +1,117 @@
+"""What Bob makes of a training that has ended: figures, what the partner adds, whether it arrived.
+
+All of it depends on labels. So it is computed when the last word has been said and the way to the
+peer is closed: nothing that the peer can see, not even a time, depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, LabelArray
+from taciturn.deploy.tables import PartyTables
+from taciturn.numerics.convergence import arrival
+from taciturn.numerics.metrics import Metrics, added_auc, evaluate
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.terms import Terms
+from taciturn.results.parties import PartyRun
+from taciturn.results.serialise import read, record_of
+from taciturn.rng import Entropy
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A training after its last word, for the journal: a stop must not lose what is to be assessed.
+
+    Args:
+        run: What this side has so far.
+        train_scores: Those of the training rows, where Bob has them and has yet to assess them.
+        held_out_scores: Likewise of held-out rows.
+        assessed: Whether nothing is left to do.
+    """
+
+    run: PartyRun
+    train_scores: FloatArray | None = field(default=None, repr=False)
+    held_out_scores: FloatArray | None = field(default=None, repr=False)
+    assessed: bool = True
+
+    @classmethod
+    def of(cls, run: PartyRun, result: PartyResult) -> Ended:
+        """The end of a program; at Alice there is nothing to assess."""
+        bobs = run.identity.role == "bob"
+        return cls(run, result.train_scores, result.held_out_scores, assessed=not bobs)
+
+    def to_bytes(self) -> bytes:
+        """The record."""
+        values = {
+            "run": record_of(self.run),
+            "train": _text(self.train_scores),
+            "held_out": _text(self.held_out_scores),
+            "assessed": self.assessed,
+        }
+        return json.dumps(values).encode()
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Ended:
+        """Reads the record back."""
+        values = json.loads(data)
+        return cls(
+            read(PartyRun, values["run"]),
+            _scores(values["train"]),
+            _scores(values["held_out"]),
+            values["assessed"],
+        )
+
+
+def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> PartyRun:
+    """Bob's result, complete.
+
+    Args:
+        ended: His training.
+        tables: His rows and labels.
+        terms: The agreement in use.
+        coins: His coins.
+    """
+    # Bob alone has labels, and only he loads his programs.
+    from taciturn.protocol.bob.alone import AloneModel
+
+    labels, run = tables.labels, ended.run
+    if labels is None:
+        return run
+    shift = terms.log_odds_shift
+    losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
+    arrived = arrival(losses)
+    run = replace(
+        run,
+        metrics=replace(run.metrics, train=_figures(ended.train_scores, labels.values, shift)),
+        converged=arrived.converged,
+        diverged=arrived.diverged,
+        last_change=arrived.last_change,
+    )
+    held_out, truth, scores = tables.held_out, tables.held_out_labels, ended.held_out_scores
+    if held_out is None or truth is None or scores is None:
+        return run
+    alone = AloneModel.fit(tables.train, labels, terms, coins).scores(held_out)
+    return replace(
+        run,
+        metrics=replace(run.metrics, held_out=_figures(scores, truth.values, shift)),
+        bob_alone=_figures(alone, truth.values, shift),
+        partner_adds=added_auc(np.nan_to_num(scores), alone, truth.values),
+    )
+
+
+def _figures(scores: FloatArray | None, labels: LabelArray, shift: float) -> Metrics | None:
+    # What is no number becomes one: a model that diverged is worth what its figures say.
+    return None if scores is None else evaluate(np.nan_to_num(scores), labels, shift)
+
+
+def _text(scores: FloatArray | None) -> str | None:
+    return None if scores is None else b64encode(scores.astype("<f8").tobytes()).decode("ascii")
+
+
+def _scores(text: str | None) -> FloatArray | None:
+    return None if text is None else np.frombuffer(b64decode(text), dtype="<f8")
