@@ -49,6 +49,23 @@ def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypa
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.01)
 
 
+@pytest.mark.parametrize("columns", ["half", "all"])
+def test_the_forecast_of_the_bytes_of_shared_scores_is_the_truth_but_for_the_last_step(columns):
+    options: dict[str, Any] = {
+        "dataset": "breast-cancer",
+        "mechanism": "mutual",
+        "alice_columns": columns,
+        "batch_size": 64,
+        "epochs": 1,
+    }
+    forecast = taciturn.estimate(**options)
+    record = taciturn.train(**options, seed=1).to_dict()
+    assert forecast.iterations == record["iterations"]
+    # The last of eight steps brings no scores with it.
+    assert forecast.bytes_to_alice == pytest.approx(record["bytes_to_alice"], rel=0.1)
+    assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.1)
+
+
 def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch):
     # The machine may be busy: what others take of it is not counted, on either side. Caches are
     # shared, so that a factor of two is asserted where an idle machine keeps 1.3.

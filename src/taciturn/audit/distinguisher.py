@@ -273,7 +273,9 @@ def _unencrypted(
     """The same training on the same coins, by the scheme that hides nothing."""
     heard = challenge(view, scheme("clear"), entropy, iterations, sizes)
     look = _look(BYTES, _byte_features(heard), heard.coins)
-    words = f"residues sent without encryption ({look.right} of {look.judged} coins right)"
+    # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
+    sent = "shares of residues" if view.mechanism.shares_scores else "residues"
+    words = f"{sent} sent without encryption ({look.right} of {look.judged} coins right)"
     return Fault(UNENCRYPTED, words, BYTES, look.noticed)
 
 

@@ -55,7 +55,7 @@ SHARED = 0.6
 # Frames of a pass besides ciphertexts and numbers.
 OVERHEAD_BYTES = 45
 # What a side says before the first pass: the agreement's digest, its rows and columns.
-GREETING_BYTES = 600
+GREETING_BYTES = 720
 # A score in clear.
 _NUMBER_BYTES = 8
 
