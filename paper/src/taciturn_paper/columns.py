@@ -2,8 +2,8 @@
 
 ::
 
-    python -m taciturn_paper.columns --out columns.jsonl
-    python -m taciturn_paper.columns --show columns.jsonl
+    python -m taciturn_paper.columns run columns.jsonl
+    python -m taciturn_paper.columns show columns.jsonl
 
 Each training is run once, without encryption (what is opened to Bob is the same), with as many
 passes as the largest number asked for; attacks then see the first of them. Of a table of more than
@@ -172,14 +172,14 @@ def _words(score: dict[str, Any]) -> str:
 def main() -> None:
     """Runs, or shows what was run."""
     parser = argparse.ArgumentParser(description="What Bob can tell of Alice's columns.")
-    parser.add_argument("--out", type=Path, help="run what is missing in this file")
-    parser.add_argument("--show", type=Path, help="print this file as Markdown")
+    parser.add_argument("action", choices=("run", "show"))
+    parser.add_argument("file", type=Path, help="JSON lines: what is missing is run")
     given = parser.parse_args()
-    if given.out is not None:
-        run(given.out)
-    if given.show is not None:
-        for mechanism in ("sealed", "none"):
-            print(tables(given.show, mechanism), end="\n\n")
+    if given.action == "run":
+        run(given.file)
+        return
+    for mechanism in ("sealed", "none"):
+        print(tables(given.file, mechanism), end="\n\n")
 
 
 if __name__ == "__main__":
