@@ -50,7 +50,7 @@ class AloneModel:
         if features.columns:
             # One that diverges overflows; the base rate is then the better model.
             with np.errstate(over="ignore", invalid="ignore"):
-                own = cls(_weights(features, labels, terms, entropy))
+                own = cls(_fitted(features, labels, terms, entropy))
                 weights = terms.agreement.class_weight
                 loss = training_loss(own.scores(features), labels.values, weights)
             if loss <= MOST_LOSS:
@@ -66,7 +66,7 @@ class AloneModel:
         return scores
 
 
-def _weights(
+def _fitted(
     features: FeatureTable, labels: LabelTable, terms: Terms, entropy: Entropy
 ) -> FloatArray:
     agreed, truth = terms.agreement, labels.values
