@@ -217,7 +217,8 @@ def test_pandas_polars_and_files_give_the_same_model(tmp_path):
     for other in weights[1:]:
         np.testing.assert_array_equal(weights[0]["alice"], other["alice"])
         np.testing.assert_array_equal(weights[0]["bob"], other["bob"])
-    assert len(weights[0]["alice"]) == 3
+    # A city but the first, none at all, and the balance.
+    assert len(weights[0]["alice"]) == 4
     assert len(weights[0]["bob"]) == 2  # age, and the intercept that own data has by default
 
 

@@ -103,5 +103,5 @@ def test_a_result_shows_itself_in_a_cell(tmp_path):
     assert "held-out rows" in "".join(shown[0]["text/html"])
     assert "".join(shown[0]["text/plain"]).startswith("TrainResult(breast-cancer, none: ")
     assert "image/png" in shown[1]
-    assert "calibration_error" in "".join(shown[2]["text/html"])
+    assert "accuracy" in "".join(shown[2]["text/html"])
     assert "exact-solve" in "".join(shown[3]["text/html"])

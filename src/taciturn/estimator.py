@@ -35,7 +35,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
-from taciturn.errors import ConfigError, DataError, counted
+from taciturn.errors import ConfigError, DataError, DivergenceError, counted
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_weighable
 from taciturn.results.runs import AuditResult
@@ -236,7 +236,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         Raises:
             ValueError: The rows or labels are not fit for use, or not of two classes.
             TypeError: ``sample_weight`` or another keyword is given.
-            TaciturnError: A parameter is not possible, or the training diverged.
+            TaciturnError: A parameter is not possible.
         """
         if unsupported:
             raise TypeError(_refusal(*unsupported))
@@ -244,7 +244,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._learn_classes(y)
         self.seed_ = _seed(self.random_state)
         outcome = simulate(self._settings(labels), self._raw(X, labels))
-        require_arrived(outcome.result)
+        _warn_of_divergence(outcome.result)
         _warn_of_wraps(outcome.result)
         self._take_weights(outcome)
         self.record_ = record_of(outcome.result)
@@ -293,7 +293,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._known_classes(column_or_1d(y))
         if len(labels) != len(X):
             raise ValueError(f"there are {len(X)} rows and {len(labels)} labels")
-        run = Session(self._raw(X, labels), canary=canary).audit(self._settings(labels))
+        session = Session(self._raw(X, labels), canary=canary, seat="both")
+        run = session.audit(self._settings(labels))
         first, again = float(self.record_["train"]["loss"]), run.training.train.loss
         if not math.isclose(first, again, rel_tol=_SAME_RUN):
             raise DataError(
@@ -441,6 +442,18 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
     if isinstance(value, list | np.ndarray | pl.Series):
         return tuple(str(name) for name in value)
     return value
+
+
+def _warn_of_divergence(result: TrainingRun) -> None:
+    """As scikit-learn's estimators do: the model is there, and the person is told."""
+    try:
+        require_arrived(result)
+    except DivergenceError as problem:
+        warnings.warn(
+            f"{problem.message}. Scale the columns, or lower the learning rate.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_of_wraps(result: TrainingRun) -> None:

@@ -122,4 +122,4 @@ def test_a_listed_row_that_the_table_lacks_is_named(tmp_path):
 def test_a_list_that_is_not_there_says_what_makes_one(tmp_path):
     with pytest.raises(FileError, match="no such list of aligned rows") as raised:
         load(tmp_path, bobs(), aligned="rows.csv")
-    assert "run taciturn align" in raised.value.hint
+    assert "taciturn align writes it" in raised.value.hint

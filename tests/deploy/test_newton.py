@@ -225,7 +225,8 @@ def test_checkpoints_bound_what_is_played_back(tmp_path):
     """With one every two passes no more than two are run again after a stop."""
     write_tables(tmp_path)
     set_up(tmp_path, passes=9)
-    run_both(tmp_path, watch=pulled_at("bob", 16))
+    # Three events a pass.
+    run_both(tmp_path, watch=pulled_at("bob", 24))
     done: list[int] = []
 
     def observe(event: Any) -> None:

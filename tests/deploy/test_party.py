@@ -189,7 +189,8 @@ def test_a_side_that_is_stopped_goes_on_to_the_same_weights(folder, name, role, 
 def test_checkpoints_bound_what_is_played_back(folder):
     """With one every five iterations no more than five are run again after a stop."""
     set_up(folder, **MECHANISMS["add"])
-    run_both(folder, watch=pulled_at("bob", 45))
+    # Three events an iteration.
+    run_both(folder, watch=pulled_at("bob", 67))
     done: list[int] = []
 
     def observe(event: Event) -> None:

@@ -38,6 +38,7 @@ MADE: dict[str, dict[str, Any]] = {
     "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
     "sealed": {"mechanism": "sealed"},
     "sealed revealed": {"mechanism": "sealed", "reveal": True},
+    "mutual": {"mechanism": "mutual", "score_range": 32.0, "sigmoid_error": 0.001},
 }
 UNPROTECTED = {"none", "mult one-sided", "hybrid", "sealed revealed"}
 
@@ -59,8 +60,8 @@ def method(agreed) -> Any:
 
 @pytest.fixture
 def releasing(method) -> Any:
-    if method.conversation == "sealed":
-        pytest.skip("sealed returns nothing")
+    if method.conversation in ("sealed", "mutual"):
+        pytest.skip(f"{method.conversation} returns nothing")
     return method
 
 
@@ -84,7 +85,15 @@ def listed(value: Any) -> list[Any]:
 
 
 def test_the_registry_is_known_and_the_contract_covers_it():
-    assert set(MECHANISMS) == {"none", "add", "mult", "hybrid", "sealed", "label-rr"}
+    assert set(MECHANISMS) == {
+        "none",
+        "add",
+        "mult",
+        "hybrid",
+        "sealed",
+        "mutual",
+        "label-rr",
+    }
     assert {made["mechanism"] for made in MADE.values()} == set(MECHANISMS)
 
 
@@ -207,13 +216,13 @@ def test_other_coins_give_another_release_where_there_is_noise(releasing):
 def test_its_event_is_priced(name, method):
     cost = price(method.event)
     least = min(cost.claimed, cost.residue, cost.label)
-    assert least == 0 if name == "sealed" else least > 0
+    assert least == 0 if name in ("sealed", "mutual") else least > 0
     assert (cost.label == float("inf")) == (name in UNPROTECTED)
 
 
 def test_it_claims_the_epsilon_it_was_given(name, method):
     assert price(method.event).claimed == MADE[name].get(
-        "epsilon", 0.0 if name == "sealed" else float("inf")
+        "epsilon", 0.0 if name in ("sealed", "mutual") else float("inf")
     )
 
 
@@ -273,10 +282,10 @@ def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse_by_name(na
 
 
 # What else is known of each, and asked of it elsewhere: the rows are what the papers and pages say.
-LOSSLESS = {"none", "hybrid", "sealed", "sealed revealed"}
-SHARING = {"sealed", "sealed revealed", "label-rr over sealed"}
+LOSSLESS = {"none", "hybrid", "sealed", "sealed revealed", "mutual"}
+SHARING = {"sealed", "sealed revealed", "label-rr over sealed", "mutual"}
 FLIPPING = {"label-rr", "label-rr over sealed"}
-WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed"}
+WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed", "mutual"}
 WHOLE_TABLE = {"none", "sealed", "sealed revealed", "label-rr", "label-rr over sealed"}
 
 

@@ -25,6 +25,7 @@ EPSILONS: dict[str, dict[str, Any]] = {
     "hybrid": {},
     "label-rr": {"epsilon": 1.0},
     "sealed": {},
+    "mutual": {},
 }
 
 

@@ -1,9 +1,9 @@
 """What Alice sees under each mechanism: one picture each, drawn from the exact laws.
 
 ``python -m taciturn_paper.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
-``hybrid.svg``, ``sealed.svg`` and ``label-rr.svg``; those in ``docs/mechanisms`` are what it
-writes. Only the pictures of ``none`` (a split and shuffled labels) and ``sealed`` (trainings)
-draw anything, by fixed seeds.
+``hybrid.svg``, ``sealed.svg``, ``mutual.svg`` and ``label-rr.svg``; those in ``docs/mechanisms``
+are what it writes. Only the pictures of ``none`` (a split and shuffled labels) and ``sealed``
+(trainings) draw anything, by fixed seeds.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.errors import LocalProtocolError, OutputError
 from taciturn.numerics.batches import batches
+from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign, acceptance, design
@@ -60,6 +61,8 @@ SHAPES = {
     "give-me-some-credit": (10, 120_000),
 }
 NONE_SEED = 0
+# The defaults of score-range and sigmoid-error.
+MUTUAL_RANGE, MUTUAL_ERROR = 32.0, 1e-3
 SEALED_SEEDS = 30
 NONE_SIZES = (4, 8, 12, 16, 20, 24, 28, 30, 31, 32, 36, 44, 52, 64, 76, 90, 110, 130, 150)
 
@@ -397,6 +400,28 @@ def draw_sealed() -> Figure:
     return figure
 
 
+def draw_mutual() -> Figure:
+    """The sigmoid on the whole ring of a shared score, and how far off it is within the range."""
+    sigmoid = PeriodicSigmoid.of(half_range(MUTUAL_RANGE, MUTUAL_ERROR), MUTUAL_ERROR)
+    figure, (whole, apart) = _panels(1, 2, 9.4, 3.8)
+    figure.suptitle(f"mutual: a sum of {sigmoid.waves} waves in place of the sigmoid")
+    ring = np.linspace(-sigmoid.half_range, sigmoid.half_range, 801)
+    whole.plot(ring, sigmoid(ring), color=_ONE, lw=1.8, label="sum of waves")
+    whole.plot(ring, expit(ring), color=_GREY, lw=1, ls="--", label="sigmoid")
+    for end in (-MUTUAL_RANGE, MUTUAL_RANGE):
+        whole.axvline(end, color=_GREY, lw=1, ls=":")
+    whole.set(xlabel="score, over the whole ring", ylabel="probability")
+    whole.legend(loc="upper left")
+    inside = np.linspace(-MUTUAL_RANGE, MUTUAL_RANGE, 801)
+    apart.plot(inside, sigmoid(inside) - expit(inside), color=_ONE, lw=1.2, label="difference")
+    for sign in (-1, 1):
+        bound = sign * sigmoid.bound(MUTUAL_RANGE)
+        apart.axhline(bound, color=_GREY, lw=1, ls="--", label="its bound" if sign > 0 else None)
+    apart.set(xlabel="score, within the range", ylabel="difference")
+    apart.legend(loc="upper left")
+    return figure
+
+
 def accuracy_against_flips(epsilon: float) -> float:
     """How often a flipped label is the true one: the best guess after any number of epochs.
 
@@ -446,6 +471,7 @@ FIGURES: Mapping[str, Callable[[], Figure]] = MappingProxyType(
         "mult": draw_mult,
         "hybrid": draw_hybrid,
         "sealed": draw_sealed,
+        "mutual": draw_mutual,
         "label-rr": draw_label_rr,
     }
 )
