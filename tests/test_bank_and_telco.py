@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from tests.test_two_machines import ROLES, Terminal, both, free_port, steps
 
@@ -13,6 +14,7 @@ EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "bank-and-telco"
 PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow  # twenty seconds; the runbook has the same commands on small tables
 def test_the_pages_commands_lead_to_scored_customers(tmp_path):
     """With fewer rows than the page; everything else is as it is written there."""
     for script in EXAMPLE.glob("*.py"):

@@ -237,6 +237,7 @@ LEDGER = {
     "delta",
     "assumption",
     "label_delta_total",
+    "columns",
 }
 PROTECTED = "train --dataset breast-cancer --scheme clear --seed 1 --epochs 2 --json --mechanism"
 

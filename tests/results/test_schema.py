@@ -49,7 +49,7 @@ COMMANDS = {
     "train": f"train {SMALL} --mechanism none",
     "train-seeds": f"train {SMALL} --mechanism hybrid --seeds 2",
     "audit": f"audit {SMALL} --mechanism add --epsilon 1",
-    "audit-seeds": f"audit {SMALL} --mechanism hybrid --seeds 2",
+    "audit-seeds": f"audit {SMALL} --mechanism hybrid --seeds 2 --seat alice",
     "check": f"check {SMALL} --mechanism hybrid",
     "doctor": "doctor",
 }
