@@ -32,13 +32,14 @@ def base_rate(rate: float | None, rows: str) -> str:
     """How many ones there are, and what saying nothing would be right about.
 
     >>> base_rate(0.05, "held-out rows").replace(NO_BREAK, " ")
-    '5.00 % of the held-out rows are 1: to call none of them 1 is right of 95.00 %'
+    '5.00 % of the held-out rows are 1: calling none of them 1 would be right for 95.00 %'
     """
     if rate is None or math.isnan(rate):
         return ""
     common, word = max(rate, 1 - rate), "none" if rate <= 0.5 else "all"
     return (
-        f"{share(rate)} of the {rows} are 1: to call {word} of them 1 is right of {share(common)}"
+        f"{share(rate)} of the {rows} are 1: calling {word} of them 1 would be right for "
+        f"{share(common)}"
     )
 
 
