@@ -38,7 +38,9 @@ def test_a_known_distance_decides():
 
 def test_one_pass_says_nothing():
     assert arrival([0.5]).converged is None
-    assert arrival([]).diverged is False
+    assert arrival([]).diverged is None
+    assert arrival([], end=0.3).diverged is False
+    assert arrival([], end=2e8).diverged
 
 
 @pytest.mark.parametrize("dataset", ["breast-cancer", "sklearn-digits"])

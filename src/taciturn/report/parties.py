@@ -29,6 +29,10 @@ _FOR_ALICE = (
     "Whether the model converged, and how good it is, depends on labels: only Bob knows it, and to "
     "tell it would be a release."
 )
+_FOR_ALICE_UNSEEN = (
+    "Nobody knows whether the model converged: {reason}. How good it is depends on labels: only "
+    "Bob knows it, and to tell it would be a release."
+)
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 # Below it, ways to spell ids are named also where this side's table is consistent in them.
 _LOW_MATCH = 0.8
@@ -171,13 +175,18 @@ def _worth(result: PartyRun) -> list[Block]:
     """Whether the partner's columns are worth it, and whether the training arrived: for Bob."""
     if result.identity.role == "alice":
         made = "" if result.stopped else "All passes over the rows that were agreed were made. "
-        return [Paragraph(f"{made}{_FOR_ALICE}")]
+        reason = result.converged_reason
+        verdict = _FOR_ALICE if reason is None else _FOR_ALICE_UNSEEN.format(reason=reason)
+        return [Paragraph(f"{made}{verdict}")]
     held_out, run = result.metrics.held_out, result.run
     once = run.iterations_total == len(run.curve)
     facts: dict[str, Words] = {
-        "converged": arrived(result.converged, result.last_change, "pass" if once else "epoch")
-        if run.curve
-        else "not known: no score was seen on the way"
+        "converged": arrived(
+            result.converged,
+            result.last_change,
+            "pass" if once else "epoch",
+            result.converged_reason,
+        )
     }
     if held_out is not None:
         facts |= {
