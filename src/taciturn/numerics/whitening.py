@@ -84,6 +84,41 @@ class Whitening:
         square[penalised, penalised] += l2
         return cls(_cholesky(square))
 
+    @classmethod
+    def beside(
+        cls, values: FloatArray, l2: float, others: int, free: int = 0, heaviest: float = 1.0
+    ) -> Whitening:
+        """That of a table beside another one's, for steps of length 1 in both at once.
+
+        Each table alone makes a curvature of at most 1, both together of up to 2. With factors
+        ``1 + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever
+        the two have in common: ``2 |x y| <= r x^2 + y^2 / r``. Here ``r = sqrt(others / columns)``:
+        a table of few columns, an intercept at the least, hardly slows one of many.
+
+        Args:
+            values: Rows by columns.
+            l2: As for ``of``.
+            others: How many columns the other table has; there may be none.
+            free: As for ``of``.
+            heaviest: The largest weight of a row: it curves the loss that much more.
+
+        Raises:
+            ConfigError: As for ``of``.
+        """
+        factor = cls.of(values, l2 / heaviest, free).factor
+        ratio = float(np.sqrt(others / values.shape[1]))
+        return cls(factor * float(np.sqrt(heaviest * (1.0 + ratio))))
+
+    def kept(self, l2: float, free: int = 0) -> FloatArray:
+        """``I - P``: what a step of length 1 on the penalty alone leaves of weights.
+
+        ``w^T P w`` is l2 times the squares of the original weights, but of the ``free`` last.
+        """
+        inverse = np.linalg.inv(self.factor)
+        penalised = inverse[:, : len(inverse) - free]
+        kept: FloatArray = np.eye(len(inverse)) - l2 * penalised @ penalised.T
+        return kept
+
     def to_numbers(self) -> tuple[float, ...]:
         """The factor's lower triangle, row by row, for a file."""
         return tuple(self.factor[np.tril_indices(len(self.factor))].tolist())
