@@ -39,7 +39,7 @@ def test_both_tables_together_curve_the_loss_by_at_most_one(seed, alice, bob, in
     blocks, penalties = [], []
     for side, free in sides:
         others = sum(other.shape[1] for other, _ in sides) - side.shape[1]
-        whitening = Whitening.beside(side, 0.01, others, free, heaviest)
+        whitening = Whitening.of(side, 0.01, free, heaviest).beside(others)
         blocks.append(whitening.apply(side))
         penalties.append(np.eye(side.shape[1]) - whitening.kept(0.01, free))
     joined = np.hstack(blocks)
@@ -59,9 +59,9 @@ def test_the_gap_is_within_its_bound_and_vanishes(alice, bob, intercept, class_w
     likelihood = partial(weighted_likelihood, labels=labels, class_weight=class_weight)
     best = optimum(joined, likelihood, 0.02, free)
     heaviest = max(class_weight or (1.0, 1.0))
-    whitenings = [Whitening.beside(hers, 0.02, his.shape[1], 0, heaviest)]
+    whitenings = [Whitening.of(hers, 0.02, 0, heaviest).beside(his.shape[1])]
     if his.shape[1]:
-        whitenings.append(Whitening.beside(his, 0.02, alice, free, heaviest))
+        whitenings.append(Whitening.of(his, 0.02, free, heaviest).beside(alice))
     parts = np.split(best.weights, [alice])[: len(whitenings)]
     length = sum(
         float(np.sum(w.whitened(part) ** 2)) for w, part in zip(whitenings, parts, strict=True)

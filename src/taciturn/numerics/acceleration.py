@@ -27,7 +27,7 @@ def momentum(number: int) -> int:
     """The b of the step after pass ``number``, in units of ``2^-UNIT_BITS``.
 
     >>> [momentum(number) for number in (0, 1, 2, 40)]
-    [0, 288, 444, 952]
+    [0, 288, 444, 954]
     """
     now = 1.0
     for _ in range(number):
@@ -65,7 +65,7 @@ def fit_on_schedule(
     sides = [(values, at) for values, at in ((alice, 0), (own, free)) if values.shape[1]]
     counts = [values.shape[1] for values, _ in sides]
     whitenings = [
-        Whitening.beside(values, l2, sum(counts) - values.shape[1], at, heaviest)
+        Whitening.of(values, l2, at, heaviest).beside(sum(counts) - values.shape[1])
         for values, at in sides
     ]
     table = np.hstack([w.apply(side) for w, (side, _) in zip(whitenings, sides, strict=True)])

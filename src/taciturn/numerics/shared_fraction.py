@@ -72,19 +72,22 @@ class SharedFraction:
 
     def parts(self, shares: IntArray) -> IntArray:
         """This side's parts, from 0 to t, of its shares."""
-        raised = shares + (np.int64(1) << np.int64(self.modulus_bits - 1) if self.raises else 0)
+        raised = shares + (np.int64(self.raises) << np.int64(self.modulus_bits - 1))
         return np.bitwise_and(raised, np.int64((1 << self.modulus_bits) - 1))
 
     def marks(self, parts: IntArray) -> IntArray:
         """For each part four numbers: a 1 at its segment, and zeros."""
-        return (self._segments(parts) == np.arange(SEGMENTS)).astype(np.int64)
+        marks: IntArray = np.equal(self._segments(parts), np.arange(SEGMENTS)).astype(np.int64)
+        return marks
 
     def table(self, parts: IntArray) -> IntArray:
         """For each part the carry that there is with each segment of the other side's."""
-        return (self._segments(parts) + np.arange(SEGMENTS) >= SEGMENTS).astype(np.int64)
+        sums = self._segments(parts) + np.arange(SEGMENTS)
+        return np.greater_equal(sums, SEGMENTS).astype(np.int64)
 
     def _segments(self, parts: IntArray) -> IntArray:
-        return (parts >> np.int64(self.modulus_bits - 2))[:, np.newaxis]
+        segments: IntArray = parts >> np.int64(self.modulus_bits - 2)
+        return segments[:, np.newaxis]
 
     def accelerated(self, now: Carried, before: Carried, momentum: int) -> IntArray:
         """This side's share of ``(x + b (x - x')) / 2^shift`` with ``b = momentum / 2^UNIT_BITS``.
@@ -102,6 +105,5 @@ class SharedFraction:
         # The t that a carry stands for is a whole number of units here: t is a power of two.
         unit = np.int64(1) << np.int64(self.modulus_bits - self.shift - UNIT_BITS)
         carries = (now.carries * ahead - before.carries * momentum) * unit
-        raised = np.int64(1) << np.int64(self.modulus_bits - 1 - self.shift) if self.raises else 0
-        fraction: IntArray = (parts >> np.int64(UNIT_BITS)) - carries - raised
-        return fraction
+        raised = np.int64(self.raises) << np.int64(self.modulus_bits - 1 - self.shift)
+        return (parts >> np.int64(UNIT_BITS)) - carries - raised
