@@ -73,7 +73,8 @@ class SharedFraction:
     def parts(self, shares: IntArray) -> IntArray:
         """This side's parts, from 0 to t, of its shares."""
         raised = shares + (np.int64(self.raises) << np.int64(self.modulus_bits - 1))
-        return np.bitwise_and(raised, np.int64((1 << self.modulus_bits) - 1))
+        parts: IntArray = np.bitwise_and(raised, np.int64((1 << self.modulus_bits) - 1))
+        return parts
 
     def marks(self, parts: IntArray) -> IntArray:
         """For each part four numbers: a 1 at its segment, and zeros."""
@@ -83,7 +84,8 @@ class SharedFraction:
     def table(self, parts: IntArray) -> IntArray:
         """For each part the carry that there is with each segment of the other side's."""
         sums = self._segments(parts) + np.arange(SEGMENTS)
-        return np.greater_equal(sums, SEGMENTS).astype(np.int64)
+        carries: IntArray = np.greater_equal(sums, SEGMENTS).astype(np.int64)
+        return carries
 
     def _segments(self, parts: IntArray) -> IntArray:
         segments: IntArray = parts >> np.int64(self.modulus_bits - 2)
