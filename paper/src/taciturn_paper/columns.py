@@ -30,6 +30,7 @@ from taciturn.column_attacks.discrete import DiscreteAttack
 from taciturn.column_attacks.gram import GramAttack
 from taciturn.column_attacks.prediction import PredictionAttack
 from taciturn.data.raw import RawData
+from taciturn.errors import ConfigError
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
@@ -115,7 +116,11 @@ def run(path: Path, part: int, parts: int) -> None:
             continue
         if any(all(one[key] == value for key, value in options.items()) for one in done):
             continue
-        records = list(measured(options))
+        try:
+            records = list(measured(options))
+        except ConfigError as refused:
+            print(f"not run: {options}: {refused.message}")
+            continue
         with path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(record) + "\n" for record in records)
 
