@@ -43,7 +43,7 @@ from taciturn.settings.agreement import Agreement
 Seen = TypeVar("Seen", bound=BobObservation)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BobView:
     """Everything that Bob knows.
 
