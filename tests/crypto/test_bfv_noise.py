@@ -178,6 +178,7 @@ def told_apart(one: FloatArray, two: FloatArray) -> float:
     return float(ks_2samp(one, two, method="asymp").pvalue)
 
 
+@pytest.mark.slow  # some thousand answers
 @pytest.mark.parametrize("capacity", BOTH)
 def test_tiny_and_huge_entries_leave_the_same_noise(capacity):
     """False alarms: one run in ten thousand."""
