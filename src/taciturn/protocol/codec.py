@@ -49,6 +49,7 @@ from taciturn.protocol.messages import (
     EpochVerdict,
     GivenShare,
     GroupElements,
+    HeldOutQuality,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -109,6 +110,7 @@ MESSAGES: tuple[type[Message], ...] = (
     SharedVector,
     SharedProduct,
     GivenShare,
+    HeldOutQuality,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)
