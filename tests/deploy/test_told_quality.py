@@ -54,21 +54,21 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
     ends = recorded(folder)
     alice, bob = ends.records
     exact = bob["metrics"]["held_out"]
-    told = alice["told_quality"]
-    assert told == bob["told_quality"]
-    assert told["rows"] == bob["held_out_rows"]
+    quality = alice["told_quality"]
+    assert quality == bob["told_quality"]
+    assert quality["rows"] == bob["held_out_rows"]
     for figure in ("accuracy", "auc"):
-        assert told[figure] == pytest.approx(exact[figure], abs=0.005001)
-        assert told[figure] == round(told[figure], 2)
+        assert quality[figure] == pytest.approx(exact[figure], abs=0.005001)
+        assert quality[figure] == round(quality[figure], 2)
     assert bob["ledger"]["label_epsilon_total"] == "inf"
     text = " ".join(shown(party_blocks(ends.alice)).split())
-    assert f"Bob tells: accuracy {told['accuracy']:.0%}, AUC {told['auc']:.0%}" in text
+    assert f"Bob tells: accuracy {quality['accuracy']:.0%}, AUC {quality['auc']:.0%}" in text
     model = ModelShare.load(folder / "alice.model.json")
-    assert model.metrics == {"told_quality": told}
+    assert model.metrics == {"told_quality": quality}
     # Her view has it, for whichever attack needs it.
     session = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
     (seen,) = session.view.observations.of(QualityTold)
-    assert (seen.quality.accuracy, seen.quality.auc) == (told["accuracy"], told["auc"])
+    assert (seen.quality.accuracy, seen.quality.auc) == (quality["accuracy"], quality["auc"])
     assert seen.signal is Signal.QUALITY
 
 

@@ -30,16 +30,16 @@ def test_without_epsilon_both_figures_are_told_in_whole_per_cent_at_an_infinite_
 def test_one_class_has_no_auc():
     ones = np.ones(len(SCORES), dtype=np.int8)
     released = release(SCORES, ones, None, KeyedEntropy.from_seed(1))
-    told = told_quality(released.value, len(ones), None)
-    assert told is not None
-    assert told.auc is None
-    assert told.accuracy == 0.4
+    heard = told_quality(released.value, len(ones), None)
+    assert heard is not None
+    assert heard.auc is None
+    assert heard.accuracy == 0.4
 
 
 def test_what_is_no_number_is_told_as_a_bad_model():
     scores = np.full(len(SCORES), np.nan)
-    told = release(scores, LABELS, None, KeyedEntropy.from_seed(1)).value.tolist()
-    assert told == [50, 50]
+    heard = release(scores, LABELS, None, KeyedEntropy.from_seed(1)).value.tolist()
+    assert heard == [50, 50]
 
 
 def test_with_epsilon_the_accuracy_alone_is_told_and_its_law_pays_for_one_label():
@@ -54,11 +54,11 @@ def test_with_epsilon_the_accuracy_alone_is_told_and_its_law_pays_for_one_label(
     counts = []
     for number, labels in enumerate((LABELS, other)):
         coins = KeyedEntropy.from_seed(number)
-        told = [
+        heard = [
             int(release(SCORES, labels, epsilon, coins.fork(str(draw))).value[0])
             for draw in range(draws)
         ]
-        counts.append(np.bincount(told, minlength=STEPS + 1))
+        counts.append(np.bincount(heard, minlength=STEPS + 1))
     # Ten rows: only tens of per cent are told, cut at the ends.
     assert set(np.flatnonzero(counts[0])) <= set(range(0, 101, 10))
     often = (counts[0] > 60) & (counts[1] > 60)
@@ -93,8 +93,8 @@ def test_what_alice_can_have_of_it_with_known_scores():
     def rounded(labels: np.ndarray) -> tuple[int, ...]:
         return tuple(release(scores, labels, None, KeyedEntropy.from_seed(0)).value.tolist())
 
-    told = rounded(truth)
+    heard = rounded(truth)
     everything = [np.array(bits, dtype=np.int8) for bits in itertools.product((0, 1), repeat=rows)]
-    left = [labels for labels in everything[::7] if rounded(labels) == told]
+    left = [labels for labels in everything[::7] if rounded(labels) == heard]
     assert len(left) > 1
     assert math.log2((STEPS + 1) * (STEPS + 2)) < 13.4

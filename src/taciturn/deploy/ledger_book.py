@@ -314,8 +314,8 @@ def spending(config: PartyConfig, tables: PartyTables, terms: Terms, session: st
         # When Bob stops depends on these labels too.
         rows.append((tables.held_out.ids, {_TOLD: terms.agreement.epochs}))
     elif tables.held_out is not None and terms.agreement.tell_alice == "quality":
-        told = release_event(terms.agreement.tell_epsilon)
-        rows.append((tables.held_out.ids, {(told, ""): 1}))
+        release = release_event(terms.agreement.tell_epsilon)
+        rows.append((tables.held_out.ids, {(release, ""): 1}))
     return Spending(tuple(rows), session)
 
 

@@ -83,11 +83,11 @@ def release(
     right = int(np.count_nonzero((known > 0) == (labels == 1)))
     if epsilon is None:
         area = auc(known, labels)
-        told = [_steps(right, len(labels)), NO_AUC if math.isnan(area) else round(STEPS * area)]
+        steps = [_steps(right, len(labels)), NO_AUC if math.isnan(area) else round(STEPS * area)]
     else:
         right += int(noise.draw(1, entropy).noise(noise.divisor(1.0 / epsilon))[0])
-        told = [_steps(right, len(labels))]
-    return Released(np.array(told), release_event(epsilon))
+        steps = [_steps(right, len(labels))]
+    return Released(np.array(steps), release_event(epsilon))
 
 
 def told_quality(steps: IntArray, rows: int, epsilon: float | None) -> ToldQuality | None:

@@ -44,6 +44,7 @@ from taciturn.protocol.messages import (
     BatchShare,
     BlindedIds,
     BudgetSpent,
+    CarryShares,
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
@@ -68,6 +69,7 @@ from taciturn.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    Segments,
     SharedProduct,
     SharedVector,
     ShareNumbers,
@@ -110,6 +112,8 @@ MESSAGES: tuple[type[Message], ...] = (
     SharedVector,
     SharedProduct,
     GivenShare,
+    Segments,
+    CarryShares,
     HeldOutQuality,
 )
 

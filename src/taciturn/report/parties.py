@@ -176,10 +176,12 @@ def _metrics(result: PartyRun) -> list[Block]:
 
 def _worth(result: PartyRun) -> list[Block]:
     """Whether the partner's columns are worth it, and whether the training arrived: for Bob."""
-    told = result.told_quality
+    quality = result.told_quality
     if result.identity.role == "alice":
         made = "" if result.stopped else "All passes over the rows that were agreed were made. "
-        return [Paragraph(f"{made}{_FOR_ALICE if told is None else _told(told, 'Bob tells')}")]
+        return [
+            Paragraph(f"{made}{_FOR_ALICE if quality is None else _told(quality, 'Bob tells')}")
+        ]
     held_out, run = result.metrics.held_out, result.run
     once = run.iterations_total == len(run.curve)
     facts: dict[str, Words] = {
@@ -198,20 +200,20 @@ def _worth(result: PartyRun) -> list[Block]:
         }
     else:
         facts["the partner adds"] = "not known: no rows were held out"
-    if told is not None:
-        facts["told to Alice"] = _told(told)
+    if quality is not None:
+        facts["told to Alice"] = _told(quality)
     return [*divergence(bool(result.diverged)), Facts(facts)]
 
 
-def _told(told: ToldQuality, teller: str = "") -> str:
+def _told(quality: ToldQuality, teller: str = "") -> str:
     """What Alice was told of the model."""
-    area = "no AUC (a class is absent)" if told.auc is None else f"AUC {told.auc:.0%}"
-    figures = f"accuracy {told.accuracy:.0%}, {area}"
+    area = "no AUC (a class is absent)" if quality.auc is None else f"AUC {quality.auc:.0%}"
+    figures = f"accuracy {quality.accuracy:.0%}, {area}"
     noise = "to whole per cent"
-    if told.epsilon is not None:
-        figures = f"accuracy {told.accuracy:.0%}"
-        noise = f"with noise for epsilon {told.epsilon:g}, to whole per cent"
-    sentence = f"{figures} on {counted(told.rows, 'held-out row')}, {noise}"
+    if quality.epsilon is not None:
+        figures = f"accuracy {quality.accuracy:.0%}"
+        noise = f"with noise for epsilon {quality.epsilon:g}, to whole per cent"
+    sentence = f"{figures} on {counted(quality.rows, 'held-out row')}, {noise}"
     return f"{teller}: {sentence}." if teller else sentence
 
 
