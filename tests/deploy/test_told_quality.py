@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.audit.recorded import RecordedSession
+from taciturn.audit.recording import RecordedSession
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.ledger_book import ledger_book
 from taciturn.deploy.train import Party
@@ -25,6 +25,7 @@ from taciturn.protocol.messages import HeldOutQuality
 from taciturn.protocol.observations import QualityTold, Signal
 from taciturn.report.parties import party_blocks
 from taciturn.rng import KeyedEntropy
+from taciturn.view.alice_view import AliceView
 from tests.deploy.sides import MECHANISMS, NEWTON, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.report.test_terminal import shown
@@ -67,6 +68,7 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
     assert model.metrics == {"told_quality": quality}
     # Her view has it, for whichever attack needs it.
     session = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
+    assert isinstance(session.view, AliceView)
     (seen,) = session.view.observations.of(QualityTold)
     assert (seen.quality.accuracy, seen.quality.auc) == (quality["accuracy"], quality["auc"])
     assert seen.signal is Signal.QUALITY
