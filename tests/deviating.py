@@ -40,7 +40,6 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet as greet_bob
 from taciturn.protocol.alice.opening import with_key as key_of_bob
 from taciturn.protocol.alice.opening import with_seed as seed_with_bob
-from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.alice.product import unmasked_product
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.alice.sealed import Keys as KeysOfBob
@@ -67,6 +66,7 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     RowNumbers,
 )
+from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.steps import Program, Send, receive, send

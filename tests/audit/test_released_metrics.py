@@ -28,6 +28,7 @@ BOBS = {
     "SealedResidues": ("iteration", "residues"),
     "RevealedShare": ("share",),
     "Phases": ("iteration", "phases"),
+    "Segments": ("iteration", "marks"),
     "SharedVector": ("turn", "vector"),
     "SharedProduct": ("turn", "answer"),
 }

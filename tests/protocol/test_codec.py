@@ -45,6 +45,7 @@ from taciturn.protocol.messages import (
     BatchShare,
     BlindedIds,
     BudgetSpent,
+    CarryShares,
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
@@ -69,6 +70,7 @@ from taciturn.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    Segments,
     SharedProduct,
     SharedVector,
     ShareNumbers,
@@ -123,6 +125,8 @@ EXAMPLES: dict[str, Message] = {
     "ResidueShares": ResidueShares(4, EncryptedAnswer(b"\x09", 2)),
     "SharedVector": SharedVector(8, EncryptedVector(b"\x0a", 3)),
     "SharedProduct": SharedProduct(9, EncryptedAnswer(b"\x0b\x0c", 4)),
+    "Segments": Segments(4, EncryptedVector(b"\x0d\x0e", 8)),
+    "CarryShares": CarryShares(4, EncryptedAnswer(b"\x0f", 2)),
     "GivenShare": GivenShare(ShareNumbers(whole(-(2**58), 5))),
 }
 
@@ -191,6 +195,8 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     ResidueShares: st.builds(ResidueShares, ints, st.builds(EncryptedAnswer, blobs, lengths)),
     SharedVector: st.builds(SharedVector, ints, st.builds(EncryptedVector, blobs, lengths)),
     SharedProduct: st.builds(SharedProduct, ints, st.builds(EncryptedAnswer, blobs, lengths)),
+    Segments: st.builds(Segments, ints, st.builds(EncryptedVector, blobs, lengths)),
+    CarryShares: st.builds(CarryShares, ints, st.builds(EncryptedAnswer, blobs, lengths)),
     GivenShare: st.builds(GivenShare, wholes),
 }
 messages = st.one_of(*STRATEGIES.values())

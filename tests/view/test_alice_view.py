@@ -224,8 +224,8 @@ class WitnessScheme:
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         return ClearScheme().leak_bits(capacity, rows, length)
 
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
-        ClearScheme().check_tables(capacity, size, products)
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
+        return ClearScheme().check_tables(capacity, size, products)
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None

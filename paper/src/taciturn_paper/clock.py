@@ -95,9 +95,9 @@ class TimedScheme:
         """The scheme's own."""
         return self._inner.leak_bits(capacity, rows, length)
 
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """The scheme's own."""
-        self._inner.check_tables(capacity, size, products)
+        return self._inner.check_tables(capacity, size, products)
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None

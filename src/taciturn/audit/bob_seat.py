@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -72,9 +72,13 @@ class BobAudit:
             return BobSeat(findings, None)
         if settings.permute_rows:
             return BobSeat(findings, findings)
+        return BobSeat(findings, self.permuted(settings, coins))
+
+    def permuted(self, settings: Settings, coins: Coins) -> ColumnFindings:
+        """What is told of a training with her rows permuted against his, without encryption."""
         self.callbacks.announce("canary run of Bob's seat")
-        permuted = self._simulate(plain.model_copy(update={"permute_rows": True}), coins)
-        return BobSeat(findings, self._examine(permuted, coins))
+        changes = {"scheme": "clear", "key_bits": None, "permute_rows": True}
+        return self._examine(self._simulate(settings.model_copy(update=changes), coins), coins)
 
     def _simulate(self, settings: Settings, coins: Coins) -> Outcome:
         observe = self.callbacks.observe
@@ -110,10 +114,7 @@ def bob_view(outcome: Outcome, coins: Coins) -> BobView:
     )
     if not view.signals:
         return view
-    seen = view.observations
-    view = replace(view, predictions=_predicted(outcome))
-    view.__dict__["observations"] = seen
-    return view
+    return view.predicting(_predicted(outcome))
 
 
 def _predicted(outcome: Outcome) -> FloatArray:
@@ -152,7 +153,7 @@ def examine_columns(
     scores: list[ColumnScore] = []
     skipped: list[Skipped] = []
     for attack in attacks:
-        if reason := _lacks(attack, view):
+        if reason := lacks(attack, view):
             skipped.append(Skipped(attack.name, reason))
             continue
         for count in _counts(attack, view, known_rows):
@@ -173,7 +174,8 @@ def known_rows_of(truth: Truth, entropy: KeyedEntropy, count: int) -> KnownRows:
     return KnownRows(rows, truth.values[rows])
 
 
-def _lacks(attack: ColumnAttack, view: BobView) -> str:
+def lacks(attack: ColumnAttack, view: BobView) -> str:
+    """Why an attack does not apply to what Bob has; empty where it does."""
     if not attack.needs & view.signals:
         wanted = " or ".join(sorted(signal.value for signal in attack.needs))
         return f"Bob does not have {wanted}"

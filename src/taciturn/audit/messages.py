@@ -29,6 +29,7 @@ from taciturn.protocol.messages import (
     RevealedShare,
     SealedResidues,
     SealedWeights,
+    Segments,
     SharedProduct,
     SharedVector,
 )
@@ -55,6 +56,7 @@ _ENCRYPTED: dict[type[Message], str] = {
     SealedWeights: "Bob's share of her weights, and with hers the weights",
     SealedResidues: "every residue, and Bob's share of her weights",
     Phases: "Bob's share of every score",
+    Segments: "the first two digits of Bob's share of every weight",
     SharedVector: "Bob's share of every residue and of her weights",
 }
 

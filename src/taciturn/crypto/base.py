@@ -629,13 +629,17 @@ class Scheme(Protocol):
         """
         ...
 
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Refuses a training that would tell too much of the table, or whose sums could be wrong.
 
         Args:
             capacity: That of the key.
             size: That of the table.
             products: How many passes there are; each is one product from either side.
+
+        Returns:
+            -log2 of the statistical distance of what they all tell of the table, beyond what is
+            decrypted from them; infinite where nothing is hidden.
 
         Raises:
             CryptoError: It is refused, or the scheme has no products of whole tables.

@@ -402,13 +402,14 @@ class ClearScheme:
         """Infinite: there is nothing to hide."""
         return math.inf
 
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Refuses nothing but products that do not wrap: there is nothing to hide.
 
         Raises:
             CryptoError: The capacity does not wrap.
         """
         wrapping(capacity)
+        return math.inf
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None

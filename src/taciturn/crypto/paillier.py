@@ -404,7 +404,7 @@ class PaillierScheme:
         """What the masks of ``rows`` entries leave uncovered (``Packing``)."""
         return MASK_BITS - math.log2(rows)
 
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Never.
 
         Raises:

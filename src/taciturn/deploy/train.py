@@ -28,7 +28,7 @@ from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
-from taciturn.deploy.playback import Rhythm, unheard
+from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
@@ -521,24 +521,26 @@ class _Training:
         if self.resume is not None:
             # A checkpoint of a version that did not count.
             self.account.charge()
-        config, state = self.party.config, self.party.config.state
+        config, state, recording = self.party.config, self.party.config.state, self.recording
         program = self.party.program(self.coins, self.bob, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         quiet = np.errstate(over="ignore", invalid="ignore")
         # On one thread the same numbers come out on every machine and in every run.
-        with self.recording or nullcontext(), quiet, one_thread():
+        with recording or nullcontext(), quiet, one_thread():
             result = self.meeting.run(
                 program,
                 observe=self._observe,
                 freeze=self._freeze,
                 rhythm=Rhythm(state.every_iterations, state.every_seconds),
-                tap=self.recording or unheard,
+                tap=recording or unheard,
+                # What Alice saw is told without her key: it stays out of the file.
+                note=unnoted if recording is None or self.bob is None else recording.kept,
             )
             self.figures.finish(result.trained)
             share = self._share(result)
             self._save(share)
-            if self.recording is not None:
-                self.recording.conclude({"session": share.session})
+            if recording is not None:
+                recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
         for note in self._ledger_notes():

@@ -44,6 +44,7 @@ from taciturn.protocol.messages import (
     BatchShare,
     BlindedIds,
     BudgetSpent,
+    CarryShares,
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
@@ -67,6 +68,7 @@ from taciturn.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    Segments,
     SharedProduct,
     SharedVector,
     ShareNumbers,
@@ -109,6 +111,8 @@ MESSAGES: tuple[type[Message], ...] = (
     SharedVector,
     SharedProduct,
     GivenShare,
+    Segments,
+    CarryShares,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

@@ -213,12 +213,6 @@ class Plan:
         """The rows of the longest batch."""
         return min(self.sigmoids.terms.longest_batch, self.rows)
 
-    def parts(self, rows: int) -> Iterator[slice]:
-        """The rows of a batch of which a ciphertext each holds the numbers."""
-        size = self.slots.slots // self.sigmoids.entries
-        for start in range(0, rows, size):
-            yield slice(start, min(start + size, rows))
-
     def require_hidden(self) -> None:
         """Refuses a training whose answers would tell too much of either table.
 
@@ -239,7 +233,8 @@ class Plan:
     @property
     def alice_leak(self) -> float:
         """What all answers tell of her columns, and of her shares of scores: a distance."""
-        iterations, answers = len(self.scales.decay) - 1, len(list(self.parts(self.batch)))
+        iterations = len(self.scales.decay) - 1
+        answers = len(list(cut(self.slots, self.batch, self.sigmoids.entries)))
         waves = 2.0 ** -self.slots.leak_bits(iterations * answers)
         return float(waves + iterations * self._step_leak(self.alice, self.alice_columns))
 
@@ -275,6 +270,18 @@ def slots_of(scheme: Scheme) -> SlotScheme:
             hint=Hint("use {scheme}", scheme="bfv"),
         )
     return slots
+
+
+def cut(slots: SlotScheme, rows: int, entries: int) -> Iterator[slice]:
+    """The rows of which a ciphertext each holds the numbers, ``entries`` a row.
+
+    >>> from taciturn.crypto.bfv.slots import BfvSlots
+    >>> [(part.start, part.stop) for part in cut(BfvSlots(), 600, 28)]
+    [(0, 292), (292, 584), (584, 600)]
+    """
+    size = slots.slots // entries
+    for start in range(0, rows, size):
+        yield slice(start, min(start + size, rows))
 
 
 def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:

@@ -20,7 +20,7 @@ from taciturn.results.columns import BobSeat, ColumnFindings, ColumnRehearsal
 ABOVE = "▲"
 TITLE = "What Bob can tell of Alice's columns"
 PERMUTED = "Her rows permuted against his before training: what the protocol alone tells"
-_WORDS = (
+COLUMN_WORDS = (
     "The share of her values that an attack has to within a tenth of their column's deviation, or "
     "in the right category, and R2, the mean over her numeric columns. The controls see no score: "
     "mean takes the best constant of each column, regression all that Bob has. Rows he knew are "
@@ -47,7 +47,9 @@ def seat_blocks(seat: BobSeat) -> list[Block]:
 
 def seat_section(seat: BobSeat) -> Section:
     """The same as a section of the page."""
-    return Section(TITLE, "columns", (Paragraph(_WORDS, "muted"), *seat_blocks(seat)), "Columns")
+    return Section(
+        TITLE, "columns", (Paragraph(COLUMN_WORDS, "muted"), *seat_blocks(seat)), "Columns"
+    )
 
 
 def column_scores(findings: ColumnFindings, caption: str) -> Table:

@@ -204,9 +204,9 @@ class RecallScheme:
         """The real scheme's: it decides whether the parties talked."""
         return self._scheme.leak_bits(capacity, rows, length)
 
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """What the real scheme refuses."""
-        self._scheme.check_tables(capacity, size, products)
+        return self._scheme.check_tables(capacity, size, products)
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None

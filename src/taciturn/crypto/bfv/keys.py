@@ -489,13 +489,13 @@ class BfvScheme:
         """The bound of ``parameters`` for one answer, in the layout in use."""
         return STANDARD.leak_bits(capacity, rows, Layout.of(rows, length).pieces)
 
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> None:
+    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """The bounds of ``parameters`` over a whole training, for the tiles in use.
 
         Raises:
             CryptoError: The training would tell too much of the table.
         """
-        check_tables(capacity, size, products)
+        return check_tables(capacity, size, products)
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None

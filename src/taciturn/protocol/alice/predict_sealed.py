@@ -18,11 +18,11 @@ from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.batch_seed import agree_seed
-from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.alice.sealed import Keys, answer_scores, answer_table_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.prediction import chunks, sealed_chunk, sealed_terms
+from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms

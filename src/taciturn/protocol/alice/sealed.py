@@ -14,9 +14,9 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedVector, PublicKey, Wrapping
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.messages import KeyOffer, RevealedShare, SealedScores, SealedWeights
+from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms

@@ -32,13 +32,13 @@ from taciturn.arrays import IntArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
-from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.alice.sealed import Keys, answer_table_scores, revealed_share
 from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
+from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 
