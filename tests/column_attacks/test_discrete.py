@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from taciturn.audit.bob_seat import bob_view
-from taciturn.audit.columns import controls, is_above
+from taciturn.audit.columns import controls
 from taciturn.column_attacks.discrete import DiscreteAttack, _few_valued, _snapped
+from taciturn.results.columns import is_above
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins

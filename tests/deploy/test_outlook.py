@@ -22,6 +22,8 @@ TRUE_UPDATES = {**MECHANISMS["add"], "bob-update": "true"}
 ONE_SIDED = {**MECHANISMS["mult"], "variant": "one-sided"}
 EARLY = {**MECHANISMS["add"], "evaluate": "epoch", "patience": 2}
 REVEALED = {"mechanism": "sealed", "reveal": True}
+TOLD = {"tell-alice": "quality"}
+NOISY = {**TOLD, "tell-epsilon": 0.5}
 OVER_SEALED = {**MECHANISMS["label-rr"], "over": "sealed"}
 
 # What is agreed, and whether labels can then be computed.
@@ -40,6 +42,11 @@ AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
     "hybrid": (MECHANISMS["hybrid"], True),
     "sealed": (MECHANISMS["sealed"], False),
     "sealed, newton": ({**MECHANISMS["sealed"], **NEWTON}, False),
+    "sealed, told": ({**MECHANISMS["sealed"], **TOLD}, True),
+    "mutual, told": ({**MECHANISMS["mutual"], **TOLD, "epochs": 1}, True),
+    "label-rr, told": ({**MECHANISMS["label-rr"], **TOLD}, True),
+    "label-rr, told with noise": ({**MECHANISMS["label-rr"], **NOISY}, False),
+    "add, told with noise": ({**MECHANISMS["add"], **NOISY}, False),
     "sealed, revealed": (REVEALED, True),
     "sealed, newton, revealed": ({**REVEALED, **NEWTON}, True),
     "mutual": ({**MECHANISMS["mutual"], "epochs": 1}, False),

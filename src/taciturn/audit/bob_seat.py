@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.audit.columns import Truth, conclude_columns, controls, judge_columns
+from taciturn.audit.columns import Truth, controls, judge_columns
 from taciturn.column_attacks.base import ColumnAttack, KnownRows
 from taciturn.column_attacks.registry import COLUMN_ATTACKS
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
@@ -26,7 +26,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError, counted
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.bob import predict as bob_predict
-from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore
+from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore, conclude_columns
 from taciturn.results.skipped import Skipped
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -97,7 +97,8 @@ class BobAudit:
 def bob_view(outcome: Outcome, coins: Coins) -> BobView:
     """What Bob knows after a simulated training, and one joint prediction of its rows.
 
-    Where the training opened no score to him, there is no prediction either.
+    A prediction opens whole scores to him, of which he takes his own part off: all but ``mutual``
+    let him know his weights, and that too where Alice reveals her share of them.
 
     Raises:
         TranscriptError: The run kept no transcript.
@@ -112,13 +113,15 @@ def bob_view(outcome: Outcome, coins: Coins) -> BobView:
         conversation=Transcript({}, outcome.transcript.records),
         budget=outcome.result.budget,
     )
-    if not view.signals:
-        return view
-    return view.predicting(_predicted(outcome))
+    whole, his = _predicted(outcome)
+    agreed = outcome.terms.agreement
+    if outcome.terms.mechanism.shares_scores and not agreed.reveal_bob:
+        return view.predicting(whole, whole=True)
+    return view.predicting(whole - his)
 
 
-def _predicted(outcome: Outcome) -> FloatArray:
-    """Alice's part of the scores of all training rows, as Bob has it after a joint prediction."""
+def _predicted(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
+    """The scores of all training rows in a joint prediction, and Bob's part of them."""
     data, weights = outcome.data, outcome.bob_weights
     with np.errstate(over="ignore", invalid="ignore"):
         _, scores = run_pair(
@@ -127,8 +130,8 @@ def _predicted(outcome: Outcome) -> FloatArray:
             ),
             bob_predict.predict(data.bob_train, weights),
         )
-        hers: FloatArray = scores - data.bob_train.values @ weights
-    return hers
+        his: FloatArray = data.bob_train.values @ weights
+    return scores, his
 
 
 def examine_columns(

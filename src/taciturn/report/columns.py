@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from taciturn.audit.columns import is_above
 from taciturn.report.blocks import (
     Block,
     Facts,
@@ -15,7 +14,7 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.words import NONE, interval, share
-from taciturn.results.columns import BobSeat, ColumnFindings, ColumnRehearsal
+from taciturn.results.columns import BobSeat, ColumnFindings, ColumnRehearsal, is_above
 
 ABOVE = "▲"
 TITLE = "What Bob can tell of Alice's columns"

@@ -65,6 +65,7 @@ class BobView:
         kept: What his program had remembered: keys that no coins give again.
         predictions: Alice's part of the scores in a joint prediction of the same rows with the
             finished model; None where there was none.
+        predicts_whole: Whether they hold his part too, since he does not know his weights.
         passes: Only what he saw in so many passes or epochs; None for all.
         used: The labels that the training used, where his coins do not give them; None for those
             that they give.
@@ -79,6 +80,7 @@ class BobView:
     budget: float | None = None
     kept: tuple[bytes, ...] = field(default=(), repr=False)
     predictions: FloatArray | None = field(default=None, repr=False)
+    predicts_whole: bool = False
     passes: int | None = None
     used: LabelTable | None = field(default=None, repr=False)
     held_out: HeldOut | None = field(default=None, repr=False)
@@ -199,9 +201,14 @@ class BobView:
             keep=lambda data: next(remembered, data),
         )
 
-    def predicting(self, scores: FloatArray) -> BobView:
-        """The same with Alice's part of the scores in a joint prediction of the same rows."""
-        view = replace(self, predictions=scores)
+    def predicting(self, scores: FloatArray, *, whole: bool = False) -> BobView:
+        """The same with the scores of a joint prediction of the same rows.
+
+        Args:
+            scores: Alice's part of them, or both sides'.
+            whole: Whether they are both sides'.
+        """
+        view = replace(self, predictions=scores, predicts_whole=whole)
         # The replay is not run again: what came before does not change by it.
         view.__dict__["observations"] = self.observations
         return view
