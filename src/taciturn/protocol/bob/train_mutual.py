@@ -19,6 +19,7 @@ from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
@@ -128,15 +129,16 @@ def _opened(
     size = _size(inputs)
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
-    his = yield from offer_key(terms, plan.alice.ring, inputs.entropy)
-    waves = yield from _offer_waves_key(plan, bits, inputs.entropy)
-    hers = None
-    if features.columns:
-        hers = yield from receive_key(terms, plan.bob.ring)
     state = TrainingState(
         0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=hello.magnitude_bits
     )
     state = yield from with_seed(inputs, state)
+    entropy, ring = inputs.entropy, plan.alice.ring
+    his = yield from offer_key(terms, ring, entropy, key_seed(state.seed, "bob"))
+    waves = yield from _offer_waves_key(plan, bits, entropy, key_seed(state.seed, "waves"))
+    hers = None
+    if features.columns:
+        hers = yield from receive_key(terms, plan.bob.ring, key_seed(state.seed, "alice"))
     first = next(iter(terms.plan(state.seed, features.rows)))
     state = replace(
         state,
@@ -153,10 +155,12 @@ def _opened(
     return state, plan, his, waves, hers
 
 
-def _offer_waves_key(plan: Plan, bits: int, entropy: Entropy) -> Program[SlotSecretKey]:
+def _offer_waves_key(
+    plan: Plan, bits: int, entropy: Entropy, seed: bytes
+) -> Program[SlotSecretKey]:
     """A new key for the sigmoid, with its public half on its way to Alice."""
-    key = plan.slots.generate(bits, entropy.fork("waves key"))
-    # The lattice library draws keys from the operating system, not from his coins.
+    key = plan.slots.generate(bits, entropy.fork("waves key"), seed)
+    # Whatever a scheme draws its keys from: after a stop it is this one.
     kept = yield from keep(key.to_bytes())
     if kept != key.to_bytes():
         key = plan.slots.read_secret(kept, bits)
