@@ -15,10 +15,16 @@ from taciturn.data.datasets import file_names, load
 from taciturn.data.raw import RawData
 from tests.system import NOT_TESTED
 
-# The same examples on every machine, and as much time for each as it takes.
+# The same examples on every machine, and as much time for each as it takes. The long proofs have
+# more of them.
 settings.register_profile(
-    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "many",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=200,
 )
+settings.register_profile("tests", settings.get_profile("many"), max_examples=25)
 settings.load_profile("tests")
 
 # Parties make their state keys there, and not among the settings of whoever runs the tests.

@@ -15,6 +15,7 @@ from taciturn.attacks.registry import ATTACKS
 from taciturn.engine.transcript import Transcript, TranscriptFile
 from taciturn.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
 from taciturn.files import to_json
+from tests.seldom import seldom
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -242,6 +243,7 @@ def test_constant_columns_are_kept_as_zeros_with_a_note():
     assert any("constant" in note for note in record["notes"])
 
 
+@pytest.mark.slow  # several audits; results of several seeds are read in tests/results
 def test_seeds_give_means_and_each_run(audited_thrice):
     record = audited_thrice
     assert record["seeds"] == 3
@@ -308,7 +310,6 @@ def test_attack_by_name(audited):
 @pytest.mark.parametrize(
     ("name", "accuracy", "auc", "changes"),
     [
-        ("census-income", 0.8269, 0.8879, {"epochs": 5}),
         pytest.param("census-income", 0.8269, 0.8879, {}, marks=pytest.mark.slow),
         pytest.param(
             "give-me-some-credit",
@@ -537,7 +538,7 @@ def test_only_true_updates_of_weights_that_bob_has_make_the_total_infinite(colum
     assert infinite == (columns == "half" and update == "true")
 
 
-@pytest.mark.parametrize("name", PROTECTED)
+@pytest.mark.parametrize("name", seldom(PROTECTED, always=["add"]))
 def test_a_transcript_of_a_protected_run_audits_like_the_run(tmp_path, name):
     path = tmp_path / "run.transcript"
     live = taciturn.audit(

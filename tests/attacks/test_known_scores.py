@@ -92,6 +92,7 @@ def test_proves_every_label_of_batches_below_twice_the_columns(permute_labels):
     assert score.decided_correct == 1.0
 
 
+@pytest.mark.slow  # some seconds of search
 def test_proves_labels_beyond_twice_the_columns_by_branching(wide):
     view, truth = known_run(batch_size=65, epochs=2, permute_labels=True)
     score = judge("", UNHURRIED.infer(view), truth)

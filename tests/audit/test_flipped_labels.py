@@ -32,6 +32,7 @@ def test_of_a_mechanism_without_a_bound_the_ceiling_is_everything():
     assert record["facts"]["attack_ceiling"] == 1.0
 
 
+@pytest.mark.slow  # many audits
 def test_the_audits_evidence_stays_below_the_claim_and_attacks_at_the_ceiling():
     """One run: 455 rows, epsilon 1; the count of right guesses has the flips' law.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from taciturn.data import datasets
 from taciturn.data.canonical import canonical, digest
@@ -249,3 +250,14 @@ def test_the_cache_is_in_the_home_directory_by_default(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert datasets.cache_dir() == tmp_path / ".cache" / "taciturn"
+
+
+@pytest.mark.parametrize(
+    ("name", "loader"), [("breast-cancer", load_breast_cancer), ("sklearn-digits", load_digits)]
+)
+def test_the_shipped_tables_are_scikit_learns(name, loader):
+    """They are read without scikit-learn, from its files."""
+    bunch, raw = loader(), load(name)
+    assert raw.frame.columns == [str(column) for column in bunch.feature_names]
+    assert np.array_equal(raw.frame.to_numpy(), bunch.data)
+    assert np.array_equal(raw.labels.values, bunch.target % 2)

@@ -48,6 +48,7 @@ from tests.deploy.sides import (
 )
 from tests.deploy.wires import Wire
 from tests.report.test_terminal import shown
+from tests.seldom import seldom
 from tests.waiting import HANG
 
 # Of an epoch: 120 rows less those that are held out, by eights.
@@ -114,7 +115,7 @@ def require_held_out_auc(folder: Path, reported: float) -> None:
     assert abs(reported - auc(scores, labels)) < 1.5 / (ones * (len(labels) - ones))
 
 
-@pytest.mark.parametrize("name", ["none", "sealed"])
+@pytest.mark.parametrize("name", seldom(["none", "sealed"], always=["sealed"]))
 def test_class_weights_are_agreed_on_and_used(folder, name):
     agreed = {**MECHANISMS[name], "class-weight": [1.0, 0.125]}
     set_up(folder, **agreed)
@@ -168,7 +169,7 @@ STOPS = [(1, "alice"), (3, "bob"), (14, "alice"), (23, "bob")]
 MORE_STOPS = [(1, "bob"), (3, "alice"), (14, "bob"), (23, "alice"), (40, "alice"), (40, "bob")]
 
 
-@pytest.mark.parametrize("name", ["none", "add", "hybrid"])
+@pytest.mark.parametrize("name", seldom(["none", "add", "hybrid"], always=["hybrid"]))
 @pytest.mark.parametrize(
     ("event", "role"),
     [*STOPS, *(pytest.param(*stop, marks=pytest.mark.slow) for stop in MORE_STOPS)],
@@ -432,7 +433,9 @@ def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
     assert reported == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
 
 
-@pytest.mark.parametrize("name", ["none", "add", "mult", "label-rr", "hybrid"])
+@pytest.mark.parametrize(
+    "name", seldom(["none", "add", "mult", "label-rr", "hybrid"], always=["none", "label-rr"])
+)
 def test_scores_in_clear_are_at_their_public_scale(folder, name):
     """In training, at the end of an epoch and of the training: never a float in full."""
     set_up(folder, **MECHANISMS[name] | {"residue-bits": 14, "evaluate": "epoch"})

@@ -124,6 +124,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path):
     assert "by --cache" in caught.value.diagnostics(COMMAND_LINE)
 
 
+@pytest.mark.slow  # starts processes, each of which loads everything
 def test_pieces_come_back_in_order_from_several_processes(tmp_path):
     pieces = [Piece(curves.one_seed, "breast-cancer", seed, False) for seed in (7, 6)]
     seen: list[tuple[int, int]] = []

@@ -59,6 +59,7 @@ def test_newton_is_as_good_as_sgd_after_a_few_passes():
     assert solvers.passes_to(goal, lambda passes: solvers.after_passes(problem, passes), 3)
 
 
+@pytest.mark.slow  # a measurement, of some seconds
 def test_two_processes_train_and_report_every_pass(small):
     agreed = small.terms("newton").agreement.model_copy(update={"epochs": 3})
     course = measure(agreed, small.tables(), Link("near", 0.02, 100.0))

@@ -13,6 +13,7 @@ import pytest
 from taciturn.api import check
 from taciturn.engine.exposure import OpenedScores, bits_per_score, column_exposure
 from taciturn.engine.pair import run_pair
+from taciturn.errors import CryptoError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.bob.inputs import BobInputs
@@ -31,6 +32,7 @@ from taciturn.results.check import ColumnExposure
 from tests.deviating import (
     Scored,
     Setup,
+    as_chosen,
     columns_from_known_rows,
     gram_of_differences,
     gram_of_sums,
@@ -46,7 +48,9 @@ from tests.deviating import (
     stacking_bob,
     steering_bob,
     unwhitened,
+    values_guessed,
     whole_table_bob,
+    with_half_of_its_own,
 )
 
 MECHANISMS: dict[str, dict[str, Any]] = {
@@ -122,6 +126,24 @@ def test_a_check_tells_alice_in_numbers(mechanism):
     assert columns["opened_values"] > 6 * 400
     assert columns["columns_per_score"] == (3 if mechanism == "sealed" else 1)
     assert f"up to {columns['scores_per_row']} scores" in columns["warning"]
+
+
+# --- Either --------------------------------------------------------------------------------------
+
+
+def test_with_a_uniform_half_of_its_choice_a_keys_owner_confirms_every_guess():
+    assert values_guessed(as_chosen, values=8) == 1.0
+    # Sixteen coins, of which 15 or more fall right once in 4,000 times.
+    assert values_guessed(lambda half: half) < 15 / 16
+
+
+@pytest.mark.parametrize("owner", ["alice", "bob"])
+def test_a_uniform_half_of_its_own_is_refused_by_name(owner):
+    setup = Setup.of(mechanism="mutual", epochs=1, scheme="bfv", batch_size=400)
+    programs = {"alice": setup.alice(), "bob": setup.bob()}
+    programs[owner] = with_half_of_its_own(programs[owner])
+    with pytest.raises(CryptoError, match="uniform half of the peer's public key is not that of"):
+        run_pair(programs["alice"], programs["bob"])
 
 
 # --- Bob -----------------------------------------------------------------------------------------
