@@ -179,6 +179,7 @@ MORE_STOPS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "role", "event"),
     [*STOPS, *(pytest.param(*stop, marks=pytest.mark.slow) for stop in MORE_STOPS)],

@@ -79,6 +79,7 @@ def record(folder: Path) -> Callable[[Party], Any]:
     return lambda party: party.run(record=folder / f"{party.config.role}.transcript")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_weights_are_those_of_one_process_fed_the_same_coins(folder, name):
     set_up(folder, **MECHANISMS[name])
@@ -169,6 +170,7 @@ STOPS = [(1, "alice"), (3, "bob"), (14, "alice"), (23, "bob")]
 MORE_STOPS = [(1, "bob"), (3, "alice"), (14, "bob"), (23, "alice"), (40, "alice"), (40, "bob")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", seldom(["none", "add", "hybrid"], always=["hybrid"]))
 @pytest.mark.parametrize(
     ("event", "role"),
