@@ -488,7 +488,6 @@ CASES = (
         "--guesses g.json --truth bob.toml",
         edited("g.json", '"rows": 92', '"rows": 91'),
     ),
-    Case("one mechanism where several are compared", "compare --dataset x --mechanism none"),
     Case("a mechanism compared twice", "compare --dataset x --mechanisms none,none"),
     Case("no mechanism to compare", "compare --dataset x --mechanisms ,"),
     Case("an unknown mechanism to compare", "compare --dataset x --mechanisms sealed,magic"),
