@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from taciturn.__main__ import run
 from taciturn.errors import ConfigError
 from taciturn.numerics.logistic import sigmoid
 from taciturn.protocol.mutual import Sigmoids
 from taciturn.report.markdown import render
 from taciturn_paper import against_spu
-from taciturn_paper.against_spu import Cheetah, Lap, Ours, Problem, figures, walk
+from taciturn_paper.against_spu import Cheetah, Contender, Lap, Ours, Problem, figures, walk
+from taciturn_paper.record import Record
 from taciturn_paper.report.against_spu import page
 from tests.system import spu_python
 
@@ -49,7 +52,8 @@ def test_spu_trains_the_same_batches(problem):
     """With a sigmoid that is a straight line, so that NumPy tells what must come out."""
     lap = Cheetah(spu_python(), "t1").lap(problem)
     tables = problem.tables
-    rows, weights = np.hstack([tables.alice, tables.bob]), np.zeros(31)
+    rows = np.hstack([tables.alice, tables.bob])
+    weights = np.zeros(rows.shape[1])
     for batch in problem.batches:
         residues = 0.5 + 0.25 * rows[batch] @ weights - tables.labels[batch]
         weights -= problem.terms("mutual").rate.at(0) / len(batch) * rows[batch].T @ residues
@@ -93,9 +97,12 @@ def test_a_row_is_of_the_turn_that_took_least_and_of_the_last_model(problem):
     assert row["sigmoid_error"] == pytest.approx(0.125)
 
 
-def test_tables_have_the_ratio_and_who_sees_what(problem):
+@pytest.fixture(scope="module")
+def record(problem: Problem) -> Record:
+    """A comparison with figures of our own making."""
+    entrants: list[tuple[Contender, float]]
     entrants = [(Ours("mutual"), 3.0), (Cheetah(Path("python"), "real"), 45.0)]
-    record = {
+    return {
         "versions": {"spu": "0.9.5"},
         "cores": 2,
         "load_before": 0.5,
@@ -104,7 +111,28 @@ def test_tables_have_the_ratio_and_who_sees_what(problem):
         "shapes": [against_spu.shape_of(problem)],
         "runs": [figures(who, problem, [lap(took, 0.01, problem)]) for who, took in entrants],
     }
+
+
+def test_tables_have_the_ratio_and_who_sees_what(record):
     text = render(page(record, "taciturn bench --against spu"))
     assert "455 rows, 15 + 15 columns, batches of 256, 2 iterations in 1 epoch" in text
     assert "| spu, real | 45.00 | 15.0 | – | 9.0 | 5.0 MiB | 3.0 MiB | 1.5 + 0.5 |" in text
     assert "| sealed | sizes, settings, batches | besides, every row's score" in text
+
+
+def test_the_command_takes_its_python_from_the_environment(
+    record: Record, monkeypatch, tmp_path, capsys
+):
+    asked: list[object] = []
+
+    def compared(python: Path | None, **named: object) -> Record:
+        asked.extend([python, named["repeats"], named["quick"]])
+        return record
+
+    monkeypatch.setattr(against_spu, "run", compared)
+    monkeypatch.setenv("TACITURN_SPU_PYTHON", "somewhere/python")
+    report = tmp_path / "spu.md"
+    assert run(["bench", "--against", "spu", "--json", "--report", str(report)]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == record["runs"]
+    assert "| spu, real | 45.00 |" in report.read_text(encoding="utf-8")
+    assert asked == [Path("somewhere/python"), 3, False]
