@@ -40,6 +40,7 @@ from taciturn.protocol.messages import (
     Role,
     SealedResidues,
     SealedWeights,
+    Segments,
     SharedVector,
 )
 from taciturn.protocol.terms import Terms
@@ -225,6 +226,8 @@ def encrypted(message: Message) -> Sequence[EncryptedVector]:
         return (message.residues,)
     if isinstance(message, Phases):
         return (message.phases,)
+    if isinstance(message, Segments):
+        return (message.marks,)
     if isinstance(message, SharedVector):
         return (message.vector,)
     return (message.weights,) if isinstance(message, SealedWeights) else ()

@@ -38,7 +38,13 @@ from taciturn.crypto.registry import scheme
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn.protocol.codec import decode, kind_of
-from taciturn.protocol.messages import Phases, SealedResidues, SealedWeights, SharedVector
+from taciturn.protocol.messages import (
+    Phases,
+    SealedResidues,
+    SealedWeights,
+    Segments,
+    SharedVector,
+)
 from taciturn.results.audit import REUSED_SEED, UNENCRYPTED, Distinguisher, Fault, Look
 from taciturn.rng import KeyedEntropy
 from taciturn.view.alice_view import AliceView
@@ -260,7 +266,7 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
 def _recorded(view: AliceView) -> Iterator[bytes]:
     """The encrypted vectors of the training that is audited itself."""
     for frame in view.conversation.frames("bob"):
-        if kind_of(frame) in (SealedResidues, SealedWeights, Phases, SharedVector):
+        if kind_of(frame) in (SealedResidues, SealedWeights, Phases, Segments, SharedVector):
             yield from (vector.data for vector in encrypted(decode(frame)))
 
 

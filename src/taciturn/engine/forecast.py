@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.forecast_table import forecast_table
-from taciturn.engine.trial import KeyPair, Trial
+from taciturn.engine.trial import TRIALS, KeyPair, SlotsTrial, Trial
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.mutual import Columns, Plan
@@ -21,7 +20,6 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 
-TRIALS = 3
 # What an iteration costs besides its encryption: messages, codec, ledger, the model's arithmetic.
 OVERHEAD_SECONDS = 0.0003
 # Frames of an iteration besides ciphertexts and numbers: heads, counts, the event's name.
@@ -111,7 +109,7 @@ def _mutual(
     plan, agreed = Plan.of(terms, rows, hers, his), terms.agreement
     pair = KeyPair.of(terms.scheme, agreed.key_bits, plan.alice.ring, coins)
     batch = plan.scales.feature_grid.rounded(features.values[: agreed.batch_size])
-    waves = _waves_trial(plan, len(batch), coins)
+    waves = SlotsTrial.of(plan.slots, agreed.key_bits, len(batch), plan.sigmoids.entries, coins)
     steps = [
         [_trial(pair, matrix, coins) for matrix in _step_matrices(plan.alice, batch)]
         for _ in range(TRIALS)
@@ -136,38 +134,6 @@ def _mutual(
         + key,
         bytes_to_bob=iterations * (waves.bytes_to_bob + back + (halves - 1) * there + beside)
         + (halves - 1) * key,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _WavesTrial:
-    """What the sigmoid of one batch took."""
-
-    seconds: float
-    messages: int
-    bytes_to_alice: int
-    bytes_to_bob: int
-    key_bytes: int
-
-
-def _waves_trial(plan: Plan, rows: int, coins: KeyedEntropy) -> _WavesTrial:
-    key = plan.slots.generate(plan.sigmoids.terms.agreement.key_bits, coins)
-    sizes = [(part.stop - part.start) * plan.sigmoids.entries for part in plan.parts(rows)]
-    numbers = np.ones(max(sizes), dtype=np.int64)
-    times = []
-    for _ in range(TRIALS):
-        start = time.perf_counter()
-        sent = key.encrypt(numbers, coins)
-        answer = key.public.product(numbers, sent, numbers, coins)
-        key.decrypt(answer)
-        times.append(time.perf_counter() - start)
-    parts = len(sizes)
-    return _WavesTrial(
-        parts * statistics.median(times),
-        parts,
-        parts * len(sent.data),
-        parts * len(answer.data),
-        len(key.public.to_bytes()),
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.crypto.base import Capacity, PublicKey, Scheme, SecretKey
+from taciturn.crypto.base import Capacity, PublicKey, Scheme, SecretKey, SlotScheme
+from taciturn.protocol.mutual import cut
 from taciturn.rng import Entropy
+
+TRIALS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +59,45 @@ class KeyPair:
         end = time.perf_counter()
         error = int(np.abs(product - matrix @ vector).max())
         return Trial(end - ready, ready - start, len(sent.data), len(answer.data), error)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsTrial:
+    """What the products number by number of some rows took.
+
+    Args:
+        seconds: Of both sides.
+        messages: Each way.
+        bytes_to_alice: Of Bob's numbers.
+        bytes_to_bob: Of her answers.
+        key_bytes: Of his public key.
+    """
+
+    seconds: float
+    messages: int
+    bytes_to_alice: int
+    bytes_to_bob: int
+    key_bytes: int
+
+    @classmethod
+    def of(
+        cls, slots: SlotScheme, bits: int, rows: int, entries: int, entropy: Entropy
+    ) -> SlotsTrial:
+        """The median of some ciphertexts, times how many ``rows`` of ``entries`` numbers take."""
+        key = slots.generate(bits, entropy)
+        parts = list(cut(slots, rows, entries))
+        numbers = np.ones(max(part.stop - part.start for part in parts) * entries, dtype=np.int64)
+        times = []
+        for _ in range(TRIALS):
+            start = time.perf_counter()
+            sent = key.encrypt(numbers, entropy)
+            answer = key.public.product(numbers, sent, numbers, entropy)
+            key.decrypt(answer)
+            times.append(time.perf_counter() - start)
+        return cls(
+            len(parts) * statistics.median(times),
+            len(parts),
+            len(parts) * len(sent.data),
+            len(parts) * len(answer.data),
+            len(key.public.to_bytes()),
+        )

@@ -48,13 +48,14 @@ class Whitening:
     factor: FloatArray
 
     @classmethod
-    def of(cls, values: FloatArray, l2: float, free: int = 0) -> Whitening:
+    def of(cls, values: FloatArray, l2: float, free: int = 0, heaviest: float = 1.0) -> Whitening:
         """That of a table.
 
         Args:
             values: Rows by columns, finite; nothing of that size is made besides.
             l2: The factor of half the sum of squared weights.
             free: How many of the last columns (the intercept) carry no penalty; not all zeros.
+            heaviest: The largest weight of a row, by which it curves the loss more.
 
         Raises:
             ConfigError: The penalty is zero or too small beside the columns, or these are too many
@@ -74,7 +75,7 @@ class Whitening:
             )
         with np.errstate(over="ignore", invalid="ignore"):
             square = values.T @ values
-            square /= 4.0 * rows
+            square *= heaviest / (4.0 * rows)
         if not np.isfinite(square).all():
             raise ConfigError(
                 "the values of the columns are too large to be multiplied with one another",
@@ -83,6 +84,30 @@ class Whitening:
         penalised = np.arange(columns - free)
         square[penalised, penalised] += l2
         return cls(_cholesky(square))
+
+    def beside(self, others: int) -> Whitening:
+        """That of the table beside another one, for steps of length 1 in both at once.
+
+        Each table alone makes a curvature of at most 1, both together of up to 2. With factors
+        ``1 + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever
+        the two have in common: ``2 |x y| <= r x^2 + y^2 / r``. Here ``r = sqrt(others / columns)``:
+        a table of few columns, an intercept at the least, hardly slows one of many.
+
+        Args:
+            others: How many columns the other table has; there may be none.
+        """
+        ratio = float(np.sqrt(others / len(self.factor)))
+        return Whitening(self.factor * float(np.sqrt(1.0 + ratio)))
+
+    def kept(self, l2: float, free: int = 0) -> FloatArray:
+        """``I - P``: what a step of length 1 on the penalty alone leaves of weights.
+
+        ``w^T P w`` is l2 times the squares of the original weights, but of the ``free`` last.
+        """
+        inverse = np.linalg.inv(self.factor)
+        penalised = inverse[:, : len(inverse) - free]
+        kept: FloatArray = np.eye(len(inverse)) - l2 * penalised @ penalised.T
+        return kept
 
     def to_numbers(self) -> tuple[float, ...]:
         """The factor's lower triangle, row by row, for a file."""

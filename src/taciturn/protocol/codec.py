@@ -44,11 +44,13 @@ from taciturn.protocol.messages import (
     BatchShare,
     BlindedIds,
     BudgetSpent,
+    CarryShares,
     EncryptedResidues,
     EpochScores,
     EpochVerdict,
     GivenShare,
     GroupElements,
+    HeldOutQuality,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -67,6 +69,7 @@ from taciturn.protocol.messages import (
     SealedResidues,
     SealedScores,
     SealedWeights,
+    Segments,
     SharedProduct,
     SharedVector,
     ShareNumbers,
@@ -109,6 +112,9 @@ MESSAGES: tuple[type[Message], ...] = (
     SharedVector,
     SharedProduct,
     GivenShare,
+    Segments,
+    CarryShares,
+    HeldOutQuality,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

@@ -357,6 +357,38 @@ class SharedProduct(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class Segments(Message):
+    """Of his share of each weight, in which quarter of the ring it lies, under Bob's key."""
+
+    code = 30
+    senders = ("bob",)
+
+    iteration: int
+    marks: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class CarryShares(Message):
+    """What Alice's shares make of them, under a mask for each number: his share of the carries."""
+
+    code = 31
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutQuality(Message):
+    """How good the model is on the held-out rows, in whole per cent: a release."""
+
+    code = 32
+    senders = ("bob",)
+
+    quality: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
 class GivenShare(Message):
     """Alice's share of Bob's weights in clear, after the last iteration."""
 

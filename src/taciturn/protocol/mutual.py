@@ -6,10 +6,10 @@ Weights of both sides, scores and residues are shared modulo ``t = 2^k``; ``w_A 
 ::
 
     Alice                                            Bob
+      the joint seed (taciturn.protocol.batch_seed), of batches and of the keys' uniform halves
                                                 <-   KeyOffer            his key
                                                 <-   KeyOffer            his key for the sigmoid
       KeyOffer             her key              ->   (where he has columns)
-      the seed of the batches (taciturn.protocol.batch_seed)
       each iteration, X its rows and X' those of the next:
                                                 <-   Phases              <waves of z_B>
       ResidueShares        <r' - r'_A>          ->   r'_B
@@ -213,12 +213,6 @@ class Plan:
         """The rows of the longest batch."""
         return min(self.sigmoids.terms.longest_batch, self.rows)
 
-    def parts(self, rows: int) -> Iterator[slice]:
-        """The rows of a batch of which a ciphertext each holds the numbers."""
-        size = self.slots.slots // self.sigmoids.entries
-        for start in range(0, rows, size):
-            yield slice(start, min(start + size, rows))
-
     def require_hidden(self) -> None:
         """Refuses a training whose answers would tell too much of either table.
 
@@ -239,7 +233,8 @@ class Plan:
     @property
     def alice_leak(self) -> float:
         """What all answers tell of her columns, and of her shares of scores: a distance."""
-        iterations, answers = len(self.scales.decay) - 1, len(list(self.parts(self.batch)))
+        iterations = len(self.scales.decay) - 1
+        answers = len(list(cut(self.slots, self.batch, self.sigmoids.entries)))
         waves = 2.0 ** -self.slots.leak_bits(iterations * answers)
         return float(waves + iterations * self._step_leak(self.alice, self.alice_columns))
 
@@ -277,6 +272,18 @@ def slots_of(scheme: Scheme) -> SlotScheme:
     return slots
 
 
+def cut(slots: SlotScheme, rows: int, entries: int) -> Iterator[slice]:
+    """The rows of which a ciphertext each holds the numbers, ``entries`` a row.
+
+    >>> from taciturn.crypto.bfv.slots import BfvSlots
+    >>> [(part.start, part.stop) for part in cut(BfvSlots(), 600, 28)]
+    [(0, 292), (292, 584), (584, 600)]
+    """
+    size = slots.slots // entries
+    for start in range(0, rows, size):
+        yield slice(start, min(start + size, rows))
+
+
 def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:
     """Shares modulo a prime just below ``2^k``, as shares modulo ``2^k``; see the file's text.
 
@@ -289,11 +296,17 @@ def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: 
     return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
 
 
-def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy) -> Program[SecretKey]:
-    """A new key, with its public half on its way to the peer."""
+def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy, seed: bytes) -> Program[SecretKey]:
+    """A new key, with its public half on its way to the peer.
+
+    Args:
+        terms: The agreement in use.
+        ring: What the key must serve.
+        entropy: The owner's coins.
+        seed: Of its uniform half: ``batch_seed.key_seed`` of the joint seed and the owner's role.
+    """
     scheme, bits = terms.scheme, terms.agreement.key_bits
-    key = scheme.generate(bits, ring, entropy.fork("key"))
-    # The lattice library draws keys from the operating system, not from these coins.
+    key = scheme.generate(bits, ring, entropy.fork("key"), seed)
     kept = yield from keep(key.to_bytes())
     if kept != key.to_bytes():
         key = scheme.read_secret(kept, bits, ring)
@@ -301,14 +314,14 @@ def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy) -> Program[SecretK
     return key
 
 
-def receive_key(terms: Terms, ring: Wrapping) -> Program[PublicKey]:
-    """The peer's public key.
+def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]:
+    """The peer's public key, whose uniform half must be that of the seed.
 
     Raises:
         CryptoError: It is no such key.
     """
     offer = yield from receive(KeyOffer)
-    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, ring)
+    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, ring, seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,8 +240,11 @@ class BfvParameters:
 
     def check_table(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
-    ) -> None:
+    ) -> float:
         """Refuses a training with a table that would tell too much of it, or go wrong.
+
+        Returns:
+            ``table_leak_bits``.
 
         Raises:
             CryptoError: The distance of ``table_leak_bits`` is above 2^-LEAST_LEAK_BITS, or an
@@ -259,6 +262,7 @@ class BfvParameters:
                 f"sums over {size[0]} rows of {capacity.matrix_bits} bits could decrypt wrongly",
                 hint="lower the fixed-point bits, or clip the features",
             )
+        return bits
 
     def noise(self, capacity: Capacity, pieces: int = 1) -> float:
         """The bound on E, wrong with probability below 2^-100 per entry."""

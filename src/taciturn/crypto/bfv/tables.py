@@ -33,7 +33,7 @@ LEAST_SHARED_TILES = 512
 """Below, starting a helper costs about what it saves in a training."""
 
 
-def check_tables(capacity: Wrapping, size: TableSize, products: int) -> None:
+def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
     """Refuses a training whose answers would tell too much of the table, or could be wrong.
 
     Args:
@@ -41,11 +41,14 @@ def check_tables(capacity: Wrapping, size: TableSize, products: int) -> None:
         size: The table's.
         products: How many passes, each a product from either side.
 
+    Returns:
+        -log2 of the statistical distance of what they tell of the table.
+
     Raises:
         CryptoError: A bound of ``parameters`` is not kept.
     """
     tiling = Tiling.of(size)
-    require_fit(capacity).check_table(
+    return require_fit(capacity).check_table(
         capacity, (size.rows, size.columns), (tiling.height, tiling.width), products
     )
 

@@ -13,18 +13,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import FloatArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
-from taciturn.crypto.bfv.modular import block_sums
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
+from taciturn.protocol.alice.slots import Answers
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare, KeyOffer, Phases, ResidueShares, ShareNumbers
+from taciturn.protocol.messages import GivenShare, KeyOffer, ShareNumbers
 from taciturn.protocol.mutual import (
     Asking,
     Columns,
@@ -34,14 +35,11 @@ from taciturn.protocol.mutual import (
     Step,
     offer_key,
     receive_key,
-    shares_modulo_power,
-    sized_vector,
 )
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
-from taciturn.rng import Entropy
+from taciturn.protocol.steps import Program, emit, receive, send
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -60,6 +58,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     scales, ring = plan.scales, plan.alice.ring
     asking = None if hers is None else Asking(hers, plan.bob)
     holding = Holding(bobs, plan.alice)
+    answers = Answers(waves, plan.slots, ring, entropy)
 
     def rounded(batch: Batch) -> FloatArray:
         taken = features.values.take(batch.rows, axis=0)
@@ -73,7 +72,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         yield from emit(Boundary(replace(at, mutual=kept)))
         rows = rounded(batch) if rows is None else rows
         after = None if following is None else rounded(following)
-        residues = yield from _answer_waves(plan, waves, shares.scores, number, entropy)
+        sigmoid = plan.sigmoids.at(number, len(shares.scores))
+        table = sigmoid.table(shares.scores, entropy.fork(f"table {number}"))
+        residues = yield from answers.residues(number, table)
         step = Step(number, ring, asking, holding, rows, after, entropy)
         shares, rows = (yield from step.advance(shares, residues)), after
     weights = _NO_WEIGHTS
@@ -107,13 +108,15 @@ def _opened(
     size = magnitude_bits(features.largest)
     hello = yield from open_training("alice", terms, features, size)
     plan = _plan(inputs, size, Columns(hello.columns, hello.magnitude_bits))
-    bobs = yield from receive_key(terms, plan.alice.ring)
-    waves = plan.slots.read_public((yield from receive(KeyOffer)).public_key, bits)
-    hers = None
-    if hello.columns:
-        hers = yield from offer_key(terms, plan.bob.ring, inputs.entropy)
     state = TrainingState(0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=size)
     state = yield from with_seed(inputs, state)
+    bobs = yield from receive_key(terms, plan.alice.ring, key_seed(state.seed, "bob"))
+    offer = yield from receive(KeyOffer)
+    waves = plan.slots.read_public(offer.public_key, bits, key_seed(state.seed, "waves"))
+    hers = None
+    if hello.columns:
+        seed = key_seed(state.seed, "alice")
+        hers = yield from offer_key(terms, plan.bob.ring, inputs.entropy, seed)
     first = next(iter(terms.plan(state.seed, features.rows)))
     state = replace(
         state,
@@ -139,29 +142,3 @@ def _mutual(state: TrainingState) -> MutualState:
     if state.mutual is None:
         raise RemoteProtocolError("the state is not that of a training that shares scores")
     return state.mutual
-
-
-def _answer_waves(
-    plan: Plan, key: SlotPublicKey, scores: IntArray, number: int, entropy: Entropy
-) -> Program[IntArray]:
-    """Her table of the sigmoid times Bob's numbers, masked.
-
-    Returns:
-        Her share of the batch's residues: minus the masks.
-    """
-    sigmoid, modulus = plan.sigmoids.at(number, len(scores)), plan.slots.modulus
-    table = sigmoid.table(scores, entropy.fork(f"table {number}"))
-    masks = entropy.fork(f"residues {number}").integers(modulus, table.size).reshape(table.shape)
-    for rows in plan.parts(len(scores)):
-        message = yield from receive(Phases)
-        require_turn("Phases", message.iteration, number)
-        vector = sized_vector(message.phases, table[rows].size)
-        hidden, coins = (
-            masks[rows].ravel().view(np.int64),
-            entropy.fork(f"waves {number} {rows.start}"),
-        )
-        answer = key.product(table[rows].ravel(), vector, hidden, coins)
-        yield from send(ResidueShares(number, answer))
-    # Minus the sum, from 0 to the modulus.
-    taken = np.uint64(modulus - 1) - block_sums(masks, modulus)
-    return shares_modulo_power(taken + np.uint64(1), modulus, plan.alice.ring, less=True)

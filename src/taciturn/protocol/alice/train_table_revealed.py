@@ -28,7 +28,6 @@ from taciturn.crypto.base import PublicKey
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
-from taciturn.protocol.alice.prepared import Prepared
 from taciturn.protocol.alice.sealed import Keys
 from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.events import Boundary
@@ -41,6 +40,7 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.observations import MomentsSeen
 from taciturn.protocol.outcome import Trained
+from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scores import at_scale
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
@@ -55,7 +55,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     terms, resume = inputs.terms, inputs.resume
     table = WhitenedTable.of(inputs)
     state = resume or (yield from greet(inputs, table.magnitude_bits))
-    keys = Keys(terms, table.ring, state.key)
+    keys = Keys(terms, table.ring, None, state.key)
     key = yield from keys.receive()
     state = replace(state, key=keys.to_bytes())
     held_out = inputs.scored_each_epoch

@@ -16,22 +16,21 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
-from taciturn.crypto.bfv.modular import block_sums
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
+from taciturn.protocol.bob.slots import Questions
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import (
     GivenShare,
     KeyOffer,
-    Phases,
     PublicBytes,
-    ResidueShares,
 )
 from taciturn.protocol.mutual import (
     Asking,
@@ -42,13 +41,11 @@ from taciturn.protocol.mutual import (
     Step,
     offer_key,
     receive_key,
-    shares_modulo_power,
-    sized_answer,
 )
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, keep, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, keep, receive, send
 from taciturn.rng import Entropy
 
 _NO_WEIGHTS = np.empty(0)
@@ -67,6 +64,9 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     scales, ring = plan.scales, plan.alice.ring
     asking = Asking(his, plan.alice)
     holding = None if hers is None else Holding(hers, plan.bob)
+    # The residue of a score of zero is half the weight of its class, with the label's sign.
+    of_zero = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
+    questions = Questions(waves, plan.slots, ring, entropy)
 
     def rounded(batch: Batch) -> FloatArray:
         taken = features.values.take(batch.rows, axis=0)
@@ -93,7 +93,9 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         rows = rounded(batch) if rows is None else rows
         after = None if following is None else rounded(following)
         used, scored = in_step(rows, number), in_scores(after, number + 1)
-        residues = yield from _ask_waves(inputs, plan, waves, shares.scores, batch)
+        halves = of_zero[batch.rows]
+        sigmoid = plan.sigmoids.at(number, len(halves))
+        residues = yield from questions.residues(number, sigmoid, shares.scores, halves)
         yield from emit(Progress(number + 1, batches.iterations, batch.rows))
         step = Step(number, ring, asking, holding, used, scored, entropy)
         shares, rows = (yield from step.advance(shares, residues)), after
@@ -127,15 +129,16 @@ def _opened(
     size = _size(inputs)
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
-    his = yield from offer_key(terms, plan.alice.ring, inputs.entropy)
-    waves = yield from _offer_waves_key(plan, bits, inputs.entropy)
-    hers = None
-    if features.columns:
-        hers = yield from receive_key(terms, plan.bob.ring)
     state = TrainingState(
         0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=hello.magnitude_bits
     )
     state = yield from with_seed(inputs, state)
+    entropy, ring = inputs.entropy, plan.alice.ring
+    his = yield from offer_key(terms, ring, entropy, key_seed(state.seed, "bob"))
+    waves = yield from _offer_waves_key(plan, bits, entropy, key_seed(state.seed, "waves"))
+    hers = None
+    if features.columns:
+        hers = yield from receive_key(terms, plan.bob.ring, key_seed(state.seed, "alice"))
     first = next(iter(terms.plan(state.seed, features.rows)))
     state = replace(
         state,
@@ -152,10 +155,12 @@ def _opened(
     return state, plan, his, waves, hers
 
 
-def _offer_waves_key(plan: Plan, bits: int, entropy: Entropy) -> Program[SlotSecretKey]:
+def _offer_waves_key(
+    plan: Plan, bits: int, entropy: Entropy, seed: bytes
+) -> Program[SlotSecretKey]:
     """A new key for the sigmoid, with its public half on its way to Alice."""
-    key = plan.slots.generate(bits, entropy.fork("waves key"))
-    # The lattice library draws keys from the operating system, not from his coins.
+    key = plan.slots.generate(bits, entropy.fork("waves key"), seed)
+    # Whatever a scheme draws its keys from: after a stop it is this one.
     kept = yield from keep(key.to_bytes())
     if kept != key.to_bytes():
         key = plan.slots.read_secret(kept, bits)
@@ -198,36 +203,6 @@ def _mutual(state: TrainingState) -> MutualState:
     if state.mutual is None:
         raise RemoteProtocolError("the state is not that of a training that shares scores")
     return state.mutual
-
-
-def _ask_waves(
-    inputs: BobInputs[EncryptedMechanism],
-    plan: Plan,
-    key: SlotSecretKey,
-    scores: IntArray,
-    batch: Batch,
-) -> Program[IntArray]:
-    """His share of the batch's residues: what Alice's table makes of his numbers, and the label."""
-    number, entropy = batch.iteration, inputs.entropy
-    sigmoid = plan.sigmoids.at(number, len(scores))
-    # The residue of a score of zero is half the weight of its class, with the label's sign.
-    halves = inputs.mechanism.residue(np.zeros(len(scores)), inputs.labels.values[batch.rows])
-    # Minus: a residue is y - sigma(z).
-    phases = sigmoid.phases(scores, -2.0 * np.abs(halves))
-    parts = list(plan.parts(len(scores)))
-    for rows in parts:
-        coins = entropy.fork(f"waves {number} {rows.start}")
-        yield from send(Phases(number, key.encrypt(phases[rows].ravel(), coins)))
-    sums = np.empty(len(scores), dtype=np.uint64)
-    for rows in parts:
-        message = yield from receive(ResidueShares)
-        require_turn("ResidueShares", message.iteration, number)
-        answer = sized_answer(message.answer, phases[rows].size)
-        products = key.decrypt(answer).reshape(phases[rows].shape)
-        sums[rows] = block_sums(products, plan.slots.modulus)
-    shares = shares_modulo_power(sums, plan.slots.modulus, plan.alice.ring, less=False)
-    own = np.rint(halves * sigmoid.step).astype(np.int64)
-    return plan.alice.ring.centred(shares + own)
 
 
 def _given_share(share: IntArray) -> Program[IntArray]:

@@ -1,4 +1,4 @@
-"""Alice's tables in the form that encrypted products take."""
+"""A party's tables in the form that encrypted products take."""
 
 from __future__ import annotations
 

@@ -1,0 +1,89 @@
+"""Whole-table training that nobody watches: Nesterov's acceleration on a public schedule.
+
+Where no score is seen there is no search. Each side changes to coordinates in which the loss of
+*both* tables curves by at most 1, alone and without a label (``Whitening.beside``), and then
+
+    w_(k+1) = (I - P) y_k + X^T (y - sigma(z)) / n       z = X_A y_A + X_B y_B
+    y_(k+1) = w_(k+1) + b_k (w_(k+1) - w_k)
+
+is a step of length 1 on the penalised loss, P the penalty in these coordinates. With the usual
+``b_k`` the loss is within ``2 |w*|^2 / (k + 1)^2`` of its least [Nesterov83].
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.numerics.likelihood import Likelihood
+from taciturn.numerics.shared_fraction import UNIT_BITS
+from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whole_table import Fit
+
+
+def momentum(number: int) -> int:
+    """The b of the step after pass ``number``, in units of ``2^-UNIT_BITS``.
+
+    >>> [momentum(number) for number in (0, 1, 2, 40)]
+    [0, 288, 444, 954]
+    """
+    now = 1.0
+    for _ in range(number):
+        now = _following(now)
+    return math.floor((now - 1.0) / _following(now) * (1 << UNIT_BITS))
+
+
+def _following(size: float) -> float:
+    return (1.0 + math.sqrt(1.0 + 4.0 * size * size)) / 2.0
+
+
+def fit_on_schedule(
+    alice: FloatArray,
+    own: FloatArray,
+    likelihood: Likelihood,
+    l2: float,
+    free: int,
+    passes: int,
+    heaviest: float = 1.0,
+) -> Fit:
+    """The same training in clear, without fixed point.
+
+    Args:
+        alice: Her columns.
+        own: Bob's columns, of the same rows; there may be none.
+        likelihood: That of the rows, given their scores.
+        l2: Factor of half the sum of squared weights.
+        free: How many of Bob's last columns (the intercept) carry no penalty.
+        passes: How many steps there are.
+        heaviest: The largest weight of a class.
+
+    Raises:
+        ConfigError: Columns cannot be whitened with this penalty.
+    """
+    sides = [(values, at) for values, at in ((alice, 0), (own, free)) if values.shape[1]]
+    counts = [values.shape[1] for values, _ in sides]
+    whitenings = [
+        Whitening.of(values, l2, at, heaviest).beside(sum(counts) - values.shape[1])
+        for values, at in sides
+    ]
+    table = np.hstack([w.apply(side) for w, (side, _) in zip(whitenings, sides, strict=True)])
+    kept = _blocks([w.kept(l2, at) for w, (_, at) in zip(whitenings, sides, strict=True)])
+    now = ahead = np.zeros(table.shape[1])
+    for number in range(passes):
+        step = table.T @ likelihood(table @ ahead).slope / len(table)
+        before, now = now, kept @ ahead + step
+        ahead = now + momentum(number) / (1 << UNIT_BITS) * (now - before)
+    parts = np.split(now, np.cumsum(counts)[:-1])
+    weights = [w.weights(part) for w, part in zip(whitenings, parts, strict=True)]
+    return Fit(weights[0], weights[1] if len(weights) > 1 else np.empty(0), table @ now)
+
+
+def _blocks(squares: list[FloatArray]) -> FloatArray:
+    size = sum(len(square) for square in squares)
+    whole, at = np.zeros((size, size)), 0
+    for square in squares:
+        whole[at : at + len(square), at : at + len(square)] = square
+        at += len(square)
+    return whole

@@ -1,0 +1,83 @@
+"""A fraction of a shared number: the carry is exact, and the result is off by a few units."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taciturn.numerics.shared_fraction import UNIT_BITS, Carried, SharedFraction
+
+BITS = 59
+RING = st.integers(0, 2**BITS - 1)
+WITHIN = st.integers(-(2 ** (BITS - 2)) + 1, 2 ** (BITS - 2) - 1)
+MOMENTS = st.integers(0, 1 << UNIT_BITS)
+
+
+def centred(values: np.ndarray, bits: int) -> np.ndarray:
+    left = np.int64(64 - bits)
+    return (values << left) >> left
+
+
+def carried(number: np.ndarray, mask: np.ndarray, sides, carry_mask: int = 0):
+    """Both sides' shares of numbers and of their carries, the second as one exchange gives them."""
+    alice, bob = sides
+    hers, his = alice.parts(mask), bob.parts(number - mask)
+    carries = (alice.table(hers) * bob.marks(his)).sum(axis=1)
+    return Carried(hers, np.full(len(mask), carry_mask)), Carried(his, carries - carry_mask)
+
+
+def both(bits: int, shift: int):
+    return tuple(SharedFraction(bits, shift, raises=raises) for raises in (True, False))
+
+
+def test_every_number_below_a_quarter_of_a_small_ring_has_its_carry_with_every_mask():
+    bits, shift = 12, 2
+    sides = both(bits, shift)
+    mask = np.arange(1 << bits)
+    for number in range(-(1 << bits - 2) + 1, 1 << bits - 2):
+        hers, his = carried(np.full(1 << bits, number), mask, sides)
+        whole = hers.parts + his.parts - (1 << bits - 1) - (his.carries << bits)
+        assert (whole == number).all()
+
+
+@given(
+    x=WITHIN, before=WITHIN, masks=st.tuples(RING, RING, RING), b=MOMENTS, shift=st.integers(8, 30)
+)
+def test_a_step_with_momentum_is_off_by_less_than_six_units(x, before, masks, b, shift):
+    sides = both(BITS, shift)
+    now = carried(np.array([x]), np.array([masks[0]]), sides, masks[2])
+    past = carried(np.array([before]), np.array([masks[1]]), sides, masks[2] // 3)
+    shares = [
+        side.accelerated(one, other, b) for side, one, other in zip(sides, now, past, strict=True)
+    ]
+    unit = 1 << UNIT_BITS
+    # What is meant may exceed the ring, by the momentum, only where nothing was divided.
+    exact = ((unit + b) * x - b * before) / unit / 2**shift
+    got = int(centred(shares[0] + shares[1], BITS)[0])
+    assert -6 < got - exact < 2 + 1e-3 * abs(exact) * 2**-10
+
+
+@given(x=WITHIN, mask=RING)
+def test_a_bare_fraction_is_the_number_shifted_or_one_less(x, mask):
+    sides = both(BITS, 16)
+    now = carried(np.array([x]), np.array([mask]), sides)
+    got = sum(int(side.accelerated(one, one, 0)[0]) for side, one in zip(sides, now, strict=True))
+    assert int(centred(np.array([got % 2**BITS]), BITS)[0]) - (x >> 16) in (-1, 0)
+
+
+def test_beyond_a_quarter_of_the_ring_a_carry_may_be_wrong():
+    sides = both(BITS, 16)
+    number, mask = np.array([-3 << BITS - 3]), np.array([3 << BITS - 4])
+    now = carried(number, mask, sides)
+    got = [side.accelerated(one, one, 0) for side, one in zip(sides, now, strict=True)]
+    assert abs(int(centred(got[0] + got[1], BITS)[0]) - (int(number[0]) >> 16)) > 2**40
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_zero_has_the_parts_from_which_a_training_starts(raises):
+    side = SharedFraction(BITS, 16, raises=raises)
+    zero = np.zeros(3, dtype=np.int64)
+    start = Carried(side.parts(zero), zero)
+    assert side.accelerated(start, start, 512).tolist() == [0, 0, 0]
