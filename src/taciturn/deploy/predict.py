@@ -172,7 +172,7 @@ class Question:
             return
         if model.whitening:
             from taciturn.numerics.whitening import Whitening
-            from taciturn.protocol.alice.whitened import whitened_rows
+            from taciturn.protocol.prediction import whitened_rows
 
             whitening = Whitening.of_numbers(model.whitening, len(share.values))
             table = whitened_rows(table, whitening)

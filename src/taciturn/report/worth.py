@@ -72,8 +72,10 @@ def arrived(converged: bool | None, last_change: float | None, steps: str) -> st
     >>> arrived(True, 2e-6, "pass")
     'yes; the last pass moved the training loss by 2.0e-06'
     """
-    moved = "" if last_change is None else f"the last {steps} moved the training loss by "
-    moved += "" if last_change is None else f"{abs(last_change):.1e}"
+    if converged is not None and last_change is None:
+        # Nobody saw the loss on the way; the distance to the optimum says it.
+        return "yes" if converged else "no; more passes would change the model"
+    moved = f"the last {steps} moved the training loss by {abs(last_change or 0.0):.1e}"
     if converged is None:
         return f"not known: it takes the loss of two {'passes' if steps == 'pass' else 'epochs'}"
     if converged:
