@@ -33,6 +33,7 @@ HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"
 RECORDING = "--transcript alice.transcript"
 SIDE = f"{RECORDING} --party alice.toml"
+HIS_SIDE = "--transcript bob.transcript --party bob.toml"
 NAMED = "train --dataset breast-cancer --mechanism none"
 PROTECTED = "train --dataset breast-cancer --scheme clear --json --mechanism"
 
@@ -456,7 +457,10 @@ CASES = (
     session("a side's file without its recording", "--party alice.toml"),
     session("a setting beside a real session", f"{RECORDING} --party alice.toml --epochs 5"),
     session("a recording and the other side's file", f"{RECORDING} --party bob.toml"),
-    session("Bob's recording for Alice's", "--transcript bob.transcript --party bob.toml"),
+    session("Bob's recording for Alice's seat", f"{HIS_SIDE} --seat alice"),
+    session("guesses at labels from Bob's recording", f"{HIS_SIDE} --write-guesses g2.json"),
+    session("Bob's file where columns are asked for", f"{HIS_SIDE} --truth bob.toml"),
+    session("known rows beside Alice's recording", f"{SIDE} --known-rows 5"),
     session("a simulation's recording with a side's file", "--transcript run --party alice.toml"),
     session(
         "a recording cut short",
@@ -589,6 +593,13 @@ CASES = (
     party("patience without an evaluation of the rows", "# patience", "patience"),
     newton("epochs of newton in a party's file", "epochs = 10"),
     newton("patience with newton", "patience = 3"),
+    newton("a price of telling nothing", "tell-epsilon = 1.0"),
+    newton("telling with noise of a model without", 'tell-alice = "quality"\ntell-epsilon = 1.0'),
+    party(
+        "telling of rows that are not held out",
+        "held-out = 0.2",
+        'held-out = 0\ntell-alice = "quality"',
+    ),
     newton("passes of sgd in a party's file", 'solver = "sgd"\npasses = 5', 'solver = "newton"'),
     party("a model in a folder that is not there", 'model = "', 'model = "no/where/'),
     party("a log in a folder that is not there", 'log = "', 'log = "no/where/'),

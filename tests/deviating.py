@@ -8,14 +8,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
 from taciturn.api import train
-from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray
-from taciturn.crypto.base import PublicKey, TableSize
+from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray, WordArray
+from taciturn.crypto.base import (
+    EncryptedAnswer,
+    EncryptedVector,
+    PublicKey,
+    TableSize,
+    Wrapping,
+)
+from taciturn.crypto.bfv.keys import BfvPublicKey, BfvScheme
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.seeds import PublicHalf
 from taciturn.data.split import VerticalData
 from taciturn.engine.exposure import bits_per_score
 from taciturn.engine.pair import run_pair
@@ -48,23 +58,27 @@ from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.messages import (
     EncryptedResidues,
     HiddenBatchOffer,
+    KeyOffer,
     MaskedGradient,
     NoisyResidues,
     PartialScores,
+    PublicBytes,
     RevealedGradient,
     RowNumbers,
 )
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.scores import receive_scores
-from taciturn.protocol.steps import Program, receive, send
+from taciturn.protocol.steps import Program, Send, receive, send
 from taciturn.protocol.terms import Terms
+from taciturn.rng import KEY_BYTES, KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
 from tests.packing import Known, Posed, Seen, Stack, posed, stacked
 from tests.protocol.parties import Tables, agreement, talk
 
+R = TypeVar("R")
 NEAR = 0.1
 """A value counts as recovered within so many standard deviations of its column."""
 
@@ -289,8 +303,7 @@ def _asking_bob(
     state = yield from greet(inputs)
     scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
     turns = Turns.of(terms, scales, features.rows, state.columns, state.magnitude_bits)
-    keys = Keys(terms, turns.ring)
-    state = yield from _open(inputs, state, keys)
+    state, keys = yield from _open(inputs, turns, state)
     plan, share, coins = terms.plan(state.seed, features.rows), state.share, inputs.entropy
     posing = asking(Packing.of(terms, features.rows, state.magnitude_bits), state.columns)
     for batch, following in plan.with_next(0):
@@ -321,7 +334,8 @@ def whole_table_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     bits = state.magnitude_bits
     scales = Scales.of_table(terms.agreement, rows, state.columns, bits)
     ring, size = scales.ring(bits, max(rows, state.columns)), TableSize(rows, state.columns)
-    keys = Keys(terms, ring, state.key)
+    state = yield from with_seed(inputs, state)
+    keys = Keys(terms, ring, state.seed)
     yield from keys.offer(inputs.entropy)
     ask = _Questions(keys, scales, size, None, inputs.entropy)
     packing = Packing.side_by_side(scales, bits)
@@ -690,7 +704,7 @@ def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
     crafted = np.zeros((rows, columns), dtype=np.int64)
     crafted[asked, column] = 1 << (width * place)
     table = WhitenedTable(crafted, Whitening.of(inputs.features.values, 1.0), scales, claimed)
-    key = yield from KeysOfBob(inputs.terms, table.ring, state.key).receive()
+    key = yield from KeysOfBob(inputs.terms, table.ring, None, state.key).receive()
     prepared = Prepared(crafted, inputs.table_memory)
     for number in range(agreed.epochs + 1):
         sums = yield from _unmasked_sum(key, prepared, table, number, inputs.entropy)
@@ -873,6 +887,75 @@ def _within(products: FloatArray, moves: FloatArray, columns: int) -> FloatArray
 # --- The figures of the documentation ------------------------------------------------------------
 
 
+# --- Either, with a public key whose uniform half is of its own choice ---------------------------
+
+
+class ChosenHalf(PublicHalf):
+    """In place of a uniform half SEAL's own prime: it re-randomises by a handful of units."""
+
+    def polynomials(self, primes: tuple[int, ...]) -> WordArray:
+        residues = np.array([primes[-1] % prime for prime in primes], dtype=np.uint64)
+        return np.stack([self.first, np.broadcast_to(residues[:, None], self.first.shape)])
+
+
+def as_chosen(half: PublicHalf) -> PublicHalf:
+    """A key with a half of its owner's choice, which no message can state."""
+    return ChosenHalf(half.first, half.seed)
+
+
+def values_guessed(half: Callable[[PublicHalf], PublicHalf], values: int = 16) -> float:
+    """The share of yes-or-no values of the peer's table that the owner of a key guesses right.
+
+    It knows all of the matrix but one value, and compares the second polynomial of the answer with
+    that of either guess: without a uniform half it is a function of the matrix alone.
+    """
+    ring, coins = Wrapping.of(59, 16, 32), KeyedEntropy.from_seed(3)
+    key = BfvScheme().generate(128, ring, coins)
+    public = BfvPublicKey(key._seal, ring, half(key.public._half))
+    table = coins.fork("table").integers(2, 32 * 15).astype(np.int64).reshape(15, 32)
+    right = 0
+    for column in range(values):
+        vector = key.encrypt(ring.draw(32, coins), 15, coins)
+        guesses = [table.copy(), table.copy()]
+        guesses[0][3, column], guesses[1][3, column] = 0, 1
+        mask = public.mask_of(ring.draw(15, coins), coins)
+        answer = public.masked_product(public.prepare(table), vector, mask, coins)
+        distances = [_distance(public, guess, vector, answer) for guess in guesses]
+        right += int(np.argmin(distances)) == table[3, column]
+    return right / values
+
+
+def _distance(
+    public: BfvPublicKey, guess: IntArray, vector: EncryptedVector, answer: EncryptedAnswer
+) -> float:
+    """How far the answer's second polynomial is from that of a guess, modulo the first prime."""
+    layout, prime = Layout.of(*guess.shape), public._seal.primes[0]
+    pieces = public._pieces(vector, layout)
+    product = public._sum_of_products(public.prepare(guess).content[0], pieces)
+    bare = public.answering.written(product, layout.places(len(guess)))
+    # After the entries of the first polynomial, which has masks on it, of eight bytes each.
+    one, two = (
+        np.frombuffer(data, "<u8", DEGREE, offset=8 * len(guess)).astype(object)
+        for data in (bare, answer.data)
+    )
+    apart = (one - two) % prime
+    return float(np.minimum(apart, prime - apart).sum())
+
+
+def with_half_of_its_own(program: Program[R]) -> Program[R]:
+    """The program, but for the uniform half of every key that it offers."""
+    step = next(program)
+    try:
+        while True:
+            if isinstance(step, Send) and isinstance(step.message, KeyOffer):
+                data = step.message.public_key
+                step = Send(KeyOffer(PublicBytes(data[:-KEY_BYTES] + bytes(KEY_BYTES))))
+            step = program.send((yield step))
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
 def dither_table() -> list[str]:
     """What dither costs the model, and what it leaves Bob; the table of ``docs/sealed.md``."""
     lines = []
@@ -958,6 +1041,10 @@ def main() -> None:
     print("  " + ", ".join(alice_figures()))
     print("newton, after one pass: none with 15 columns, with made-up ones; label-rr with these")
     print("  " + ", ".join(table_figures()))
+    print(
+        "a table's values guessed by a key's owner who chooses its uniform half, and who does not"
+    )
+    print(f"  {values_guessed(as_chosen):.1%}, {values_guessed(lambda half: half):.1%}")
     print("hybrid: after one iteration, and after 1, 2, 3, 5, 10 epochs")
     hidden = Setup.of(mechanism="hybrid", epochs=10)
     ends = [epochs * hidden.terms.per_epoch(len(hidden.columns)) - 1 for epochs in (1, 2, 3, 5, 10)]

@@ -322,21 +322,30 @@ def audit_session(
     write_guesses: str | Path | None = None,
     shuffle_truth: bool = False,
     canary: bool = True,
+    seat: Seat | None = None,
+    known_rows: int | None = None,
     announce: Announce = silent,
     observe: Observer = ignore,
     progress: ReportProgress = quietly,
 ) -> SessionAudit:
-    """Audits a real session from one side's own recording; Bob's labels judge where they are given.
+    """Audits a real session from one side's own recording; the other side's table judges.
+
+    The recording is attacked from its recorder's seat: Alice's for labels, Bob's for her columns.
 
     Args:
-        transcript: What ``taciturn party --record`` wrote at Alice.
+        transcript: What ``taciturn party --record`` wrote.
         party: The settings file of the side that recorded, beside its table.
-        truth: Bob's settings file, beside his table: his labels judge.
+        truth: The other side's settings file, beside its table: Bob's labels judge guesses, Alice's
+            columns estimates.
         guesses: Judge what Alice's side wrote down, instead of a recording.
         write_guesses: Write down what the attacks say of each row, for Bob to judge.
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
             chance.
-        canary: Also train on shuffled labels and on coins, where both sides' tables are at hand.
+        canary: Also train on shuffled labels and on coins, where both sides' tables are at hand; at
+            Bob's seat, with Alice's rows permuted against his.
+        seat: The recorder's, which is the only one there is; None for that.
+        known_rows: How many rows of Alice's columns Bob knows, at his seat; they are drawn from her
+            table, where it is given. None for 10, and for as many as she has columns.
         announce: Called with the name of each attack before it runs.
         observe: Called with each event of such a training.
         progress: Called with how much of an attack is done, and of how much.
@@ -347,7 +356,9 @@ def audit_session(
     with explained():
         from taciturn.audit import recorded
         from taciturn.audit.guesses import GuessesFile
+        from taciturn.audit.recording import OtherSide, RecordedSession
 
+    _check_seat(seat, known_rows)
     if shuffle_truth and truth is None:
         raise ConfigError(
             "there are no labels to shuffle",
@@ -370,7 +381,7 @@ def audit_session(
                 hint=Hint("give {truth} too: Bob's file", truth="bob.toml"),
             )
         file = GuessesFile.load(Path(guesses))
-        judge = recorded.Truth.read(Path(truth), file.recording)
+        judge = OtherSide.read(Path(truth), file.recording)
         return recorded.audit_guesses(file, judge, shuffle_truth=shuffle_truth)
     if transcript is None or party is None:
         missing = "party" if party is None else "transcript"
@@ -379,13 +390,21 @@ def audit_session(
             setting=missing,
             hint=Hint("give {transcript} and {party}", transcript="FILE", party="alice.toml"),
         )
+    session = RecordedSession.read(Path(transcript), Path(party))
+    if seat not in (None, recorder := session.recording.recorder):
+        raise ConfigError(
+            f"this recording was made at {recorder.capitalize()}'s seat, and shows no other",
+            setting="seat",
+            hint=Hint("use {seat}", seat=recorder),
+        )
     return recorded.audit_recording(
-        recorded.RecordedSession.read(Path(transcript), Path(party)),
+        session,
         None if truth is None else Path(truth),
         write_guesses=None if write_guesses is None else Path(write_guesses),
         callbacks=Callbacks(announce, observe, progress),
         canary=canary,
         shuffle_truth=shuffle_truth,
+        known_rows=known_rows,
     )
 
 

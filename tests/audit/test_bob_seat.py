@@ -11,12 +11,16 @@ from numpy.typing import ArrayLike
 
 import taciturn
 from taciturn.audit.bob_seat import examine_columns
-from taciturn.audit.columns import Truth, conclude_columns, controls, judge_columns
+from taciturn.audit.columns import Truth, controls, judge_columns
 from taciturn.column_attacks.base import ColumnEstimate, KnownRows
+from taciturn.column_attacks.prediction import PredictionAttack
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
+from taciturn.numerics.intervals import t_interval
+from taciturn.results.columns import conclude_columns
+from taciturn.results.saved import of_record
 from taciturn.rng import KeyedEntropy
-from tests.column_attacks.runs import newton, sgd
+from tests.column_attacks.runs import newton, run, sgd
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -194,20 +198,40 @@ def test_the_words_name_the_best_attack_and_the_better_control():
 # --- mutual, in which nothing is opened -------------------------------------------------------
 
 
-def test_mutual_leaves_no_attack_anything_to_work_with():
+def test_mutual_leaves_a_joint_prediction_alone_which_stays_at_the_controls():
     options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
     record = taciturn.audit(**options, mechanism="mutual", seat="bob").to_dict()
     seat = record["bob_seat"]
     for part in (seat, seat["canary"]):
-        assert part["attacks"] == []
+        assert {one["name"] for one in part["attacks"]} == {"prediction"}
         assert not part["leaks"]
-        assert {one["name"] for one in part["skipped"]} == {
-            "anchored",
-            "gram",
-            "discrete",
-            "prediction",
-        }
+        assert {one["name"] for one in part["skipped"]} == {"anchored", "gram", "discrete"}
     assert record["ledger"]["columns"]["scores_per_row"] == 0
+
+
+@pytest.mark.parametrize("reveal_bob", [False, True])
+def test_mutual_opens_whole_scores_unless_bob_knows_his_weights(reveal_bob):
+    """Her part alone would tell one column of hers from one known row."""
+    one = run(mechanism="mutual", solver="sgd", epochs=1, alice_columns=1, reveal_bob=reveal_bob)
+    assert one.view.predicts_whole is not reveal_bob
+    assert (one.score(PredictionAttack(), 1).recovered == 1.0) is reveal_bob
+    # As many known rows as both sides have columns give both sides' weights.
+    assert one.score(PredictionAttack(), 60).recovered > 0.9
+
+
+def test_several_seeds_are_averaged_with_an_interval_of_the_mean():
+    options = {**SMALL, "passes": 3, "seat": "bob", "canary": False}
+    result = taciturn.audit(**options, mechanism="none", seeds=3)
+    record = result.to_dict()
+    runs = [one["bob_seat"]["attacks"][0] for one in record["runs"]]
+    mean = record["bob_seat"]["attacks"][0]
+    shares = [one["recovered"] for one in runs]
+    assert mean["recovered"] == pytest.approx(np.mean(shares))
+    assert (mean["recovered_low"], mean["recovered_high"]) == pytest.approx(t_interval(shares))
+    assert mean["r2"] == pytest.approx(np.mean([one["r2"] for one in runs]))
+    assert "of 3 runs show an attack above the controls" in record["bob_seat"]["verdict"]
+    assert record["bob_seat"]["canary"] is None
+    assert of_record(record).to_dict() == record
 
 
 # --- the ledger and the check -----------------------------------------------------------------

@@ -28,6 +28,7 @@ from taciturn.audit.distinguisher import (
 from taciturn.audit.verdict import Status, apart_sentence, conclude
 from taciturn.crypto.base import Capacity, EncryptedVector
 from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.seeds import KeySeeds
 from taciturn.crypto.clear import ClearScheme
 from taciturn.report import html, markdown
 from taciturn.report.page import audit_page
@@ -95,8 +96,10 @@ class FaultyBfv(BfvScheme):
 
     key: type[BfvSecretKey] = BfvSecretKey
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> BfvSecretKey:
-        return self.key(self._seal(bits, capacity), capacity)
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> BfvSecretKey:
+        return self.key(self._seal(bits, capacity), capacity, KeySeeds.draw(entropy, seed))
 
 
 class ReusingBfv(FaultyBfv):
@@ -140,6 +143,7 @@ def test_residues_that_are_not_encrypted_are_noticed():
     assert "from bytes" in apart_sentence(result)
 
 
+@pytest.mark.slow  # a whole audit of trainings with encryption
 def test_what_is_noticed_is_a_leak_in_the_verdict():
     honest = audited()
     run = honest.runs[0]

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import taciturn
 from taciturn.audit import guesses
 from taciturn.audit.guesses import GuessesFile
-from taciturn.audit.recorded import RecordedSession, Truth, audit_guesses, audit_recording
+from taciturn.audit.recorded import audit_guesses, audit_recording
+from taciturn.audit.recording import OtherSide, RecordedSession
 from taciturn.audit.runner import examine
 from taciturn.audit.verdict import Status, before_judgement, conclude_session
 from taciturn.deploy.config import PartyConfig
@@ -143,6 +143,7 @@ def test_permuted_truth_is_at_chance(folder):
     assert conclusion.status is Status.CHECK
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "agreement",
     [
@@ -214,10 +215,10 @@ def test_a_recording_of_another_session_is_not_judged(folder, session, tmp_path)
 
 def test_labels_of_other_rows_are_refused(folder, judged):
     file = GuessesFile.load(folder / "guesses.json")
-    truth = Truth.read(folder / "bob.toml", file.recording)
-    fewer = replace(truth, labels=truth.labels.take(np.arange(1, truth.labels.rows)))
+    truth = OtherSide.read(folder / "bob.toml", file.recording)
+    other = replace(file, recording=replace(file.recording, ids_digest="another"))
     with pytest.raises(RowOrderError, match="not those of the recording"):
-        audit_guesses(file, fewer)
+        audit_guesses(other, truth)
 
 
 @pytest.mark.parametrize(

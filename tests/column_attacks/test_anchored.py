@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.audit.columns import controls, is_above
+from taciturn.audit.columns import controls
 from taciturn.column_attacks.anchored import AnchoredAttack
 from taciturn.column_attacks.base import KnownRows
 from taciturn.column_attacks.motion import follow
 from taciturn.column_attacks.scores import Batches, Visits
+from taciturn.results.columns import is_above
 from tests.column_attacks.runs import newton, sgd
 
 

@@ -14,12 +14,13 @@ import pytest
 import tenseal.sealapi as sealapi
 from scipy.stats import ks_2samp, kstest, spearmanr
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.crypto.base import Capacity, EncryptedVector, Wrapping
-from taciturn.crypto.bfv.keys import BfvPublicKey, BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.keys import BfvPublicKey, BfvSecretKey
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.parameters import DEGREE, MARGIN, STANDARD, flood_half
 from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.seeds import KeySeeds
 from taciturn.protocol.look_ahead import Turns
 from taciturn.rng import Entropy, SystemEntropy
 from tests.crypto.bfv_noise import (
@@ -28,7 +29,6 @@ from tests.crypto.bfv_noise import (
     first_primes,
     kept_primes,
     unpacked,
-    widths,
 )
 from tests.crypto.schemes import key_pair
 
@@ -133,6 +133,7 @@ def test_the_measured_messages_are_those_that_seal_decrypts(capacity):
 # Within the bounds
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("capacity", [CENSUS, Capacity(24, 21, 16), STEEP])
 def test_the_noise_of_answers_is_the_flood_and_the_roundings(capacity):
     """By the same tail that bounds failures: one false alarm in 10^9 runs.
@@ -178,6 +179,7 @@ def told_apart(one: FloatArray, two: FloatArray) -> float:
     return float(ks_2samp(one, two, method="asymp").pvalue)
 
 
+@pytest.mark.slow  # some thousand answers
 @pytest.mark.parametrize("capacity", BOTH)
 def test_tiny_and_huge_entries_leave_the_same_noise(capacity):
     """False alarms: one run in ten thousand."""
@@ -246,11 +248,17 @@ class Unflooded(BfvPublicKey):
         return cover
 
 
+class One(KeySeeds):
+    """Makes a secret polynomial of 1: its transform is 1 everywhere."""
+
+    def secret_values(self, seal: Seal) -> WordArray:
+        return np.ones((len(seal.primes), DEGREE), dtype=np.uint64)
+
+
 def key_of_one(ring: Wrapping) -> Opened:
-    """A key whose secret polynomial is 1; its transform is 1 everywhere."""
-    bits, primes = BfvScheme.key_bits[0], Seal(STANDARD, 1 << ring.modulus_bits).primes
-    ones = b"".join((1).to_bytes(width, "little") * DEGREE for width in widths(primes))
-    bob = Opened.of(BfvScheme().read_secret(ones, bits, ring))
+    """A key whose secret polynomial is 1."""
+    seal = Seal(STANDARD, 1 << ring.modulus_bits)
+    bob = Opened.of(BfvSecretKey(seal, ring, One.draw(COINS, None)))
     assert bob.secret.tolist() == [1] + [0] * (DEGREE - 1)
     return bob
 
@@ -268,7 +276,7 @@ def readings(kind: type[BfvPublicKey]) -> tuple[FloatArray, FloatArray]:
     """What Bob reads of every row's columns beside the masked steps, and what they are."""
     ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=ROWS)
     bob = key_of_one(ring)
-    public = kind(bob.key._seal, ring, bob.key.public._polynomials)
+    public = kind(bob.key._seal, ring, bob.key.public._half)
     features = np.random.default_rng(5).integers(-(2**16), 2**16, (ROWS, FEATURES))
     prepared = public.prepare(features.T.copy())
     read = np.empty((ROWS, FEATURES))

@@ -13,6 +13,7 @@ import pytest
 from taciturn.api import check
 from taciturn.engine.exposure import OpenedScores, bits_per_score, column_exposure
 from taciturn.engine.pair import run_pair
+from taciturn.errors import CryptoError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.bob.inputs import BobInputs
@@ -31,6 +32,7 @@ from taciturn.results.check import ColumnExposure
 from tests.deviating import (
     Scored,
     Setup,
+    as_chosen,
     columns_from_known_rows,
     gram_of_differences,
     gram_of_sums,
@@ -46,7 +48,9 @@ from tests.deviating import (
     stacking_bob,
     steering_bob,
     unwhitened,
+    values_guessed,
     whole_table_bob,
+    with_half_of_its_own,
 )
 
 MECHANISMS: dict[str, dict[str, Any]] = {
@@ -111,6 +115,7 @@ def test_of_a_hidden_batch_alice_is_told_the_most_that_bob_can_ask_for():
     assert counts.in_all == iterations * named + rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mechanism", ["none", "sealed", "label-rr", "add"])
 def test_a_check_tells_alice_in_numbers(mechanism):
     options: dict[str, Any] = {"epsilon": 1.0} if mechanism in ("add", "label-rr") else {}
@@ -124,9 +129,28 @@ def test_a_check_tells_alice_in_numbers(mechanism):
     assert f"up to {columns['scores_per_row']} scores" in columns["warning"]
 
 
+# --- Either --------------------------------------------------------------------------------------
+
+
+def test_with_a_uniform_half_of_its_choice_a_keys_owner_confirms_every_guess():
+    assert values_guessed(as_chosen, values=8) == 1.0
+    # Sixteen coins, of which 15 or more fall right once in 4,000 times.
+    assert values_guessed(lambda half: half) < 15 / 16
+
+
+@pytest.mark.parametrize("owner", ["alice", "bob"])
+def test_a_uniform_half_of_its_own_is_refused_by_name(owner):
+    setup = Setup.of(mechanism="mutual", epochs=1, scheme="bfv", batch_size=400)
+    programs = {"alice": setup.alice(), "bob": setup.bob()}
+    programs[owner] = with_half_of_its_own(programs[owner])
+    with pytest.raises(CryptoError, match="uniform half of the peer's public key is not that of"):
+        run_pair(programs["alice"], programs["bob"])
+
+
 # --- Bob -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [{}, {"scheme": "bfv", "batch_size": 32}])
 def test_a_packing_bob_has_fifteen_columns_when_the_check_says_so(options):
     """Against Alice's own program, which ends as ever: she cannot notice."""

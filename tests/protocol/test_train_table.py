@@ -47,6 +47,8 @@ from taciturn.protocol.codec import decode, encode, field_codecs, kind_of
 from taciturn.protocol.events import Boundary, Event, HeldOutSeen, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import (
+    BatchCommitment,
+    BatchShare,
     EncryptedResidues,
     EpochScores,
     Hello,
@@ -517,7 +519,7 @@ def test_under_bfv_kinds_and_lengths_do_not_depend_on_labels():
 def test_every_message_to_alice_is_public_or_a_ciphertext(changes):
     run = session(newton(**CHANGES[changes]), held_out=more_rows())
     kinds = {type(message) for message in run.said_by("bob")}
-    assert kinds == {Hello, KeyOffer, SealedResidues, SealedWeights}
+    assert kinds == {*OPENING, KeyOffer, SealedResidues, SealedWeights}
     for kind in kinds:
         types = {get_type_hints(kind)[name] for name, _ in field_codecs(kind)}
         assert (EncryptedVector in types) == (kind in SECRET)
@@ -540,12 +542,13 @@ def test_in_clear_alice_sees_one_exact_sum_a_pass_and_that_is_all_that_is_releas
     assert released == [RevealedGradient]
 
 
+OPENING: list[type[Message]] = [Hello, BatchCommitment, BatchShare]
 PASS: list[type[Message]] = [SealedResidues, SealedWeights]
 CHARTS = {
-    ("sealed", "plain"): [Hello, KeyOffer, *PASS * PASSES, SealedResidues],
-    ("sealed", "held out"): [Hello, KeyOffer, *[*PASS, SealedWeights] * PASSES, SealedResidues],
+    ("sealed", "plain"): [*OPENING, KeyOffer, *PASS * PASSES, SealedResidues],
+    ("sealed", "held out"): [*OPENING, KeyOffer, *[*PASS, SealedWeights] * PASSES, SealedResidues],
     ("sealed", "fresh keys"): [
-        Hello,
+        *OPENING,
         *[KeyOffer, SealedResidues, KeyOffer, SealedWeights] * PASSES,
         KeyOffer,
         SealedResidues,

@@ -227,10 +227,14 @@ class WitnessScheme:
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         return ClearScheme().check_tables(capacity, size, products)
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> SecretKey:
         return ClearScheme().generate(bits, capacity, entropy)
 
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> PublicKey:
         return WitnessKey(ClearScheme().read_public(data, bits, capacity), self.matrices)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:

@@ -99,13 +99,17 @@ class TimedScheme:
         """The scheme's own."""
         return self._inner.check_tables(capacity, size, products)
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> SecretKey:
         """A key on the clock; making it is not."""
-        return _TimedKey(self._inner.generate(bits, capacity, entropy), self.clock)
+        return _TimedKey(self._inner.generate(bits, capacity, entropy, seed), self.clock)
 
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> PublicKey:
         """A key on the clock."""
-        return _TimedKey(self._inner.read_public(data, bits, capacity), self.clock)
+        return _TimedKey(self._inner.read_public(data, bits, capacity, seed), self.clock)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
         """A kept key on the clock."""

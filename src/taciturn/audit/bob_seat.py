@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.audit.columns import Truth, conclude_columns, controls, judge_columns
+from taciturn.audit.columns import Truth, controls, judge_columns
 from taciturn.column_attacks.base import ColumnAttack, KnownRows
 from taciturn.column_attacks.registry import COLUMN_ATTACKS
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
@@ -26,7 +26,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError, counted
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.bob import predict as bob_predict
-from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore
+from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore, conclude_columns
 from taciturn.results.skipped import Skipped
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -72,9 +72,13 @@ class BobAudit:
             return BobSeat(findings, None)
         if settings.permute_rows:
             return BobSeat(findings, findings)
+        return BobSeat(findings, self.permuted(settings, coins))
+
+    def permuted(self, settings: Settings, coins: Coins) -> ColumnFindings:
+        """What is told of a training with her rows permuted against his, without encryption."""
         self.callbacks.announce("canary run of Bob's seat")
-        permuted = self._simulate(plain.model_copy(update={"permute_rows": True}), coins)
-        return BobSeat(findings, self._examine(permuted, coins))
+        changes = {"scheme": "clear", "key_bits": None, "permute_rows": True}
+        return self._examine(self._simulate(settings.model_copy(update=changes), coins), coins)
 
     def _simulate(self, settings: Settings, coins: Coins) -> Outcome:
         observe = self.callbacks.observe
@@ -93,7 +97,8 @@ class BobAudit:
 def bob_view(outcome: Outcome, coins: Coins) -> BobView:
     """What Bob knows after a simulated training, and one joint prediction of its rows.
 
-    Where the training opened no score to him, there is no prediction either.
+    A prediction opens whole scores to him, of which he takes his own part off: all but ``mutual``
+    let him know his weights, and that too where Alice reveals her share of them.
 
     Raises:
         TranscriptError: The run kept no transcript.
@@ -108,16 +113,15 @@ def bob_view(outcome: Outcome, coins: Coins) -> BobView:
         conversation=Transcript({}, outcome.transcript.records),
         budget=outcome.result.budget,
     )
-    if not view.signals:
-        return view
-    seen = view.observations
-    view = replace(view, predictions=_predicted(outcome))
-    view.__dict__["observations"] = seen
-    return view
+    whole, his = _predicted(outcome)
+    agreed = outcome.terms.agreement
+    if outcome.terms.mechanism.shares_scores and not agreed.reveal_bob:
+        return view.predicting(whole, whole=True)
+    return view.predicting(whole - his)
 
 
-def _predicted(outcome: Outcome) -> FloatArray:
-    """Alice's part of the scores of all training rows, as Bob has it after a joint prediction."""
+def _predicted(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
+    """The scores of all training rows in a joint prediction, and Bob's part of them."""
     data, weights = outcome.data, outcome.bob_weights
     with np.errstate(over="ignore", invalid="ignore"):
         _, scores = run_pair(
@@ -126,8 +130,8 @@ def _predicted(outcome: Outcome) -> FloatArray:
             ),
             bob_predict.predict(data.bob_train, weights),
         )
-        hers: FloatArray = scores - data.bob_train.values @ weights
-    return hers
+        his: FloatArray = data.bob_train.values @ weights
+    return scores, his
 
 
 def examine_columns(
@@ -152,7 +156,7 @@ def examine_columns(
     scores: list[ColumnScore] = []
     skipped: list[Skipped] = []
     for attack in attacks:
-        if reason := _lacks(attack, view):
+        if reason := lacks(attack, view):
             skipped.append(Skipped(attack.name, reason))
             continue
         for count in _counts(attack, view, known_rows):
@@ -173,7 +177,8 @@ def known_rows_of(truth: Truth, entropy: KeyedEntropy, count: int) -> KnownRows:
     return KnownRows(rows, truth.values[rows])
 
 
-def _lacks(attack: ColumnAttack, view: BobView) -> str:
+def lacks(attack: ColumnAttack, view: BobView) -> str:
+    """Why an attack does not apply to what Bob has; empty where it does."""
     if not attack.needs & view.signals:
         wanted = " or ".join(sorted(signal.value for signal in attack.needs))
         return f"Bob does not have {wanted}"

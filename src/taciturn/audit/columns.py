@@ -19,7 +19,6 @@ quite: several seeds show how runs differ.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,15 +26,11 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.column_attacks.base import ColumnEstimate, KnownRows
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.errors import counted
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.results.columns import ColumnControl, ColumnScore
 
 NEAR = 0.1
 """How many standard deviations off a recovered number may be."""
-
-R2_MARGIN = 0.1
-"""By how much an attack's R2 must exceed the controls' to count as told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,43 +199,3 @@ def _most_alike(column: FloatArray) -> float:
     width = 2 * NEAR * float(column.std())
     ends = np.searchsorted(ordered, ordered + width * (1 + 1e-12), side="right")
     return float((ends - np.arange(len(ordered))).max() / len(ordered))
-
-
-def conclude_columns(
-    known: Sequence[ColumnControl], attacks: Sequence[ColumnScore]
-) -> tuple[bool, str]:
-    """Whether an attack told more than the controls, and in words.
-
-    It did where the whole interval of what it recovered lies above every control, or its R2 does by
-    ``R2_MARGIN``.
-    """
-    most = max(control.recovered for control in known)
-    fits = [control.r2 for control in known if control.r2 is not None]
-    above = [one for one in attacks if is_above(one, known)]
-    without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
-    if above:
-        # One that needs no help of the judge's is named first.
-        best = max(above, key=lambda one: (one.known_rows > 0, one.recovered, one.r2 or 0.0))
-        fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
-        return True, (
-            f"{best.name} with {counted(round(best.known_rows), 'known row')} tells Bob "
-            f"{100 * best.recovered:.1f} % of {best.values:,.0f} values of Alice's columns (95 % "
-            f"interval {100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}); "
-            f"the better control: {without}."
-        )
-    if not attacks:
-        return False, (
-            "No column attack of ours has anything to work with: Bob has no score of Alice's "
-            f"columns (the better control: {without}). That is not a proof of safety."
-        )
-    return False, (
-        f"No column attack of ours told more than the controls ({without}). That is not a proof of "
-        "safety."
-    )
-
-
-def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
-    """Whether an attack's figures lie above those of every control."""
-    fits = [control.r2 for control in known if control.r2 is not None]
-    explained = attack.r2 is not None and attack.r2 > max(fits, default=1.0) + R2_MARGIN
-    return explained or attack.recovered_low > max(control.recovered for control in known)

@@ -386,42 +386,66 @@ def conclude_session(audit: SessionAudit) -> Conclusion | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Unjudged:
-    """What guesses come to before anybody has judged them."""
+class Summary:
+    """What an audit comes to where there are no findings about labels."""
 
     status: Status
     headline: str
     sentence: str
 
 
-def before_judgement(audit: SessionAudit) -> Unjudged:
+def before_judgement(audit: SessionAudit) -> Summary:
     """What the recorder can say alone: which rows are called certain, what ciphertexts show."""
     look, rows = audit.distinguisher, audit.recording.rows
     if look is not None and look.noticed:
-        return Unjudged(Status.LEAK, _DEPENDS, apart_sentence(look))
+        return Summary(Status.LEAK, _DEPENDS, apart_sentence(look))
     sure = max(audit.guesses, key=lambda one: one.certain, default=None)
     if sure is not None and sure.certain:
-        return Unjudged(
+        return Summary(
             Status.CERTAIN,
             "Some labels may be given away",
             f"{sure.name} calls {sure.certain:,} of {rows:,} labels certain. Whether it is right, "
             "Bob can say, who has them.",
         )
     if audit.guesses:
-        return Unjudged(
+        return Summary(
             Status.NOT_TESTED,
             "Guesses were made, and nobody has judged them",
             f"{counted(len(audit.guesses), 'attack')} guessed at {rows:,} labels. How right they "
             "are, Bob can say, who has the labels.",
         )
     tested = look is not None and _would_notice(look)
-    return Unjudged(
+    return Summary(
         Status.NOT_SHOWN if tested else Status.NOT_TESTED,
         "No attack of ours applies to what Alice has",
         "That is not a proof of safety." if look is None else apart_sentence(look),
     )
 
 
+def conclude_columns_of(audit: SessionAudit) -> Summary:
+    """What Bob's own recording comes to: by Alice's columns, or by itself alone."""
+    seat = audit.bob_seat
+    if seat is not None:
+        if seat.findings.leaks:
+            headline = "The scores tell Bob about Alice's columns"
+            return Summary(Status.LEAK, headline, seat.findings.verdict)
+        if seat.findings.attacks:
+            headline = "No attack of ours succeeded"
+            return Summary(Status.NOT_SHOWN, headline, seat.findings.verdict)
+        return Summary(Status.NOT_TESTED, _NOTHING_OPENED, seat.findings.verdict)
+    best = max(audit.estimates or (), key=lambda one: one.explains, default=None)
+    if best is None:
+        return Summary(Status.NOT_TESTED, _NOTHING_OPENED, "That is not a proof of safety.")
+    return Summary(
+        Status.NOT_TESTED,
+        "Estimates were made, and nobody has judged them",
+        f"{best.name} explains {_percent(max(0.0, best.explains))} of the variance of the scores "
+        f"of rows that it was not fitted on, with {counted(best.columns, 'column')}; Alice has "
+        f"{audit.recording.peer_columns}. Whether the values are hers, she can say, who has them.",
+    )
+
+
+_NOTHING_OPENED = "No attack of ours applies to what Bob has"
 _DEPENDS = "What Alice receives depends on the labels"
 
 

@@ -119,7 +119,7 @@ def audit(
         typer.Option(help="With --transcript: the file of the side that recorded a real session."),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="A real session: Bob's file, whose labels judge.")
+        Path | None, typer.Option(help="A real session: the other side's file, whose table judges.")
     ] = None,
     guesses: Annotated[
         Path | None,
@@ -179,6 +179,8 @@ def audit(
     taciturn audit --transcript alice.transcript --party alice.toml --write-guesses guesses.json
 
     taciturn audit --guesses guesses.json --truth bob.toml --html report.html
+
+    taciturn audit --transcript bob.transcript --party bob.toml --truth alice.toml
     """
     from taciturn import api
     from taciturn.report.audit import audit_blocks
@@ -188,7 +190,9 @@ def audit(
         _refuse_settings(settings)
         files = {"transcript": transcript, "party": party, "truth": truth}
         files |= {"guesses": guesses, "write_guesses": write_guesses}
-        _audit_session(files, shuffle_truth, canary, html, markdown, json)
+        asked: dict[str, Any] = {"shuffle_truth": shuffle_truth, "canary": canary}
+        asked |= {"seat": seat, "known_rows": known_rows}
+        _audit_session({**files, **asked}, html, markdown, json)
         return
     with progress_bar() as meter:
         result = api.audit(
@@ -217,9 +221,7 @@ def _refuse_settings(settings: dict[str, Any]) -> None:
 
 
 def _audit_session(
-    files: dict[str, Path | None],
-    shuffle_truth: bool,
-    canary: bool,
+    options: dict[str, Any],
     html: Path | None,
     markdown: Path | None,
     json: bool,
@@ -230,9 +232,7 @@ def _audit_session(
 
     with progress_bar() as meter:
         result = api.audit_session(
-            **files,
-            shuffle_truth=shuffle_truth,
-            canary=canary,
+            **options,
             announce=meter.announce,
             observe=meter.observe,
             progress=meter.progress,

@@ -8,6 +8,9 @@ gives the part that the score has of them.
 [Luo21] has it for a model that both sides know: there ``d`` columns of the passive party follow
 from the scores of ``d + 1`` classes, and fewer classes leave the solution of least norm. Here the
 model has two classes, and its weights are not told: they are estimated.
+
+Where Bob does not know his own weights either (``mutual``), the scores are whole, and known rows
+give estimates of both sides' weights.
 """
 
 from __future__ import annotations
@@ -33,10 +36,13 @@ class PredictionAttack(ColumnAttack):
         if scores is None:
             raise ValueError("there is no joint prediction")
         # Weights of least norm that score the known rows as they scored.
-        products = known.values @ known.values.T
+        own = view.features.values if view.predicts_whole else np.empty((len(scores), 0))
+        inputs = np.column_stack([known.values, own[known.rows]])
+        products = inputs @ inputs.T
         ridge = noise_of(view) + 1e-9 * float(np.trace(products)) / known.count
         solved = np.linalg.solve(products + ridge * np.eye(known.count), scores[known.rows])
-        weights = known.values.T @ solved
+        weights, his = np.split(inputs.T @ solved, [view.columns])
+        scores = scores - own @ his
         spread = prior.covariance @ weights
         size = float(weights @ spread) + noise_of(view)
         values = prior.mean + np.outer((scores - prior.mean @ weights) / size, spread)

@@ -539,19 +539,31 @@ class SlotScheme(Protocol):
         """-log2 of the statistical distance of what so many answers tell of their tables."""
         ...
 
-    def generate(self, bits: int, entropy: Entropy) -> SlotSecretKey:
+    def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """A fresh key pair.
+
+        Args:
+            bits: The size.
+            entropy: Private coins: whoever can repeat them has the key.
+            seed: Of the key's uniform half, where it has one: that on which both sides agreed, or
+                None for one of the owner's.
 
         Raises:
             CryptoError: The size is not offered.
         """
         ...
 
-    def read_public(self, data: bytes, bits: int) -> SlotPublicKey:
+    def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """A public key received from the peer, checked.
 
+        Args:
+            data: What the peer sent.
+            bits: The size.
+            seed: Of the key's uniform half, where it has one and both sides agreed on it.
+
         Raises:
-            CryptoError: The bytes are not a public key of this size.
+            CryptoError: The bytes are not a public key of this size, or one of another uniform
+                half.
         """
         ...
 
@@ -634,19 +646,37 @@ class Scheme(Protocol):
         """
         ...
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> SecretKey:
         """A fresh key pair.
+
+        Args:
+            bits: The size.
+            capacity: The sizes it must serve.
+            entropy: Private coins: whoever can repeat them has the key.
+            seed: Of the key's uniform half, where it has one: that on which both sides agreed, or
+                None for one of the owner's.
 
         Raises:
             CryptoError: The size is not offered, or the capacity does not fit it.
         """
         ...
 
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> PublicKey:
         """A public key received from the peer, checked.
 
+        Args:
+            data: What the peer sent.
+            bits: The size.
+            capacity: The sizes it must serve.
+            seed: Of the key's uniform half, where it has one and both sides agreed on it.
+
         Raises:
-            CryptoError: The bytes are not a public key of this size.
+            CryptoError: The bytes are not a public key of this size, or one of another uniform
+                half.
         """
         ...
 

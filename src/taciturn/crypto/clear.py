@@ -354,11 +354,13 @@ class ClearSlots:
         """Infinite: there is nothing to hide."""
         return math.inf
 
-    def generate(self, bits: int, entropy: Entropy) -> ClearSlotSecretKey:
+    def generate(
+        self, bits: int, entropy: Entropy, seed: bytes | None = None
+    ) -> ClearSlotSecretKey:
         """The owner of no key."""
         return ClearSlotSecretKey(ClearSlotPublicKey())
 
-    def read_public(self, data: bytes, bits: int) -> ClearSlotPublicKey:
+    def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> ClearSlotPublicKey:
         """The empty key.
 
         Raises:
@@ -409,7 +411,9 @@ class ClearScheme:
         wrapping(capacity)
         return math.inf
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> ClearSecretKey:
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> ClearSecretKey:
         """The owner of no key.
 
         Raises:
@@ -418,7 +422,9 @@ class ClearScheme:
         self._check_bits(bits)
         return ClearSecretKey(ClearPublicKey(capacity))
 
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> ClearPublicKey:
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> ClearPublicKey:
         """The empty key.
 
         Raises:

@@ -412,7 +412,9 @@ class PaillierScheme:
         """
         raise _no_tables()
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> PaillierSecretKey:
         """A fresh key pair.
 
         **Guarantee.** n is the product of two primes drawn independently, of half the bits each
@@ -428,7 +430,9 @@ class PaillierScheme:
         trapdoor = Trapdoor.draw(bits, entropy)
         return PaillierSecretKey(PaillierPublicKey(trapdoor.n, capacity), trapdoor)
 
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PaillierPublicKey:
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> PaillierPublicKey:
         """A public key received from the peer.
 
         **Guarantee.** The modulus has exactly the agreed bits and is odd, and is neither a prime

@@ -148,7 +148,23 @@ class FlipBook:
             if known != before or not content.name:
                 name = content.name or entropy.fork("name of the book").words(1)[0].tobytes().hex()
                 self._write(_Content(name, known))
-        return LabelTable.of(np.array([known[row].label for row in ids], np.int8), ids=labels.ids)
+        return _answered(labels, known)
+
+    def recall(self, labels: LabelTable) -> LabelTable:
+        """The labels that these rows were answered with; nothing is drawn or written.
+
+        Raises:
+            PrivacyError: The book was made with another epsilon, or for another label.
+            FileError: It cannot be read, is altered, or lacks a row.
+        """
+        known, ids = self._read().answers, labels.ids.series.to_list()
+        if lacking := sum(row not in known for row in ids):
+            raise FileError(
+                f"the flip book has no answer for {lacking:,} of {len(ids):,} rows",
+                where=str(self.path),
+                hint="give the book with which the labels were flipped then",
+            )
+        return _answered(labels, known)
 
     def _require_same_labels(self, known: dict[str, _Answer], tags: dict[str, str]) -> None:
         changed = sum(
@@ -296,6 +312,11 @@ class FlipBook:
         }
         text = canonical_json({**values, "digest": _digest(values)})
         write_private(self.path, text, "flip book")
+
+
+def _answered(labels: LabelTable, known: dict[str, _Answer]) -> LabelTable:
+    values = [known[row].label for row in labels.ids.series.to_list()]
+    return LabelTable.of(np.array(values, np.int8), ids=labels.ids)
 
 
 def flip_book(config: PartyConfig, flips: LabelFlips, key: bytes) -> FlipBook:

@@ -32,6 +32,10 @@ def unheard(sender: Role, frame: bytes) -> None:
     """Nobody listens in."""
 
 
+def unnoted(data: bytes) -> None:
+    """Nobody writes down what a party keeps."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rhythm:
     """How often a checkpoint is written: by iterations or by seconds, whichever comes first."""
@@ -124,6 +128,7 @@ def run_party(
     freeze: Freeze = TrainingState.to_bytes,
     rhythm: Rhythm = USUAL,
     tap: Tap = unheard,
+    note: Callable[[bytes], None] = unnoted,
     observe: Observer = ignore,
 ) -> R:
     """Runs one party to its end.
@@ -137,6 +142,7 @@ def run_party(
         freeze: Turns a state into what a checkpoint holds.
         rhythm: How often one is written.
         tap: Called with the sender and the bytes of each frame since the checkpoint.
+        note: Called with what the program has kept since the checkpoint.
         observe: Called with each event since the checkpoint.
 
     Raises:
@@ -162,7 +168,9 @@ def run_party(
         before = playback.remembered()
         if before is None and journal is not None:
             journal.kept(data)
-        return data if before is None else before
+        kept = data if before is None else before
+        note(kept)
+        return kept
 
     driver = Driver(role, program, outlet, seen, keep)
     try:

@@ -8,7 +8,7 @@ is the business of each.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -17,7 +17,7 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Journal, Meta, Past
 from taciturn.deploy.link import Link, Pace, Patience, Traffic
 from taciturn.deploy.log import Log
-from taciturn.deploy.playback import USUAL, Freeze, Rhythm, run_party, unheard
+from taciturn.deploy.playback import USUAL, Freeze, Rhythm, run_party, unheard, unnoted
 from taciturn.engine.callbacks import SILENT, Callbacks, Observer
 from taciturn.engine.channel import Endpoint
 from taciturn.engine.driver import Tap
@@ -79,6 +79,7 @@ class Meeting:
         freeze: Freeze = TrainingState.to_bytes,
         rhythm: Rhythm = USUAL,
         tap: Tap = unheard,
+        note: Callable[[bytes], None] = unnoted,
     ) -> R:
         """Runs this side's program to its end; what the journal holds is played back first.
 
@@ -88,6 +89,7 @@ class Meeting:
             freeze: Turns a state into what a checkpoint holds.
             rhythm: How often a checkpoint is written.
             tap: Called with the sender and the bytes of each frame since the checkpoint.
+            note: Called with what the program has kept since the checkpoint.
 
         Raises:
             TaciturnError: This side or the peer cannot continue; says why.
@@ -101,6 +103,7 @@ class Meeting:
             freeze=freeze,
             rhythm=rhythm,
             tap=tap,
+            note=note,
             observe=observe or self.observe,
         )
 

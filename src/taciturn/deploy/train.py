@@ -28,7 +28,7 @@ from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
-from taciturn.deploy.playback import Rhythm, unheard
+from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
@@ -49,6 +49,7 @@ from taciturn.faces import Hint
 from taciturn.files import write_private
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
+from taciturn.numerics.convergence import UNSEEN
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
@@ -64,7 +65,14 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
-from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
+from taciturn.results.parties import (
+    ColumnImportance,
+    DryRun,
+    Identity,
+    PartyMetrics,
+    PartyRun,
+    Sizes,
+)
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
@@ -77,7 +85,10 @@ if TYPE_CHECKING:
 
 LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
-_VERDICT = ("bob_alone", "partner_adds", "converged", "diverged", "last_change")
+_VERDICT = (
+    *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
+    "told_quality",
+)
 _UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
 # Limits that do not change what a session says.
 _FREE_LIMITS = {
@@ -526,26 +537,31 @@ class _Training:
         if self.resume is not None:
             # A checkpoint of a version that did not count.
             self.account.charge()
-        config, state = self.party.config, self.party.config.state
+        config, state, recording = self.party.config, self.party.config.state, self.recording
         program = self.party.program(self.coins, self.bob, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         quiet = np.errstate(over="ignore", invalid="ignore")
         # On one thread the same numbers come out on every machine and in every run.
-        with self.recording or nullcontext(), quiet, one_thread():
+        with recording or nullcontext(), quiet, one_thread():
             result = self.meeting.run(
                 program,
                 observe=self._observe,
                 freeze=self._freeze,
                 rhythm=Rhythm(state.every_iterations, state.every_seconds),
-                tap=self.recording or unheard,
+                tap=recording or unheard,
+                # What Alice saw is told without her key: it stays out of the file.
+                note=unnoted if recording is None or self.bob is None else recording.kept,
             )
             self.figures.finish(result.trained)
             share = self._share(result)
             self._save(share)
-            if self.recording is not None:
-                self.recording.conclude({"session": share.session})
+            if recording is not None:
+                recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
+        if result.quality is not None:
+            quality = record_of(result.quality)
+            self.party.log("quality told" if self.bob else "quality learnt", **quality)
         for note in self._ledger_notes():
             self.party.log("note", about=note)
         stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve
@@ -555,6 +571,9 @@ class _Training:
             stopped=None if stopped is None else stopped.value,
             metrics=PartyMetrics(curve=curve or None),
             suspected_wraps=self._suspected_wraps(result.trained),
+            converged_reason=UNSEEN if self.party.terms.mechanism.shares_scores else None,
+            told_quality=result.quality,
+            importance=self._importance(result.trained.weights),
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
@@ -601,6 +620,7 @@ class _Training:
             session=self.meeting.name,
             rows=tables.train.rows,
             data_digest=tables.train.digest(),
+            metrics={} if result.quality is None else {"told_quality": record_of(result.quality)},
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
             share=_values(trained.share),
@@ -610,6 +630,19 @@ class _Training:
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
             whitening=_whitening_of(trained.share) or _whitening_of(trained.bob_share),
         )
+
+    def _importance(self, weights: FloatArray) -> tuple[ColumnImportance, ...] | None:
+        """Alice's columns, the most important first; None where she has no weights of them.
+
+        Bob's weights depend on labels, and how long they take to sort too: his file has them.
+        """
+        if self.bob is not None or not len(weights):
+            return None
+        table = self.party.tables.train
+        sizes = (np.abs(weights) * table.values.std(axis=0)).tolist()
+        named = zip(table.columns, weights.tolist(), sizes, strict=True)
+        columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
+        return tuple(sorted(columns, key=lambda column: -column.importance))
 
     def _suspected_wraps(self, trained: Trained) -> int | None:
         """What Bob counted from the first iteration on; None where no score can wrap."""

@@ -3,12 +3,13 @@ r"""A recorded conversation: every frame in order, chained by hashes.
 ::
 
     file   = "TACITURN-TRANSCRIPT\n" version:u8 count:u32 header(JSON) record* end
-    record = sender:u8 (0 alice, 1 bob) count:u32 frame
+    record = kind:u8 (0 alice sent it, 1 bob sent it, 2 the recorder kept it) count:u32 frame
     end    = 0xff count:u32 footer(JSON) records:u64 link:32 bytes
     link_0 = SHA-256(header)
     link_k = SHA-256(link_{k-1} || record_k), and the last link takes the footer in
 
-What header and footer say is their writer's business. A file that was cut has no end; one that was
+What header and footer say is their writer's business. What the recorder kept are keys, which its
+coins do not give again; files of version 1 have none. A file that was cut has no end; one that was
 altered has another link. The chain shows damage and careless edits. It is no signature: whoever
 rewrites the whole file can make a new chain.
 """
@@ -34,9 +35,10 @@ from taciturn.version import FORMER_NAME
 
 MAGIC = b"TACITURN-TRANSCRIPT\n"
 _FORMER_MAGIC = f"{FORMER_NAME.upper()}-".encode()
-VERSION = 1
+VERSION = 2
+_WITHOUT_KEYS = 1
 MAX_HEADER = 16 << 20
-_END = 0xFF
+_KEPT, _END = 2, 0xFF
 _RECORD = struct.Struct("<BI")
 _TAIL = struct.Struct("<Q32s")
 _SENDERS: tuple[Role, Role] = ("alice", "bob")
@@ -51,6 +53,7 @@ class Transcript:
     header: Header = field(repr=False)
     records: tuple[tuple[Role, bytes], ...] = field(repr=False)
     footer: Header = field(default_factory=dict, repr=False)
+    kept: tuple[bytes, ...] = field(default=(), repr=False)
 
     def frames(self, sender: Role) -> Iterator[bytes]:
         """The frames that one side sent, in order."""
@@ -161,7 +164,14 @@ class TranscriptFile:
 
     def __call__(self, sender: Role, frame: bytes) -> None:
         """Writes one frame and links it to those before."""
-        record = _RECORD.pack(_SENDERS.index(sender), len(frame)) + frame
+        self._write(_SENDERS.index(sender), frame)
+
+    def kept(self, data: bytes) -> None:
+        """Writes what the recorder keeps for itself."""
+        self._write(_KEPT, data)
+
+    def _write(self, kind: int, frame: bytes) -> None:
+        record = _RECORD.pack(kind, len(frame)) + frame
         self._link = hashlib.sha256(self._link + record).digest()
         self._records += 1
         try:
@@ -241,24 +251,30 @@ def _read(stream: BinaryIO) -> Transcript:
     if magic != MAGIC:
         raise TranscriptError("this is not a transcript")
     version, size = _RECORD.unpack(_take(stream, _RECORD.size))
-    if version != VERSION:
+    if version not in (_WITHOUT_KEYS, VERSION):
         raise TranscriptError(f"a transcript of version {version}; this program reads {VERSION}")
     text = _take_text(stream, size)
     link = hashlib.sha256(text).digest()
     records: list[tuple[Role, bytes]] = []
+    kept: list[bytes] = []
     while (kind := _take(stream, 1)[0]) != _END:
         (length,) = struct.unpack("<I", _take(stream, 4))
-        if kind >= len(_SENDERS) or length > MAX_FRAME:
-            raise TranscriptError(f"the transcript is altered at record {len(records)}")
+        if kind > _KEPT or length > MAX_FRAME:
+            number = len(records) + len(kept)
+            raise TranscriptError(f"the transcript is altered at record {number}")
         frame = _take(stream, length)
         link = hashlib.sha256(link + _RECORD.pack(kind, length) + frame).digest()
-        records.append((_SENDERS[kind], frame))
+        if kind == _KEPT:
+            kept.append(frame)
+        else:
+            records.append((_SENDERS[kind], frame))
     (size,) = struct.unpack("<I", _take(stream, 4))
     footer = _take_text(stream, size)
     count, last = _TAIL.unpack(_take(stream, _TAIL.size))
-    if count != len(records) or last != hashlib.sha256(link + footer).digest() or stream.read(1):
+    whole = count == len(records) + len(kept)
+    if not whole or last != hashlib.sha256(link + footer).digest() or stream.read(1):
         raise TranscriptError("the transcript is altered: its hash chain does not close")
-    return Transcript(_parse(text), tuple(records), _parse(footer))
+    return Transcript(_parse(text), tuple(records), _parse(footer), tuple(kept))
 
 
 def _take_text(stream: BinaryIO, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""The seed of the batches: both parties put in a share, and neither can steer the result.
+"""The joint seed of a session: both parties put in a share, and neither can steer the result.
 
 ::
 
@@ -8,7 +8,9 @@
                                                 <-   BatchShare          share_B
       both: seed = H(share_A, share_B)
 
-Bob is bound to his share before he sees hers, and she gives hers before she sees his.
+Bob is bound to his share before he sees hers, and she gives hers before she sees his. The batches
+are drawn from it, and where scores or weights are shared also the uniform halves of public keys
+(``key_seed``): the owner of a key cannot choose its half, and the peer refuses any other.
 
 **Guarantee.** If one of the two draws her or his share at random, the seed is one of 2^256 at
 random, whatever the other does, but for ending the run.
@@ -26,6 +28,7 @@ from taciturn.protocol.messages import PublicBytes
 from taciturn.rng import KEY_BYTES, Entropy
 
 _COMMITMENT, _SEED = b"taciturn batch commitment", b"taciturn batch seed"
+_KEY = b"taciturn uniform half"
 
 
 def draw_share(entropy: Entropy) -> PublicBytes:
@@ -50,6 +53,17 @@ def joint_seed(alices: bytes, bobs: bytes) -> bytes:
     False
     """
     return hashlib.sha256(_SEED + alices + bobs).digest()
+
+
+def key_seed(seed: bytes, owner: str) -> bytes:
+    """The seed of the uniform half of a key, or of all keys that an owner makes for one purpose.
+
+    Several keys may have one half in common: it is public, and their secrets are independent.
+
+    >>> key_seed(bytes(32), "alice") == key_seed(bytes(32), "bob")
+    False
+    """
+    return hashlib.sha256(_KEY + seed + owner.encode()).digest()
 
 
 def seed_of(alice: Entropy, bob: Entropy) -> bytes:

@@ -21,7 +21,7 @@ from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import differences
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 MAX_MAGNITUDE_BITS = 40
 MAX_COLUMNS = 1 << 20
 

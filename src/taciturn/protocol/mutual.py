@@ -6,10 +6,10 @@ Weights of both sides, scores and residues are shared modulo ``t = 2^k``; ``w_A 
 ::
 
     Alice                                            Bob
+      the joint seed (taciturn.protocol.batch_seed), of batches and of the keys' uniform halves
                                                 <-   KeyOffer            his key
                                                 <-   KeyOffer            his key for the sigmoid
       KeyOffer             her key              ->   (where he has columns)
-      the seed of the batches (taciturn.protocol.batch_seed)
       each iteration, X its rows and X' those of the next:
                                                 <-   Phases              <waves of z_B>
       ResidueShares        <r' - r'_A>          ->   r'_B
@@ -297,11 +297,17 @@ def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: 
     return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
 
 
-def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy) -> Program[SecretKey]:
-    """A new key, with its public half on its way to the peer."""
+def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy, seed: bytes) -> Program[SecretKey]:
+    """A new key, with its public half on its way to the peer.
+
+    Args:
+        terms: The agreement in use.
+        ring: What the key must serve.
+        entropy: The owner's coins.
+        seed: Of its uniform half: ``batch_seed.key_seed`` of the joint seed and the owner's role.
+    """
     scheme, bits = terms.scheme, terms.agreement.key_bits
-    key = scheme.generate(bits, ring, entropy.fork("key"))
-    # The lattice library draws keys from the operating system, not from these coins.
+    key = scheme.generate(bits, ring, entropy.fork("key"), seed)
     kept = yield from keep(key.to_bytes())
     if kept != key.to_bytes():
         key = scheme.read_secret(kept, bits, ring)
@@ -309,14 +315,14 @@ def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy) -> Program[SecretK
     return key
 
 
-def receive_key(terms: Terms, ring: Wrapping) -> Program[PublicKey]:
-    """The peer's public key.
+def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]:
+    """The peer's public key, whose uniform half must be that of the seed.
 
     Raises:
         CryptoError: It is no such key.
     """
     offer = yield from receive(KeyOffer)
-    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, ring)
+    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, ring, seed)
 
 
 @dataclass(frozen=True, slots=True)

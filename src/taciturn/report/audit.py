@@ -61,12 +61,11 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
 
 
 def _bob_seat(audit: AuditResult) -> list[Block]:
-    """Bob's seat, of the first run where there are several."""
-    seat = audit.runs[0].bob_seat
+    """Bob's seat; means where there are several runs."""
+    seat, means = audit.bob_seat, several(audit)
     if seat is None:
         return []
-    scope = audit.scope(0)
-    return [*seat_blocks(seat), *([Paragraph(f"Bob's seat: {scope}", "muted")] if scope else [])]
+    return [*seat_blocks(seat), *([Paragraph(f"Bob's seat: {means}", "muted")] if means else [])]
 
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:

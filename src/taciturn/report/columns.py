@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from taciturn.audit.columns import is_above
 from taciturn.report.blocks import (
     Block,
     Facts,
@@ -15,12 +14,12 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.words import NONE, interval, share
-from taciturn.results.columns import BobSeat, ColumnFindings, ColumnRehearsal
+from taciturn.results.columns import BobSeat, ColumnFindings, ColumnRehearsal, is_above
 
 ABOVE = "▲"
 TITLE = "What Bob can tell of Alice's columns"
 PERMUTED = "Her rows permuted against his before training: what the protocol alone tells"
-_WORDS = (
+COLUMN_WORDS = (
     "The share of her values that an attack has to within a tenth of their column's deviation, or "
     "in the right category, and R2, the mean over her numeric columns. The controls see no score: "
     "mean takes the best constant of each column, regression all that Bob has. Rows he knew are "
@@ -47,7 +46,9 @@ def seat_blocks(seat: BobSeat) -> list[Block]:
 
 def seat_section(seat: BobSeat) -> Section:
     """The same as a section of the page."""
-    return Section(TITLE, "columns", (Paragraph(_WORDS, "muted"), *seat_blocks(seat)), "Columns")
+    return Section(
+        TITLE, "columns", (Paragraph(COLUMN_WORDS, "muted"), *seat_blocks(seat)), "Columns"
+    )
 
 
 def column_scores(findings: ColumnFindings, caption: str) -> Table:

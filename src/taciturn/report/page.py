@@ -97,8 +97,8 @@ def audit_page(audit: AuditResult) -> b.Page:
 
 
 def _columns(audit: AuditResult) -> list[b.Section]:
-    """Bob's seat, of the first run where there are several."""
-    seat = audit.runs[0].bob_seat
+    """Bob's seat; means where there are several runs."""
+    seat = audit.bob_seat
     return [] if seat is None else [seat_section(seat)]
 
 

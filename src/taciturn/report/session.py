@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from taciturn.audit.verdict import (
     Conclusion,
-    Unjudged,
+    Summary,
     apart_sentence,
     before_judgement,
+    conclude_columns_of,
     conclude_session,
 )
 from taciturn.errors import counted
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
+from taciturn.report.columns import COLUMN_WORDS, seat_blocks
 from taciturn.report.officer import decision, sealed_argument
 from taciturn.report.page import (
     LIMITS,
@@ -31,6 +33,14 @@ from taciturn.results.session import Recording, SessionAudit
 
 RUN = "This session"
 _OVER = "their 95 % intervals over the rows of the session"
+_ASK_BOB = (
+    "Bob's side judges a file of guesses by its own labels; where both sides' files lie in one "
+    "place, one audit does both."
+)
+_ASK_ALICE = (
+    "How right an estimate is, Alice's columns alone can say: where both sides' files lie in one "
+    "place, one audit does both. What a training opens, her own side rehearses before it."
+)
 _HANDS = {
     "a recording": "Everything that its side saw and its random numbers, masks included. It is as "
     "sensitive as what it tells; in the peer's hands it also opens what the masks hid.",
@@ -48,8 +58,11 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
         b.Paragraph(_subject(recording), "strong"),
         b.Facts(_facts(audit)),
     ]
+    if audit.seat == "bob":
+        return [*blocks, *_column_blocks(audit), _summary(conclude_columns_of(audit), _ASK_ALICE)]
     if conclusion is None:
-        return [*blocks, *_unjudged_blocks(audit), _unjudged_section(before_judgement(audit))]
+        verdict = _summary(before_judgement(audit), _ASK_BOB)
+        return [*blocks, *_unjudged_blocks(audit), verdict]
     if conclusion.canary is not None:
         title = f"{shared.SHUFFLED}: what the protocol alone tells"
         canary = conclusion.canary
@@ -69,8 +82,13 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
 def session_page(audit: SessionAudit) -> b.Page:
     """The page of ``taciturn audit --transcript … --party … --html``."""
     conclusion = conclude_session(audit)
-    parts = _judged(audit, conclusion) if conclusion is not None else _guessed(audit)
     title = "What Alice can tell of the labels: a real session"
+    if audit.seat == "bob":
+        parts, title = _columns(audit), "What Bob can tell of Alice's columns: a real session"
+    elif conclusion is not None:
+        parts = _judged(audit, conclusion)
+    else:
+        parts = _guessed(audit)
     verdict = parts[0]
     return b.Page(
         window=f"{verdict.title} – Taciturn audit of session {audit.recording.session[:12]}",
@@ -78,9 +96,9 @@ def session_page(audit: SessionAudit) -> b.Page:
         subject=_subject(audit.recording),
         blocks=(
             verdict,
-            *_argument(audit.recording),
+            *(_argument(audit.recording) if audit.seat == "alice" else ()),
             *parts[1:],
-            messages_section(audit.messages),
+            *([messages_section(audit.messages)] if audit.messages else []),
             b.Section("The session", "session", (b.Facts(_facts(audit)),), "Session"),
             _details(audit),
             decision(audit.audited),
@@ -109,7 +127,7 @@ def _judged(audit: SessionAudit, conclusion: Conclusion) -> list[b.Section]:
 
 def _guessed(audit: SessionAudit) -> list[b.Section]:
     blocks = tuple(_unjudged_blocks(audit))
-    verdict = _unjudged_section(before_judgement(audit))
+    verdict = _summary(before_judgement(audit), _ASK_BOB)
     apart = [] if audit.distinguisher is None else [apart_section(audit.distinguisher)]
     return [verdict, b.Section("Guesses", "attacks", blocks, "Guesses"), *apart]
 
@@ -130,12 +148,33 @@ def _verdict(conclusion: Conclusion, *blocks: b.Block) -> b.Section:
     )
 
 
-def _unjudged_section(verdict: Unjudged) -> b.Section:
-    status = verdict.status
-    next_step = (
-        "Bob's side judges a file of guesses by its own labels; where both sides' files lie in one "
-        "place, one audit does both."
+def _columns(audit: SessionAudit) -> list[b.Section]:
+    blocks = (b.Paragraph(COLUMN_WORDS, "muted"), *_column_blocks(audit))
+    verdict = _summary(conclude_columns_of(audit), _ASK_ALICE)
+    return [verdict, b.Section("Columns", "columns", blocks, "Columns")]
+
+
+def _column_blocks(audit: SessionAudit) -> list[b.Block]:
+    """What column attacks say, judged by Alice's columns or by nobody."""
+    if audit.bob_seat is not None:
+        return seat_blocks(audit.bob_seat)
+    rows = [
+        (one.name, str(one.columns), f"{one.explains:.3f}", f"{one.seconds:.2f}\u00a0s")
+        for one in audit.estimates or ()
+    ]
+    headings = ("attack", "columns of the estimate", "explains of the scores", "time")
+    caption = (
+        f"Estimates of {counted(audit.recording.peer_columns, 'column')} of Alice's, not judged: "
+        "whether they hold together"
     )
+    drawn = [b.table(headings, rows, caption=caption)] if rows else []
+    lines = [f"{one.name}: {one.remark}" for one in audit.estimates or () if one.remark]
+    lines += [f"{one.name}: skipped, {one.reason}" for one in audit.skipped]
+    return [*drawn, *(b.Paragraph(line, "muted") for line in lines)]
+
+
+def _summary(verdict: Summary, next_step: str) -> b.Section:
+    status = verdict.status
     return b.Section(
         verdict.headline,
         "verdict",
@@ -159,20 +198,26 @@ def _unjudged_blocks(audit: SessionAudit) -> list[b.Block]:
 
 
 def _subject(recording: Recording) -> str:
+    hers, his = recording.columns, recording.peer_columns
+    if recording.recorder == "bob":
+        hers, his = his, hers
     return (
         f"session {recording.session[:12]} · mechanism {recording.mechanism} · "
         f"{recording.rows:,} training and {recording.held_out_rows:,} held-out rows · "
-        f"{counted(recording.columns, 'column')} at Alice, {recording.peer_columns} at Bob"
+        f"{counted(hers, 'column')} at Alice, {his} at Bob"
     )
 
 
 def _facts(audit: SessionAudit) -> dict[str, b.Words]:
     """Which session it was, by names and digests that either side can compare."""
     recording, judge = audit.recording, audit.judgement
-    judged = "nobody: no labels were at hand"
+    at_bob = audit.seat == "bob"
+    own, other = ("Bob", "Alice") if at_bob else ("Alice", "Bob")
+    judged = "nobody: no column of hers was at hand" if at_bob else "nobody: no labels were at hand"
     if judge is not None:
         same = "of the same session" if judge.same_session else "which has no model to compare with"
-        judged = f"the labels of Bob's {judge.rows:,} training rows, by his file, {same}"
+        by = "columns" if at_bob else "labels"
+        judged = f"the {by} of {other}'s {judge.rows:,} training rows, by that file, {same}"
     return {
         "session": recording.session or NONE,
         "recorded": printed_date(recording.started) if recording.started else NONE,
@@ -182,8 +227,12 @@ def _facts(audit: SessionAudit) -> dict[str, b.Words]:
         "judged by": judged,
         "encryption": recording.encryption,
         "digest of the agreement": b.Span(recording.agreement_digest, "code"),
-        "digest of Alice's table": b.Span(recording.table_digest, "code"),
-        **({} if judge is None else {"digest of Bob's table": b.Span(judge.table_digest, "code")}),
+        f"digest of {own}'s table": b.Span(recording.table_digest, "code"),
+        **(
+            {}
+            if judge is None
+            else {f"digest of {other}'s table": b.Span(judge.table_digest, "code")}
+        ),
         "digest of the rows' ids": b.Span(recording.ids_digest, "code"),
         "digest of the recording": b.Span(recording.file_digest, "code"),
     }

@@ -1,14 +1,23 @@
 """What Bob can tell of Alice's columns: the second seat of an audit.
 
-Where several runs are averaged, the same types hold means.
+Where several runs are averaged, the same types hold means, and ``recovered_low`` and
+``recovered_high`` are the 95 % interval of the *mean* over the runs (Student's t), not of one run's
+values.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Any
 
+from taciturn.errors import counted
 from taciturn.results.serialise import INLINE, OMITTED
 from taciturn.results.skipped import Skipped
+
+R2_MARGIN = 0.1
+"""By how much an attack's R2 must exceed the controls' to count as told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +92,107 @@ class BobSeat:
 
     findings: ColumnFindings = field(metadata=INLINE)
     canary: ColumnFindings | None
+
+
+def mean_seat(seats: Sequence[BobSeat]) -> BobSeat:
+    """Means over runs; of the canary where every run has one."""
+    canaries = [seat.canary for seat in seats if seat.canary is not None]
+    findings = mean_columns([seat.findings for seat in seats])
+    return BobSeat(findings, mean_columns(canaries) if len(canaries) == len(seats) else None)
+
+
+def mean_columns(parts: Sequence[ColumnFindings]) -> ColumnFindings:
+    """Means over runs, of the attacks that the first run has; what was skipped is the first's."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    controls = tuple(
+        ColumnControl(one.name, _mean_fit(same), fmean(control.recovered for control in same))
+        for one in first.controls
+        for same in [[c for part in parts for c in part.controls if c.name == one.name]]
+    )
+    attacks = tuple(
+        _mean_score(
+            [
+                score
+                for part in parts
+                for score in part.attacks
+                if (score.name, score.known_rows) == (one.name, one.known_rows)
+            ]
+        )
+        for one in first.attacks
+    )
+    leaks, verdict = conclude_columns(controls, attacks)
+    alone = sum(part.leaks for part in parts)
+    words = (
+        f"{verdict} Taken alone, {alone} of {len(parts)} runs show an attack above the controls."
+    )
+    return ColumnFindings(controls, attacks, first.skipped, leaks, words)
+
+
+def _mean_score(scores: Sequence[ColumnScore]) -> ColumnScore:
+    # An attack that applied in one run alone keeps the interval of that run's values.
+    low, high = scores[0].recovered_low, scores[0].recovered_high
+    if len(scores) > 1:
+        # Loaded here: it needs scipy, which a training does without.
+        from taciturn.numerics.intervals import t_interval
+
+        low, high = t_interval([score.recovered for score in scores])
+    means: dict[str, Any] = {
+        name: fmean(getattr(one, name) for one in scores)
+        for name in ("recovered", "seconds", "values")
+    }
+    return replace(
+        scores[0],
+        **means,
+        r2=_mean_fit(scores),
+        recovered_low=low,
+        recovered_high=high,
+        remark=f"mean of {len(scores)} runs",
+        limited=any(score.limited for score in scores) or None,
+    )
+
+
+def _mean_fit(parts: Sequence[ColumnControl] | Sequence[ColumnScore]) -> float | None:
+    fits = [one.r2 for one in parts if one.r2 is not None]
+    return fmean(fits) if fits else None
+
+
+def conclude_columns(
+    known: Sequence[ColumnControl], attacks: Sequence[ColumnScore]
+) -> tuple[bool, str]:
+    """Whether an attack told more than the controls, and in words.
+
+    It did where the whole interval of what it recovered lies above every control, or its R2 does by
+    ``R2_MARGIN``.
+    """
+    most = max(control.recovered for control in known)
+    fits = [control.r2 for control in known if control.r2 is not None]
+    above = [one for one in attacks if is_above(one, known)]
+    without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
+    if above:
+        # One that needs no help of the judge's is named first.
+        best = max(above, key=lambda one: (one.known_rows > 0, one.recovered, one.r2 or 0.0))
+        fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
+        return True, (
+            f"{best.name} with {counted(round(best.known_rows), 'known row')} tells Bob "
+            f"{100 * best.recovered:.1f} % of {best.values:,.0f} values of Alice's columns (95 % "
+            f"interval {100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}); "
+            f"the better control: {without}."
+        )
+    if not attacks:
+        return False, (
+            "No column attack of ours has anything to work with: Bob has no score of Alice's "
+            f"columns (the better control: {without}). That is not a proof of safety."
+        )
+    return False, (
+        f"No column attack of ours told more than the controls ({without}). That is not a proof of "
+        "safety."
+    )
+
+
+def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
+    """Whether an attack's figures lie above those of every control."""
+    fits = [control.r2 for control in known if control.r2 is not None]
+    explained = attack.r2 is not None and attack.r2 > max(fits, default=1.0) + R2_MARGIN
+    return explained or attack.recovered_low > max(control.recovered for control in known)

@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.results.audit import AttackScore, AuditRun, Control, Evidence, Findings, Membership
+from taciturn.results.columns import BobSeat, mean_seat
 from taciturn.results.serialise import Result, record_of
 from taciturn.results.training import TrainingRun
 
@@ -168,6 +169,12 @@ class AuditResult(Runs[AuditRun]):
         return mean_findings(canaries) if len(canaries) == len(self.runs) else None
 
     @property
+    def bob_seat(self) -> BobSeat | None:
+        """What Bob can tell of Alice's columns, where every run was audited from his seat."""
+        seats = [run.bob_seat for run in self.runs if run.bob_seat is not None]
+        return mean_seat(seats) if len(seats) == len(self.runs) else None
+
+    @property
     def evidence(self) -> Evidence | None:
         """The strongest evidence of all runs."""
         proofs = [run.evidence for run in self.runs if run.evidence is not None]
@@ -194,6 +201,8 @@ class AuditResult(Runs[AuditRun]):
             first = record_of(canaries[0])
             head = {"skipped": first["skipped"], "verdict": first["verdict"]}
             record["canary"] = head | _scores(canaries)
+        if self.bob_seat is not None:
+            record["bob_seat"] = record_of(self.bob_seat)
         if self.evidence is not None:
             record["evidence"] = record_of(self.evidence)
         if self.membership is not None:

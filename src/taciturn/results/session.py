@@ -15,6 +15,7 @@ from taciturn.results.audit import (
     MessageSeen,
     Skipped,
 )
+from taciturn.results.columns import BobSeat
 from taciturn.results.serialise import OMITTED, Result
 
 
@@ -69,12 +70,29 @@ class Guessed:
     limited: bool | None = field(default=None, metadata=OMITTED)
 
 
+@dataclass(frozen=True, slots=True)
+class Estimated:
+    """What a column attack says of Alice's columns before anybody judges it, with no row known.
+
+    ``columns`` counts those of the estimate. ``explains`` is the share of the variance of the
+    scores that Bob saw which it explains, fitted on every second row and judged on the others: it
+    says whether the estimate holds together, not whether it is right.
+    """
+
+    name: str
+    columns: int
+    explains: float
+    seconds: float
+    remark: str
+    limited: bool | None = field(default=None, metadata=OMITTED)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Who judged: Bob, by the labels of his table.
+    """Who judged: the side that did not record, by its own table.
 
-    ``table_digest`` is of his own prepared training table. ``ledger`` is that of his model file,
-    where it is of this session.
+    ``table_digest`` is of its prepared training table. ``ledger`` is that of Bob's model file,
+    where he judged and it is of this session.
     """
 
     rows: int
@@ -88,7 +106,9 @@ class SessionAudit(Result):
     """What the recorder of a real session can tell of the other side's secret.
 
     Without a ``judgement`` there are guesses and no ``findings``: whoever has no labels cannot say
-    how right a guess is. ``canary`` and what goes with it need both sides' tables.
+    how right a guess is. ``canary`` and what goes with it need both sides' tables. At Bob's seat
+    there are ``estimates`` of Alice's columns in place of guesses, and ``bob_seat`` in place of
+    findings, where her columns judged.
     """
 
     seat: Literal["alice", "bob"]
@@ -103,6 +123,8 @@ class SessionAudit(Result):
     evidence: Evidence | None
     messages: tuple[MessageSeen, ...]
     distinguisher: Distinguisher | None = field(default=None, metadata=OMITTED)
+    estimates: tuple[Estimated, ...] | None = field(default=None, metadata=OMITTED)
+    bob_seat: BobSeat | None = field(default=None, metadata=OMITTED)
     audited: str | None = field(default=None, metadata=OMITTED)
     version: str | None = field(default=None, metadata=OMITTED)
     command: str | None = field(default=None, metadata=OMITTED)

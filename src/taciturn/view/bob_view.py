@@ -15,13 +15,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar, cast
 
+import numpy as np
+
 from taciturn.arrays import FloatArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import TranscriptError
+from taciturn.errors import ConfigError, TranscriptError
 from taciturn.numerics.batches import batch_count
+from taciturn.parallel import one_thread
+from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.bob.inputs import BobInputs
@@ -32,18 +36,22 @@ from taciturn.protocol.bob.observations import (
     BobSignal,
     DirectionScored,
 )
+from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.bob.registry import TRAININGS
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
-from taciturn.protocol.messages import Hello
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.messages import Hello, KeyOffer
+from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
 Seen = TypeVar("Seen", bound=BobObservation)
+R = TypeVar("R")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BobView:
     """Everything that Bob knows.
 
@@ -57,7 +65,11 @@ class BobView:
         kept: What his program had remembered: keys that no coins give again.
         predictions: Alice's part of the scores in a joint prediction of the same rows with the
             finished model; None where there was none.
+        predicts_whole: Whether they hold his part too, since he does not know his weights.
         passes: Only what he saw in so many passes or epochs; None for all.
+        used: The labels that the training used, where his coins do not give them; None for those
+            that they give.
+        held_out: His part of the held-out rows of a real session; None where there are none.
     """
 
     agreement: Agreement
@@ -68,7 +80,77 @@ class BobView:
     budget: float | None = None
     kept: tuple[bytes, ...] = field(default=(), repr=False)
     predictions: FloatArray | None = field(default=None, repr=False)
+    predicts_whole: bool = False
     passes: int | None = None
+    used: LabelTable | None = field(default=None, repr=False)
+    held_out: HeldOut | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_session(
+        cls,
+        transcript: Transcript,
+        features: FeatureTable,
+        labels: LabelTable,
+        *,
+        held_out: HeldOut | None = None,
+        budget: float | None = None,
+    ) -> BobView:
+        """The view of a real session that he recorded; ``whole_session`` replays it.
+
+        Args:
+            transcript: The recording.
+            features: His training table.
+            labels: His labels of the same rows.
+            held_out: As above.
+            budget: As above.
+
+        Raises:
+            TranscriptError: The recording lacks the agreement, his coins or his keys, or belongs to
+                another table.
+        """
+        header = transcript.header
+        try:
+            agreement = Agreement.of(header["agreement"])
+            coins = KeyedEntropy(bytes.fromhex(header["coins"]["bob"]))
+            digest = header["features_digest"]
+        except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
+            raise TranscriptError("the transcript's header is not that of a recorded run") from None
+        if digest != features.digest():
+            raise TranscriptError(
+                "the transcript was recorded with another table of features",
+                hint="give the dataset or the file that was used then, unchanged",
+            )
+        if not transcript.kept and KeyOffer in map(kind_of, transcript.frames("bob")):
+            raise TranscriptError(
+                "the transcript does not hold Bob's keys: an earlier version recorded it",
+                hint="record a session again",
+            )
+        return cls(
+            agreement,
+            features,
+            labels,
+            coins,
+            Transcript({}, transcript.records),
+            budget,
+            transcript.kept,
+            held_out=held_out,
+        )
+
+    def whole_session(self) -> BobView:
+        """The same with what he saw in a real session, and predicted at its end.
+
+        Raises:
+            TranscriptError: The recording is no conversation of his program.
+        """
+        seen: list[BobObservation] = []
+        # On one thread, as the session was: the same numbers.
+        with np.errstate(over="ignore", invalid="ignore"), one_thread():
+            result = self._replayed(bob_program(self._inputs), seen)
+            self.__dict__["observations"] = tuple(seen)
+            if result.train_scores is None:
+                return self
+            own = self.features.values @ result.trained.weights
+            return self.predicting(result.train_scores - own)
 
     @cached_property
     def columns(self) -> int:
@@ -86,26 +168,50 @@ class BobView:
     def observations(self) -> tuple[BobObservation, ...]:
         """What he saw of Alice's columns, by replaying his own program."""
         seen: list[BobObservation] = []
+        inputs = self._inputs
+        self._replayed(TRAININGS[inputs.terms.conversation](inputs), seen)
+        return tuple(seen)
+
+    @property
+    def _inputs(self) -> BobInputs[Mechanism]:
+        terms = Terms(self.agreement, scheme(self.agreement.scheme))
+        method = mechanism(self.agreement)
+        ledger = Ledger(self.labels.rows, method.assumption, self.budget)
+        given = self.used
+        responder = None if given is None else lambda _labels, _coins: given
+        labels = released_labels(self.labels, method, ledger, self.coins, responder)
+        return BobInputs(
+            self.features, labels, terms, method, ledger, self.coins, held_out=self.held_out
+        )
+
+    def _replayed(self, program: Program[R], seen: list[BobObservation]) -> R:
+        """What his program returns; what he sees on the way goes into the list."""
 
         def note(event: Event) -> None:
             if isinstance(event, BobObservation):
                 seen.append(event)
 
         remembered = iter(self.kept)
-        terms = Terms(self.agreement, scheme(self.agreement.scheme))
-        method = mechanism(self.agreement)
-        ledger = Ledger(self.labels.rows, method.assumption, self.budget)
-        labels = released_labels(self.labels, method, ledger, self.coins)
-        inputs = BobInputs(self.features, labels, terms, method, ledger, self.coins)
-        replay(
-            TRAININGS[terms.conversation](inputs),
+        return replay(
+            program,
             self.conversation,
             role="bob",
             verify=False,
             observe=note,
             keep=lambda data: next(remembered, data),
         )
-        return tuple(seen)
+
+    def predicting(self, scores: FloatArray, *, whole: bool = False) -> BobView:
+        """The same with the scores of a joint prediction of the same rows.
+
+        Args:
+            scores: Alice's part of them, or both sides'.
+            whole: Whether they are both sides'.
+        """
+        view = replace(self, predictions=scores, predicts_whole=whole)
+        # The replay is not run again: what came before does not change by it.
+        view.__dict__["observations"] = self.observations
+        return view
 
     @cached_property
     def signals(self) -> frozenset[BobSignal]:

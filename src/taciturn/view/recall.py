@@ -171,11 +171,11 @@ class RecallSlots:
         """The real scheme's: it decides whether the parties talked."""
         return self._scheme.leak_bits(answers)
 
-    def read_public(self, data: bytes, bits: int) -> SlotPublicKey:
+    def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """The recorded public key."""
-        return RecallSlotKey(self._scheme.read_public(data, bits))
+        return RecallSlotKey(self._scheme.read_public(data, bits, seed))
 
-    def generate(self, bits: int, entropy: Entropy) -> SlotSecretKey:
+    def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Never: Alice has no key of this kind."""
         raise LocalProtocolError("Alice's view makes no keys")
 
@@ -208,16 +208,20 @@ class RecallScheme:
         """What the real scheme refuses."""
         return self._scheme.check_tables(capacity, size, products)
 
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> PublicKey:
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> PublicKey:
         """The recorded public key."""
-        return RecallKey(self._scheme.read_public(data, bits, capacity))
+        return RecallKey(self._scheme.read_public(data, bits, capacity, seed))
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> SecretKey:
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> SecretKey:
         """What stands for a key of her own, where she has one.
 
         What she decrypted with it was uniform, by Bob's masks: nothing that she saw hangs on it.
         """
-        return RecallSecretKey(self._scheme.generate(bits, capacity, entropy))
+        return RecallSecretKey(self._scheme.generate(bits, capacity, entropy, seed))
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
         """Never: a view holds no secret key."""

@@ -20,7 +20,6 @@ from taciturn.crypto.bfv.modular import Flood, Grid, lowered
 from taciturn.crypto.bfv.parameters import DEGREE, flood_half
 from taciturn.crypto.bfv.seal import SEED_BYTES, Seal
 from taciturn.crypto.bfv.wire import Parts, trimmed, widths
-from taciturn.errors import CryptoError
 from taciturn.rng import Entropy
 
 Places: TypeAlias = slice | IntArray
@@ -70,9 +69,6 @@ class Answering:
             values: Masks modulo t.
             places: Their coefficients.
             entropy: Of this answer alone.
-
-        Raises:
-            CryptoError: Bob's key would hide nothing.
         """
         points, floods = self._grid(values), self._flood(len(values), entropy)
         shifts = np.zeros((2, len(self._primes), DEGREE), dtype=np.uint64)
@@ -81,11 +77,7 @@ class Answering:
         cover = sealapi.Ciphertext()
         self.encryptor.encrypt_zero(cover)
         shift = self.seal.load_cipher(shifts, self.seal.first_id)
-        try:
-            self.seal.evaluator.add_inplace(cover, shift)
-        except RuntimeError as problem:
-            # SEAL's "transparent": the second polynomial is zero, and would hide no product.
-            raise CryptoError("the peer's public key has no uniform half") from problem
+        self.seal.evaluator.add_inplace(cover, shift)
         return cover
 
     def written(self, answer: Any, places: Places) -> bytes:  # noqa: ANN401

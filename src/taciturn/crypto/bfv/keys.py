@@ -47,10 +47,11 @@ from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
 from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, STANDARD, require_fit
 from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.slots import BfvSlots
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
 from taciturn.crypto.bfv.tiles import Side, Tiling
-from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, trimmed, width, widths
+from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
@@ -71,22 +72,18 @@ class BfvPublicKey:
     above all: ``docs/encryption.md``. How long she takes is not hidden.
     """
 
-    def __init__(self, seal: Seal, capacity: Capacity, polynomials: WordArray) -> None:
+    def __init__(self, seal: Seal, capacity: Capacity, half: PublicHalf) -> None:
         self.capacity = capacity
         self.modulus = seal.plain_modulus
         self._seal = seal
-        self._polynomials = polynomials
-        self.answering = Answering(seal, polynomials)
+        self._half = half
+        self.answering = Answering(seal, half.polynomials(seal.primes))
         self._encryptor = self.answering.encryptor
         self._covers: tuple[Mask, Layout, list[Any]] | None = None
 
     def to_bytes(self) -> bytes:
-        """Two polynomials modulo all primes."""
-        return b"".join(
-            trimmed(part, prime)
-            for polynomial in self._polynomials
-            for part, prime in zip(polynomial, self._seal.primes, strict=True)
-        )
+        """A polynomial modulo all primes, and the seed of the other."""
+        return self._half.to_bytes(self._seal.primes)
 
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
         """Masks uniform modulo the plaintext modulus."""
@@ -264,16 +261,11 @@ class BfvSecretKey:
     **Assumes.** The answer was made as prescribed.
     """
 
-    def __init__(self, seal: Seal, capacity: Capacity, kept: WordArray | None = None) -> None:
-        generator = (
-            sealapi.KeyGenerator(seal.context)
-            if kept is None
-            else sealapi.KeyGenerator(seal.context, seal.load_secret(kept))
-        )
-        secret, public = generator.secret_key(), sealapi.PublicKey()
-        generator.create_public_key(public)
+    def __init__(self, seal: Seal, capacity: Capacity, seeds: KeySeeds) -> None:
+        values = seeds.secret_values(seal)
+        secret = seal.load_secret(values)
         self._seal = seal
-        self._secret = secret
+        self._seeds = seeds
         self._encryptor = sealapi.Encryptor(seal.context, secret)
         self._decryptor = sealapi.Decryptor(seal.context, secret)
         self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
@@ -282,14 +274,11 @@ class BfvSecretKey:
         self._crew = Crew()
         # For blinds; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
-        self.public = BfvPublicKey(seal, capacity, seal.public_polynomials(public))
+        self.public = BfvPublicKey(seal, capacity, seeds.public_half(seal, values))
 
     def to_bytes(self) -> bytes:
-        """The secret polynomial modulo all primes; the public half is made anew from it."""
-        words = self._seal.secret_words(self._secret).reshape(-1, DEGREE)
-        return b"".join(
-            trimmed(part, prime) for part, prime in zip(words, self._seal.primes, strict=True)
-        )
+        """The seeds of both halves."""
+        return self._seeds.to_bytes()
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
         """Encryptions of zero for the vectors to come. SEAL draws them itself."""
@@ -508,27 +497,27 @@ class BfvScheme:
         """
         return check_tables(capacity, size, products)
 
-    def generate(self, bits: int, capacity: Capacity, entropy: Entropy) -> BfvSecretKey:
-        """A fresh key pair; SEAL draws it from the operating system.
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> BfvSecretKey:
+        """A fresh key pair.
 
         Raises:
             CryptoError: The security level is not offered, or the capacity fits no parameter set.
         """
-        return BfvSecretKey(self._seal(bits, capacity), capacity)
+        return BfvSecretKey(self._seal(bits, capacity), capacity, KeySeeds.draw(entropy, seed))
 
-    def read_public(self, data: bytes, bits: int, capacity: Capacity) -> BfvPublicKey:
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> BfvPublicKey:
         """A public key received from the peer, checked.
 
         Raises:
-            CryptoError: The bytes are not a public key of these parameters.
+            CryptoError: The bytes are not a public key of these parameters, or its uniform half is
+                not that of the seed.
         """
         seal = self._seal(bits, capacity)
-        size = 2 * DEGREE * widths(seal.primes)
-        parts = exactly(data, size, "a public key")
-        polynomials = np.stack(
-            [np.stack([parts.words(DEGREE, prime) for prime in seal.primes]) for _ in range(2)]
-        )
-        return BfvPublicKey(seal, capacity, polynomials)
+        return BfvPublicKey(seal, capacity, PublicHalf.of_bytes(data, seal, seed))
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> BfvSecretKey:
         """A secret key that its owner kept.
@@ -536,10 +525,7 @@ class BfvScheme:
         Raises:
             CryptoError: The bytes are not a secret key of these parameters.
         """
-        seal = self._seal(bits, capacity)
-        parts = exactly(data, DEGREE * widths(seal.primes), "a secret key")
-        words = np.concatenate([parts.words(DEGREE, prime) for prime in seal.primes])
-        return BfvSecretKey(seal, capacity, words)
+        return BfvSecretKey(self._seal(bits, capacity), capacity, KeySeeds.of_bytes(data))
 
     def _seal(self, bits: int, capacity: Capacity) -> Seal:
         if bits not in self.key_bits:

@@ -49,18 +49,38 @@ class Multiplier:
         modulus = np.uint64(self.modulus)
         product = values * np.uint64(self.factor)
         # The quotient is rounded down: what is left may exceed the modulus once, never twice.
-        product -= self._high_word(values) * modulus
+        product -= _high_words(values, self._low, self._high) * modulus
         return lowered(product, modulus)
 
-    def _high_word(self, values: WordArray) -> WordArray:
-        """The upper word of ``values`` times the precomputed quotient, by half words."""
-        low, high = values & _LOW, values >> _HALF_WORD
-        middle = (low * self._low) >> _HALF_WORD
-        first, second = low * self._high, high * self._low
-        middle += (first & _LOW) + (second & _LOW)
-        upper = high * self._high
-        upper += (first >> _HALF_WORD) + (second >> _HALF_WORD) + (middle >> _HALF_WORD)
-        return upper
+
+def _high_words(
+    values: WordArray, other_low: np.uint64 | WordArray, other_high: np.uint64 | WordArray
+) -> WordArray:
+    """The upper words of products of words, the others given by their halves."""
+    low, high = values & _LOW, values >> _HALF_WORD
+    middle = (low * other_low) >> _HALF_WORD
+    first, second = low * other_high, high * other_low
+    middle += (first & _LOW) + (second & _LOW)
+    upper: WordArray = high * other_high
+    upper += (first >> _HALF_WORD) + (second >> _HALF_WORD) + (middle >> _HALF_WORD)
+    return upper
+
+
+def products(first: WordArray, second: WordArray, modulus: int) -> WordArray:
+    """Products of numbers below an odd modulus, modulo it, number by number; it is below 2^63.
+
+    Montgomery's: what makes the lower word vanish is taken off, and the upper word is the product
+    divided by 2^64; one factor is multiplied with that first.
+
+    >>> products(np.array([3, 6], dtype=np.uint64), np.array([5, 6], dtype=np.uint64), 7).tolist()
+    [1, 1]
+    """
+    shifted = Multiplier((1 << 64) % modulus, modulus)(first)
+    upper = _high_words(shifted, second & _LOW, second >> _HALF_WORD)
+    inverse = pow(modulus, -1, 1 << 64)
+    multiples = shifted * second * np.uint64(inverse)
+    taken = _high_words(multiples, np.uint64(modulus & 0xFFFFFFFF), np.uint64(modulus >> 32))
+    return lowered(upper + np.uint64(modulus) - taken, np.uint64(modulus))
 
 
 def lowered(values: WordArray, modulus: np.uint64) -> WordArray:

@@ -13,8 +13,9 @@ SEAL's layout, little-endian, of a ciphertext [SEAL, Ciphertext::save_members]::
     seed       header type:u8 64 bytes       in place of the second polynomial
     plaintext  parms_id:32 count:u64 scale:f64 array
 
-SEAL draws its own randomness, from the operating system. A seed of a simulation does not reach it,
-and does not need to: what is decrypted does not depend on it.
+SEAL draws the randomness of encryptions itself, from the operating system. A seed of a simulation
+does not reach it, and does not need to: what is decrypted does not depend on it. Keys are made from
+seeds of ours (``seeds``).
 """
 
 from __future__ import annotations
@@ -161,13 +162,13 @@ class Seal:
         head, body = self._cipher_parts(polynomials, len(polynomials), parms_id, ntt=True)
         return self._load(sealapi.PublicKey(), head, body, b"")
 
-    def secret_words(self, secret: Any) -> WordArray:  # noqa: ANN401
-        """A secret key's coefficients: all primes, in NTT form."""
-        body = self.members(secret)
+    def root_values(self, plain: Any) -> WordArray:  # noqa: ANN401
+        """The numbers of a plaintext in NTT form, one prime's after the other's."""
+        body = self.members(plain)
         return np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
 
     def load_secret(self, words: WordArray) -> Any:  # noqa: ANN401
-        """The secret key of given coefficients."""
+        """The secret key of given values at the roots: primes by N."""
         data = _little(words)
         identity = struct.pack("<4Q", *self.context.key_parms_id())
         head = _PLAIN.pack(identity, words.size, 1.0) + self._array(data)
@@ -187,10 +188,6 @@ class Seal:
         array = self._array(data)
         head = _PLAIN.pack(bytes(32), coefficients.size, 1.0) + array
         return self._load(sealapi.Plaintext(), head, data, b"")
-
-    def public_polynomials(self, public: Any) -> WordArray:  # noqa: ANN401
-        """A public key's coefficients: two polynomials, all primes."""
-        return self.polynomials(public, len(self.primes))
 
     def _load_cipher(
         self,

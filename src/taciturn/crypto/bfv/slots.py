@@ -16,7 +16,6 @@ and compresses are numbers that a uniform one was added to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,17 +33,13 @@ from taciturn.crypto.bfv.parameters import (
     slot_leak_bits,
 )
 from taciturn.crypto.bfv.seal import Seal
-from taciturn.crypto.bfv.wire import bytes_of, exactly, trimmed, width, widths
+from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
+from taciturn.crypto.bfv.wire import bytes_of, exactly, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
 _T = np.uint64(SLOT_MODULUS)
 _ALL = slice(None)
-
-
-@cache
-def _shared_seal() -> Seal:
-    return Seal(SLOTS, SLOT_MODULUS)
 
 
 class _Coder:
@@ -83,20 +78,16 @@ def _uniform(count: int, entropy: Entropy) -> WordArray:
 class BfvSlotPublicKey:
     """What multiplies; see the file's guarantee."""
 
-    def __init__(self, seal: Seal, polynomials: WordArray) -> None:
+    def __init__(self, seal: Seal, half: PublicHalf) -> None:
         self.modulus = seal.plain_modulus
         self._seal = seal
-        self._polynomials = polynomials
-        self._answering = Answering(seal, polynomials)
+        self._half = half
+        self._answering = Answering(seal, half.polynomials(seal.primes))
         self._coder = _Coder(seal)
 
     def to_bytes(self) -> bytes:
-        """Two polynomials modulo all primes."""
-        return b"".join(
-            trimmed(part, prime)
-            for polynomial in self._polynomials
-            for part, prime in zip(polynomial, self._seal.primes, strict=True)
-        )
+        """A polynomial modulo all primes, and the seed of the other."""
+        return self._half.to_bytes(self._seal.primes)
 
     def product(
         self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
@@ -137,15 +128,10 @@ class BfvSlotPublicKey:
 class BfvSlotSecretKey:
     """The owner's key. Its ``repr`` shows nothing."""
 
-    def __init__(self, seal: Seal, kept: WordArray | None = None) -> None:
-        generator = (
-            sealapi.KeyGenerator(seal.context)
-            if kept is None
-            else sealapi.KeyGenerator(seal.context, seal.load_secret(kept))
-        )
-        secret, public = generator.secret_key(), sealapi.PublicKey()
-        generator.create_public_key(public)
-        self._seal, self._secret = seal, secret
+    def __init__(self, seal: Seal, seeds: KeySeeds) -> None:
+        values = seeds.secret_values(seal)
+        secret = seal.load_secret(values)
+        self._seal, self._seeds = seal, seeds
         self._encryptor = sealapi.Encryptor(seal.context, secret)
         self._decryptor = sealapi.Decryptor(seal.context, secret)
         self._coder = _Coder(seal)
@@ -153,14 +139,11 @@ class BfvSlotSecretKey:
         self._blinds = Grid(seal.primes[: len(SLOTS.kept)], SLOT_MODULUS)
         # For blinds and roundings; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
-        self.public = BfvSlotPublicKey(seal, seal.public_polynomials(public))
+        self.public = BfvSlotPublicKey(seal, seeds.public_half(seal, values))
 
     def to_bytes(self) -> bytes:
-        """The secret polynomial modulo all primes; the public half is made anew from it."""
-        words = self._seal.secret_words(self._secret).reshape(-1, DEGREE)
-        return b"".join(
-            trimmed(part, prime) for part, prime in zip(words, self._seal.primes, strict=True)
-        )
+        """The seeds of both halves."""
+        return self._seeds.to_bytes()
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """A fresh encryption of zero, plus the numbers' polynomial on the grid of q/t.
@@ -227,26 +210,23 @@ class BfvSlots:
         """The bound of ``parameters``."""
         return slot_leak_bits(answers)
 
-    def generate(self, bits: int, entropy: Entropy) -> BfvSlotSecretKey:
-        """A fresh key pair; SEAL draws it from the operating system.
+    def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> BfvSlotSecretKey:
+        """A fresh key pair.
 
         Raises:
             CryptoError: The security level is not offered.
         """
-        return BfvSlotSecretKey(self._seal(bits))
+        return BfvSlotSecretKey(self._seal(bits), KeySeeds.draw(entropy, seed))
 
-    def read_public(self, data: bytes, bits: int) -> BfvSlotPublicKey:
+    def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> BfvSlotPublicKey:
         """A public key received from the peer, checked.
 
         Raises:
-            CryptoError: The bytes are not a public key of these parameters.
+            CryptoError: The bytes are not a public key of these parameters, or its uniform half is
+                not that of the seed.
         """
         seal = self._seal(bits)
-        parts = exactly(data, 2 * DEGREE * widths(seal.primes), "a public key")
-        polynomials = np.stack(
-            [np.stack([parts.words(DEGREE, prime) for prime in seal.primes]) for _ in range(2)]
-        )
-        return BfvSlotPublicKey(seal, polynomials)
+        return BfvSlotPublicKey(seal, PublicHalf.of_bytes(data, seal, seed))
 
     def read_secret(self, data: bytes, bits: int) -> BfvSlotSecretKey:
         """A secret key that its owner kept.
@@ -254,14 +234,12 @@ class BfvSlots:
         Raises:
             CryptoError: The bytes are not a secret key of these parameters.
         """
-        seal = self._seal(bits)
-        parts = exactly(data, DEGREE * widths(seal.primes), "a secret key")
-        words = np.concatenate([parts.words(DEGREE, prime) for prime in seal.primes])
-        return BfvSlotSecretKey(seal, words)
+        return BfvSlotSecretKey(self._seal(bits), KeySeeds.of_bytes(data))
 
     def _seal(self, bits: int) -> Seal:
         if bits != SECURITY_BITS:
             raise CryptoError(
                 f"{bits}-bit keys are not offered", hint="bfv has 128: its security level"
             )
-        return _shared_seal()
+        # One for each key, as it has a file of its own: parties may be threads of one process.
+        return Seal(SLOTS, SLOT_MODULUS)

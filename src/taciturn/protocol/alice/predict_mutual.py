@@ -4,6 +4,7 @@
 
     Alice                                            Bob
       Hello                                    <->   Hello
+      the joint seed, of the keys' uniform halves
                                                 <-   KeyOffer
       KeyOffer                                  ->   (where he has columns)
       for each chunk of rows:
@@ -23,6 +24,8 @@ from taciturn.crypto.base import SecretKey
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.mutual import Matrix, Question, exchange, offer_key, receive_key
@@ -58,11 +61,12 @@ def predict(
             "shared"
         )
     ring = scales.ring(size, len(share))
-    theirs = yield from receive_key(terms, ring)
+    seed = yield from agree_seed(entropy)
+    theirs = yield from receive_key(terms, ring, key_seed(seed, "bob"))
     hers: SecretKey | None = None
     if hello.columns:
         other = scales.ring(hello.magnitude_bits, hello.columns)
-        hers = yield from offer_key(terms, other, entropy)
+        hers = yield from offer_key(terms, other, entropy, key_seed(seed, "alice"))
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(features.values[rows])
         coins = entropy.fork(f"scores {number}")

@@ -4,6 +4,7 @@
 
     Alice                                            Bob
       Hello                                    <->   Hello
+      the joint seed, of the key's uniform half
                                                 <-   KeyOffer
       for each chunk of rows:
                                                 <-   SealedWeights       <v>
@@ -16,6 +17,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.sealed import Keys, answer_scores, answer_table_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
@@ -49,7 +51,7 @@ def predict(
     size = max(least_bits, magnitude_bits(features.largest))
     dither = terms.agreement.dither or 0.0
     yield from shake_hands(greeting("alice", sealed_terms(terms, scales), features, size))
-    keys = Keys(terms, scales.ring(size, len(share)))
+    keys = Keys(terms, scales.ring(size, len(share)), (yield from agree_seed(entropy)))
     if terms.scheme.whole_tables:
         _require_hidden(terms, keys.ring, features)
     for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):

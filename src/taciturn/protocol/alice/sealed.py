@@ -14,6 +14,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedVector, PublicKey, Wrapping
 from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.messages import KeyOffer, RevealedShare, SealedScores, SealedWeights
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
@@ -23,16 +24,25 @@ from taciturn.rng import Entropy
 
 
 class Keys:
-    """Bob's public key: one for the training, or a fresh one for each of his vectors."""
+    """Bob's public key: one for the training, or a fresh one for each of his vectors.
 
-    def __init__(self, terms: Terms, ring: Wrapping, kept: bytes = b"") -> None:
+    Args:
+        terms: The agreement in use.
+        ring: What it must serve.
+        seed: The joint seed, from which the uniform half of every key of his must be; None in a
+            conversation that agrees on none.
+        kept: The key that was kept, where a training is resumed.
+    """
+
+    def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
         self.ring = ring
         self._terms = terms
+        self._seed = None if seed is None else key_seed(seed, "bob")
         self._key = self._read(kept) if kept else None
 
     def _read(self, data: bytes) -> PublicKey:
         terms = self._terms
-        return terms.scheme.read_public(data, terms.agreement.key_bits, self.ring)
+        return terms.scheme.read_public(data, terms.agreement.key_bits, self.ring, self._seed)
 
     def receive(self) -> Program[PublicKey]:
         """The key that was kept, or the one that comes."""

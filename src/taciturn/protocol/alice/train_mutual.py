@@ -21,6 +21,7 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
 from taciturn.protocol.alice.slots import Answers
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
@@ -106,13 +107,15 @@ def _opened(
     size = magnitude_bits(features.largest)
     hello = yield from open_training("alice", terms, features, size)
     plan = _plan(inputs, size, Columns(hello.columns, hello.magnitude_bits))
-    bobs = yield from receive_key(terms, plan.alice.ring)
-    waves = plan.slots.read_public((yield from receive(KeyOffer)).public_key, bits)
-    hers = None
-    if hello.columns:
-        hers = yield from offer_key(terms, plan.bob.ring, inputs.entropy)
     state = TrainingState(0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=size)
     state = yield from with_seed(inputs, state)
+    bobs = yield from receive_key(terms, plan.alice.ring, key_seed(state.seed, "bob"))
+    offer = yield from receive(KeyOffer)
+    waves = plan.slots.read_public(offer.public_key, bits, key_seed(state.seed, "waves"))
+    hers = None
+    if hello.columns:
+        seed = key_seed(state.seed, "alice")
+        hers = yield from offer_key(terms, plan.bob.ring, inputs.entropy, seed)
     first = next(iter(terms.plan(state.seed, features.rows)))
     state = replace(
         state,

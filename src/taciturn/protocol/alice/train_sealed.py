@@ -3,8 +3,8 @@
 ::
 
     Alice                                            Bob
+      the joint seed (taciturn.protocol.batch_seed), of batches and of the key's uniform half
                                                 <-   KeyOffer
-      the seed of the batches (taciturn.protocol.batch_seed)
       each iteration, X its rows and X' those of the next:
                                                      r, exactly; r' = (rate/|B|) r
                                                 <-   SealedResidues      <r', 2^h r', v>
@@ -67,8 +67,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     size = magnitude_bits(features.largest) if resume is None else resume.magnitude_bits
     scales = Scales.of(terms.agreement, features.rows, size)
     turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
-    keys = Keys(terms, turns.ring, b"" if resume is None else resume.key)
-    state = resume or (yield from _open(inputs, keys, size))
+    state, keys = yield from _open(inputs, turns, size)
     plan = terms.plan(state.seed, features.rows)
 
     def rounded(batch: Batch) -> FloatArray:
@@ -102,14 +101,17 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     return Trained(weights, plan.iterations, share=WeightShare(share, scales, magnitude_bits=size))
 
 
-def _open(inputs: AliceInputs, keys: Keys, size: int) -> Program[TrainingState]:
+def _open(inputs: AliceInputs, turns: Turns, size: int) -> Program[tuple[TrainingState, Keys]]:
     """Everything before the first iteration; she has a share in place of weights."""
-    state = yield from greet(inputs, size)
-    if not inputs.terms.agreement.fresh_keys:
+    terms, resume = inputs.terms, inputs.resume
+    if resume is not None:
+        return resume, Keys(terms, turns.ring, resume.seed, resume.key)
+    state = yield from with_seed(inputs, (yield from greet(inputs, size)))
+    keys = Keys(terms, turns.ring, state.seed)
+    if not terms.agreement.fresh_keys:
         yield from keys.receive()
-    state = yield from with_seed(inputs, state)
     share = np.zeros(len(inputs.features.columns), dtype=np.int64)
-    return replace(state, weights=_NO_WEIGHTS, key=keys.to_bytes(), share=share)
+    return replace(state, weights=_NO_WEIGHTS, key=keys.to_bytes(), share=share), keys
 
 
 def _answer_step(

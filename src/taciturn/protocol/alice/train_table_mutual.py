@@ -17,6 +17,7 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
 from taciturn.protocol.alice.slots import Answers
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import GivenShare, KeyOffer, ShareNumbers
@@ -108,11 +109,13 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
     plan = TablePlan.of(terms, features.rows, Columns(len(features.columns), size), bob)
     state = TrainingState(0, _NO_WEIGHTS, columns=bob.count, magnitude_bits=size)
     state = yield from with_seed(inputs, state)
-    bobs = yield from receive_key(terms, plan.ring(plan.alice))
-    waves = plan.slots.read_public((yield from receive(KeyOffer)).public_key, bits)
+    bobs = yield from receive_key(terms, plan.ring(plan.alice), key_seed(state.seed, "bob"))
+    offer = yield from receive(KeyOffer)
+    waves = plan.slots.read_public(offer.public_key, bits, key_seed(state.seed, "waves"))
     own = None
     if bob.count:
-        own = yield from offer_key(terms, plan.ring(bob), inputs.entropy)
+        seed = key_seed(state.seed, "alice")
+        own = yield from offer_key(terms, plan.ring(bob), inputs.entropy, seed)
     start = Point.start(plan.alice.count + bob.count)
     mutual = MutualState(
         b"" if own is None else own.to_bytes(),

@@ -55,7 +55,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     terms, resume = inputs.terms, inputs.resume
     table = WhitenedTable.of(inputs)
     state = resume or (yield from greet(inputs, table.magnitude_bits))
-    keys = Keys(terms, table.ring, state.key)
+    keys = Keys(terms, table.ring, None, state.key)
     key = yield from keys.receive()
     state = replace(state, key=keys.to_bytes())
     held_out = inputs.scored_each_epoch

@@ -3,6 +3,7 @@
 ::
 
     Alice                                            Bob
+      the joint seed (taciturn.protocol.batch_seed), of the key's uniform half
                                                 <-   KeyOffer
       X~ = X L^-T, whitened alone
       each pass:
@@ -30,7 +31,7 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.opening import greet
+from taciturn.protocol.alice.opening import greet, with_seed
 from taciturn.protocol.alice.sealed import Keys, answer_table_scores, revealed_share
 from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.events import Boundary
@@ -51,10 +52,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         Her share, and no weights: she has none in clear. Her weights too, one per column, where Bob
         reveals his share.
     """
-    terms, entropy, resume = inputs.terms, inputs.entropy, inputs.resume
+    terms, entropy = inputs.terms, inputs.entropy
     table = WhitenedTable.of(inputs)
-    keys = Keys(terms, table.ring, b"" if resume is None else resume.key)
-    state = resume or (yield from _open(inputs, table, keys))
+    state, keys = yield from _open(inputs, table)
     passes, share = terms.agreement.epochs, np.empty(0, dtype=np.int64)
     conversation = _Passes(inputs, table, keys)
     try:
@@ -76,11 +76,15 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     return Trained(weights, passes, share=kept)
 
 
-def _open(inputs: AliceInputs, table: WhitenedTable, keys: Keys) -> Program[TrainingState]:
-    state = yield from greet(inputs, table.magnitude_bits)
-    if not inputs.terms.agreement.fresh_keys:
+def _open(inputs: AliceInputs, table: WhitenedTable) -> Program[tuple[TrainingState, Keys]]:
+    terms, resume = inputs.terms, inputs.resume
+    if resume is not None:
+        return resume, Keys(terms, table.ring, resume.seed, resume.key)
+    state = yield from with_seed(inputs, (yield from greet(inputs, table.magnitude_bits)))
+    keys = Keys(terms, table.ring, state.seed)
+    if not terms.agreement.fresh_keys:
         yield from keys.receive()
-    return replace(state, weights=_NO_WEIGHTS, key=keys.to_bytes())
+    return replace(state, weights=_NO_WEIGHTS, key=keys.to_bytes()), keys
 
 
 class _Passes:

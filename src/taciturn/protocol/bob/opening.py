@@ -44,7 +44,7 @@ def with_key(
     if inputs.resume is not None:
         return state, scheme.read_secret(state.key, bits, capacity)
     key = scheme.generate(bits, capacity, inputs.entropy.fork("key"))
-    # The lattice library draws keys from the operating system, not from his coins.
+    # Whatever a scheme draws its keys from: after a stop it is this one.
     kept = yield from keep(key.to_bytes())
     if kept != key.to_bytes():
         key = scheme.read_secret(kept, bits, capacity)

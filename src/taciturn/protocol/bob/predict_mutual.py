@@ -12,6 +12,8 @@ from taciturn.crypto.base import PublicKey, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.mutual import Matrix, Question, exchange, offer_key, receive_key
@@ -52,11 +54,12 @@ def predict(
             f"the peer's table has {hello.columns} columns, and {len(share)} weights are shared"
         )
     ring = scales.ring(hello.magnitude_bits, len(share))
-    his = yield from offer_key(terms, ring, entropy)
+    seed = yield from agree_seed(entropy)
+    his = yield from offer_key(terms, ring, entropy, key_seed(seed, "bob"))
     hers: PublicKey | None = None
     if features.columns:
         other = scales.ring(size, len(features.columns))
-        hers = yield from receive_key(terms, other)
+        hers = yield from receive_key(terms, other, key_seed(seed, "alice"))
     scores, suspected_wraps = np.empty(features.rows), 0
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(features.values[rows])

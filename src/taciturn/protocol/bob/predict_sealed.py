@@ -11,6 +11,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import TableSize
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.sealed import Keys, ask_scores, ask_table_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
@@ -47,7 +48,8 @@ def predict(
         raise RemoteProtocolError(
             f"the peer's table has {hello.columns} columns, and {len(share)} weights are shared"
         )
-    keys = Keys(terms, scales.ring(hello.magnitude_bits, len(share)))
+    ring = scales.ring(hello.magnitude_bits, len(share))
+    keys = Keys(terms, ring, (yield from agree_seed(entropy)))
     scores = features.values @ weights
     last, suspected_wraps = len(scales.decay) - 1, 0
     for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):

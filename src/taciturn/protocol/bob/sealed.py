@@ -9,6 +9,7 @@ from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism, Released
 from taciturn.privacy.model_release import ModelRelease
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import (
     KeyOffer,
@@ -23,11 +24,20 @@ from taciturn.rng import Entropy
 
 
 class Keys:
-    """Bob's key: one for the training, or a fresh one for each of his vectors."""
+    """Bob's key: one for the training, or a fresh one for each of his vectors.
 
-    def __init__(self, terms: Terms, ring: Wrapping, kept: bytes = b"") -> None:
+    Args:
+        terms: The agreement in use.
+        ring: What it must serve.
+        seed: The joint seed, from which the uniform half of each is; None in a conversation that
+            agrees on none.
+        kept: The key that was kept, where a training is resumed.
+    """
+
+    def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
         self.ring = ring
         self._terms = terms
+        self._seed = None if seed is None else key_seed(seed, "bob")
         self.single_use = bool(terms.agreement.fresh_keys)
         self._key: SecretKey | None = None
         if kept:
@@ -40,8 +50,8 @@ class Keys:
             return self._key
         terms = self._terms
         bits = terms.agreement.key_bits
-        key = terms.scheme.generate(bits, self.ring, entropy.fork("key"))
-        # The lattice library draws keys from the operating system, not from his coins.
+        key = terms.scheme.generate(bits, self.ring, entropy.fork("key"), self._seed)
+        # Whatever a scheme draws its keys from: after a stop it is this one.
         kept = yield from keep(key.to_bytes())
         if kept != key.to_bytes():
             key = terms.scheme.read_secret(kept, bits, self.ring)

@@ -104,10 +104,19 @@ def _turns(parts: list[slice]) -> Iterator[tuple[slice | None, slice | None]]:
         yield parts[at] if at < len(parts) else None, parts[at - late] if at >= late else None
 
 
-def offer_slot_key(slots: SlotScheme, bits: int, entropy: Entropy) -> Program[SlotSecretKey]:
-    """A new key for products number by number, with its public half on its way to Alice."""
-    key = slots.generate(bits, entropy.fork("waves key"))
-    # The lattice library draws keys from the operating system, not from his coins.
+def offer_slot_key(
+    slots: SlotScheme, bits: int, entropy: Entropy, seed: bytes
+) -> Program[SlotSecretKey]:
+    """A new key for products number by number, with its public half on its way to Alice.
+
+    Args:
+        slots: The scheme.
+        bits: The key's size.
+        entropy: His coins.
+        seed: Of its uniform half.
+    """
+    key = slots.generate(bits, entropy.fork("waves key"), seed)
+    # Whatever a scheme draws its keys from: after a stop it is this one.
     kept = yield from keep(key.to_bytes())
     if kept != key.to_bytes():
         key = slots.read_secret(kept, bits)

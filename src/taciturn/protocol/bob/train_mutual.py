@@ -19,6 +19,7 @@ from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
@@ -126,15 +127,16 @@ def _opened(
     size = _size(inputs)
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
-    his = yield from offer_key(terms, plan.alice.ring, inputs.entropy)
-    waves = yield from offer_slot_key(plan.slots, bits, inputs.entropy)
-    hers = None
-    if features.columns:
-        hers = yield from receive_key(terms, plan.bob.ring)
     state = TrainingState(
         0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=hello.magnitude_bits
     )
     state = yield from with_seed(inputs, state)
+    entropy, ring = inputs.entropy, plan.alice.ring
+    his = yield from offer_key(terms, ring, entropy, key_seed(state.seed, "bob"))
+    waves = yield from offer_slot_key(plan.slots, bits, entropy, key_seed(state.seed, "waves"))
+    hers = None
+    if features.columns:
+        hers = yield from receive_key(terms, plan.bob.ring, key_seed(state.seed, "alice"))
     first = next(iter(terms.plan(state.seed, features.rows)))
     state = replace(
         state,

@@ -47,9 +47,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     state = inputs.resume or (yield from greet(inputs))
     scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
     turns = Turns.of(terms, scales, features.rows, state.columns, state.magnitude_bits)
-    keys = Keys(terms, turns.ring, state.key)
-    if inputs.resume is None:
-        state = yield from _open(inputs, state, keys)
+    state, keys = yield from _open(inputs, turns, state)
     plan = terms.plan(state.seed, features.rows)
 
     rate, penalty = terms.rate, terms.penalty
@@ -96,14 +94,17 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
 
 
 def _open(
-    inputs: BobInputs[EncryptedMechanism], state: TrainingState, keys: Keys
-) -> Program[TrainingState]:
-    """The key, unless each is used once, the seed of the batches, and a share of zeros."""
+    inputs: BobInputs[EncryptedMechanism], turns: Turns, state: TrainingState
+) -> Program[tuple[TrainingState, Keys]]:
+    """The joint seed, the key, unless each is used once, and a share of zeros."""
+    state = yield from with_seed(inputs, state)
+    keys = Keys(inputs.terms, turns.ring, state.seed, state.key)
+    if inputs.resume is not None:
+        return state, keys
     if not keys.single_use:
         yield from keys.offer(inputs.entropy)
-    state = yield from with_seed(inputs, state)
     share = np.zeros(state.columns, dtype=np.int64)
-    return replace(state, key=keys.to_bytes(), share=share)
+    return replace(state, key=keys.to_bytes(), share=share), keys
 
 
 @dataclass(frozen=True, slots=True)

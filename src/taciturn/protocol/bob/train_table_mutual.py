@@ -17,6 +17,7 @@ import numpy as np
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
@@ -114,11 +115,11 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
     plan = TablePlan.of(terms, features.rows, alice, Columns(len(features.columns), size))
     state = TrainingState(0, _NO_WEIGHTS, columns=alice.count, magnitude_bits=alice.bits)
     state = yield from with_seed(inputs, state)
-    own = yield from offer_key(terms, plan.ring(alice), entropy)
-    waves = yield from offer_slot_key(plan.slots, bits, entropy)
+    own = yield from offer_key(terms, plan.ring(alice), entropy, key_seed(state.seed, "bob"))
+    waves = yield from offer_slot_key(plan.slots, bits, entropy, key_seed(state.seed, "waves"))
     hers = None
     if plan.bob.count:
-        hers = yield from receive_key(terms, plan.ring(plan.bob))
+        hers = yield from receive_key(terms, plan.ring(plan.bob), key_seed(state.seed, "alice"))
     start = Point.start(alice.count + plan.bob.count)
     mutual = MutualState(
         b"" if hers is None else hers.to_bytes(),

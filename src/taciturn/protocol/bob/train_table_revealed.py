@@ -36,7 +36,7 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     state = inputs.resume or (yield from greet(inputs))
     scales = Scales.of_table(terms.agreement, rows, state.columns, state.magnitude_bits)
     ring = scales.ring(state.magnitude_bits, max(rows, state.columns))
-    keys = Keys(terms, ring, state.key)
+    keys = Keys(terms, ring, None, state.key)
     key = yield from keys.offer(inputs.entropy)
     state = replace(state, key=keys.to_bytes())
     answers = _Answers(inputs, key, TableSize(rows, state.columns))

@@ -15,7 +15,7 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import TableSize
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.opening import greet
+from taciturn.protocol.bob.opening import greet, with_seed
 from taciturn.protocol.bob.passes import Measured, search
 from taciturn.protocol.bob.sealed import (
     Keys,
@@ -42,7 +42,8 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     state = inputs.resume or (yield from greet(inputs))
     scales = Scales.of_table(terms.agreement, rows, state.columns, state.magnitude_bits)
     ring = scales.ring(state.magnitude_bits, max(rows, state.columns))
-    keys = Keys(terms, ring, state.key)
+    state = yield from with_seed(inputs, state)
+    keys = Keys(terms, ring, state.seed, state.key)
     if not keys.single_use:
         yield from keys.offer(inputs.entropy)
     state = replace(state, key=keys.to_bytes())

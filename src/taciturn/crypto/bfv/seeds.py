@@ -1,0 +1,173 @@
+"""Keys from two seeds: one secret, one that anybody may know.
+
+With s ternary and e SEAL's centred binomial error, both drawn from the secret seed, and a uniform
+modulo all primes, expanded from the public one, a public key is ``(-(a s + e), a)``. On the wire
+it is its first half and the public seed: nobody can send another a than a seed gives. Where the
+seed is joint (``taciturn.protocol.batch_seed``) the owner of the key cannot choose it either.
+
+**The expansion.** For the i-th prime p the coefficients of a are the first N numbers below p among
+the 64-bit little-endian words, shifted down to the bits of p - 1, of the ChaCha20 stream of
+``KeyedEntropy(seed).fork("uniform half i")``, with what was rejected drawn again at the end. SEAL
+takes these numbers for values at the roots (NTT form), which are as uniform as coefficients.
+
+**Guarantee.** a is exactly uniform if the seed's stream is; s and e have the distributions that
+SEAL's own keys have, and that the parameters' security was estimated for. The same seeds give the
+same key, to the last bit.
+
+**Assumes.** ``rng.KeyedEntropy``; for whoever knows the public seed, its stream as a random oracle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from taciturn.arrays import IntArray, WordArray
+from taciturn.crypto.bfv.modular import lowered, products, reduced
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.wire import exactly, trimmed, widths
+from taciturn.errors import CryptoError
+from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
+
+_ERROR_COINS = 21
+"""Heads less tails of so many each: SEAL's error, of standard deviation 3.24."""
+_ENOUGH = 257
+
+
+@lru_cache(maxsize=8)
+def uniform_half(primes: tuple[int, ...], seed: bytes) -> WordArray:
+    """The uniform half, as values at the roots: primes by N. Not to be written to.
+
+    >>> uniform_half((97, 193), bytes(32)).shape
+    (2, 8192)
+    """
+    coins = KeyedEntropy(seed)
+    half = np.stack(
+        [
+            coins.fork(f"uniform half {at}").integers(prime, DEGREE)
+            for at, prime in enumerate(primes)
+        ]
+    )
+    half.flags.writeable = False
+    return half
+
+
+def ternary(entropy: Entropy) -> IntArray:
+    """A secret's coefficients: -1, 0 or 1, each as likely."""
+    return entropy.integers(3, DEGREE).astype(np.int64) - 1
+
+
+def centred_binomial(entropy: Entropy) -> IntArray:
+    """An error's coefficients."""
+    coins = np.frombuffer(entropy.token(8 * DEGREE), dtype=np.uint8).reshape(DEGREE, 8)
+    bits = np.unpackbits(coins, axis=1)[:, : 2 * _ERROR_COINS].astype(np.int64)
+    heads: IntArray = bits[:, :_ERROR_COINS].sum(axis=1) - bits[:, _ERROR_COINS:].sum(axis=1)
+    return heads
+
+
+@dataclass(frozen=True)
+class KeySeeds:
+    """What a key pair is made from.
+
+    Args:
+        secret: The owner's.
+        public: That of the uniform half.
+    """
+
+    secret: bytes = field(repr=False)
+    public: bytes
+
+    @classmethod
+    def draw(cls, entropy: Entropy, public: bytes | None) -> KeySeeds:
+        """New ones; a public seed that was not agreed on is drawn as well."""
+        coins = entropy.fork("uniform half")
+        return cls(entropy.token(KEY_BYTES), coins.token(KEY_BYTES) if public is None else public)
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> KeySeeds:
+        """Those that an owner kept.
+
+        Raises:
+            CryptoError: These bytes are none.
+        """
+        parts = exactly(data, 2 * KEY_BYTES, "a secret key")
+        return cls(bytes(parts.bytes(KEY_BYTES)), bytes(parts.bytes(KEY_BYTES)))
+
+    def to_bytes(self) -> bytes:
+        """Both, for a file of the owner's."""
+        return self.secret + self.public
+
+    @cached_property
+    def _coins(self) -> KeyedEntropy:
+        return KeyedEntropy(self.secret)
+
+    def secret_values(self, seal: Seal) -> WordArray:
+        """The secret's values at the roots: primes by N."""
+        return _at_roots(seal, ternary(self._coins.fork("secret")))
+
+    def public_half(self, seal: Seal, secret: WordArray) -> PublicHalf:
+        """The key's public half, for s at the roots."""
+        error = _at_roots(seal, centred_binomial(self._coins.fork("error")))
+        a = uniform_half(seal.primes, self.public)
+        first = np.empty_like(secret)
+        for at, prime in enumerate(seal.primes):
+            modulus = np.uint64(prime)
+            summed = lowered(products(a[at], secret[at], prime) + error[at], modulus)
+            first[at] = lowered(modulus - summed, modulus)
+        return PublicHalf(first, self.public)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicHalf:
+    """A public key: its first polynomial, and the seed of the other.
+
+    Args:
+        first: ``-(a s + e)`` at the roots: primes by N.
+        seed: That of a.
+    """
+
+    first: WordArray = field(repr=False)
+    seed: bytes
+
+    @classmethod
+    def of_bytes(cls, data: bytes, seal: Seal, seed: bytes | None) -> PublicHalf:
+        """A key that a peer offered; whether numbers lie below their primes SEAL checks.
+
+        Args:
+            data: The peer's bytes.
+            seal: Whose primes are used.
+            seed: That on which both agreed; None where the owner draws it.
+
+        Raises:
+            CryptoError: The bytes are no public key, or one with a uniform half of its own.
+        """
+        parts = exactly(data, DEGREE * widths(seal.primes) + KEY_BYTES, "a public key")
+        first = np.stack([parts.words(DEGREE, prime) for prime in seal.primes])
+        stated = bytes(parts.bytes(KEY_BYTES))
+        if seed is not None and stated != seed:
+            raise CryptoError(
+                "the uniform half of the peer's public key is not that of the joint seed"
+            )
+        return cls(first, stated)
+
+    def to_bytes(self, primes: tuple[int, ...]) -> bytes:
+        """What goes over the wire."""
+        parts = (trimmed(part, prime) for part, prime in zip(self.first, primes, strict=True))
+        return b"".join([*parts, self.seed])
+
+    def polynomials(self, primes: tuple[int, ...]) -> WordArray:
+        """Both halves, as SEAL has them."""
+        return np.stack([self.first, uniform_half(primes, self.seed)])
+
+
+def _at_roots(seal: Seal, coefficients: IntArray) -> WordArray:
+    """Small numbers as a polynomial's values at the roots: primes by N."""
+    if seal.plain_modulus <= 2 * _ERROR_COINS:
+        # Too few numbers for an error; the roots are those of the primes alone.
+        seal = Seal(seal.parameters, _ENOUGH)
+    plain = seal.load_plain(reduced(coefficients, seal.plain_modulus))
+    seal.evaluator.transform_to_ntt_inplace(plain, seal.context.key_parms_id())
+    return seal.root_values(plain).reshape(len(seal.primes), DEGREE)

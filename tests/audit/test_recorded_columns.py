@@ -1,0 +1,229 @@
+"""Bob's own recording of a real session: column attacks from his seat, judged where Alice is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taciturn
+from taciturn.audit.consistency import explained
+from taciturn.audit.recording import RecordedSession
+from taciturn.audit.verdict import Status, conclude_columns_of
+from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import ConfigError, FileError, TranscriptError
+from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
+from taciturn.protocol.codec import encode
+from taciturn.protocol.messages import KeyOffer, PublicBytes
+from taciturn.report import html
+from taciturn.report.session import session_blocks, session_page
+from taciturn.results.saved import of_record
+from taciturn.results.session import SessionAudit
+from taciturn.view.bob_view import BobView
+from tests.deploy.hosts import Side, both_finish
+from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.deploy.test_newton import OneHost, furnish
+from tests.deploy.test_party import pulled_at
+from tests.report.test_terminal import shown
+
+KINDS: dict[str, dict[str, Any]] = {
+    "none": {**MECHANISMS["none"], **NEWTON, "passes": 8},
+    "sealed": MECHANISMS["sealed"],
+    "sealed newton": {**MECHANISMS["sealed"], **NEWTON},
+    "label-rr": MECHANISMS["label-rr"],
+    "fresh keys": {**MECHANISMS["sealed"], "fresh-keys": True, "epochs": 1, "batch-size": 32},
+}
+
+
+def record(folder: Path, watch: dict[str, Callbacks] | None = None) -> Any:
+    act = lambda side: side.run(record=folder / f"{side.config.role}.transcript")  # noqa: E731
+    return run_both(folder, act=act, watch=watch)
+
+
+def prepared(folder: Path, **agreement: Any) -> Path:
+    write_tables(folder)
+    for role in ("alice", "bob"):
+        write_config(folder, role, agreement=agreement)
+    return folder
+
+
+def noting(seen: list[BobObservation]) -> dict[str, Callbacks]:
+    """What Bob sees while it happens."""
+
+    def note(event: object) -> None:
+        if isinstance(event, BobObservation):
+            seen.append(event)
+
+    return {"bob": Callbacks(observe=note)}
+
+
+def view_of(folder: Path) -> BobView:
+    view = RecordedSession.read(folder / "bob.transcript", folder / "bob.toml").view
+    assert isinstance(view, BobView)
+    return view
+
+
+def audited(folder: Path, **options: Any) -> SessionAudit:
+    return taciturn.audit_session(folder / "bob.transcript", folder / "bob.toml", **options)
+
+
+def values(event: BobObservation) -> list[bytes]:
+    assert isinstance(event, BatchScored | DirectionScored)
+    his = event.step if isinstance(event, BatchScored) else event.direction
+    return [event.scores.tobytes(), his.tobytes()]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = prepared(tmp_path_factory.mktemp("session"), **KINDS["none"])
+    assert record(folder).records
+    return folder
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "none"])
+def test_a_recording_shows_what_bob_saw_in_the_session(tmp_path, name):
+    prepared(tmp_path, **KINDS[name])
+    live: list[BobObservation] = []
+    assert record(tmp_path, noting(live)).records
+    assert live
+    view = view_of(tmp_path)
+    assert [values(event) for event in view.observations] == [values(event) for event in live]
+    # Sealed weights are no model of Bob's: its training rows are not predicted.
+    assert (view.predictions is None) is ("label" not in name)
+
+
+def test_a_recording_that_goes_on_after_a_stop_holds_his_keys(tmp_path):
+    prepared(tmp_path, **KINDS["sealed newton"])
+    record(tmp_path, pulled_at("bob", 5))
+    live: list[BobObservation] = []
+    assert record(tmp_path, noting(live)).records
+    # One for the training, one for the held-out rows.
+    assert len(Transcript.load(tmp_path / "bob.transcript").kept) == 2
+    assert not Transcript.load(tmp_path / "alice.transcript").kept
+    seen = view_of(tmp_path).observations
+    assert values(seen[-1]) == values(live[-1])
+    assert [event.iteration for event in seen] == list(range(4))
+
+
+def test_without_alices_table_estimates_are_made_and_not_judged(folder):
+    audit = audited(folder)
+    assert audit.seat == "bob"
+    assert audit.bob_seat is None
+    assert audit.estimates is not None
+    gram = next(one for one in audit.estimates if one.name == "gram")
+    assert gram.columns == 6
+    assert gram.explains == pytest.approx(1.0, abs=1e-6)
+    assert {one.name for one in audit.skipped} == {"anchored", "prediction"}
+    verdict = conclude_columns_of(audit)
+    assert verdict.status is Status.NOT_TESTED
+    assert "Alice has 6" in verdict.sentence
+    text = shown(session_blocks(audit))
+    assert "not judged" in text
+    assert "6 columns at Alice, 4 at" in text
+
+
+def test_where_alices_table_is_here_it_judges(folder):
+    audit = audited(folder, truth=folder / "alice.toml", known_rows=8)
+    seat = audit.bob_seat
+    assert seat is not None
+    best = {one.name: one.recovered for one in seat.findings.attacks}
+    assert best["anchored"] > 0.95
+    assert best["prediction"] < 0.6
+    assert seat.canary is not None
+    assert seat.canary.leaks
+    assert audit.judgement is not None
+    assert audit.judgement.same_session
+    assert conclude_columns_of(audit).status is Status.LEAK
+    page = html.render(session_page(replace(audit, audited="2026-11-16T21:04:05+00:00")))
+    for words in ("What Bob can tell of Alice", "anchored", audit.judgement.table_digest):
+        assert words in page
+    assert of_record(json.loads(json.dumps(audit.to_dict()))) == audit
+
+
+def test_mutual_leaves_nothing_to_estimate_from(tmp_path):
+    prepared(tmp_path, **MECHANISMS["mutual"], epochs=1)
+    assert record(tmp_path).records
+    alone = audited(tmp_path)
+    assert alone.estimates == ()
+    assert len(alone.skipped) == 4
+    judged = audited(tmp_path, truth=tmp_path / "alice.toml")
+    assert judged.bob_seat is not None
+    for findings in (judged.bob_seat.findings, judged.bob_seat.canary):
+        assert findings is not None
+        assert not findings.attacks
+    assert conclude_columns_of(judged).status is Status.NOT_TESTED
+
+
+@pytest.mark.slow  # two parties and an audit as processes: the same in threads is above
+def test_two_processes_train_sealed_and_bobs_recording_is_audited(tmp_path):
+    """Real certificates, a real connection and real keys; the audit is a process of its own."""
+    furnish(tmp_path, "sealed")
+    for role in ("alice", "bob"):
+        path = tmp_path / f"{role}.toml"
+        path.write_text(path.read_text().replace("passes = 40", "passes = 8"))
+    sides = [Side(OneHost({}), tmp_path, role) for role in ("alice", "bob")]
+    for side in sides:
+        side.start()
+    both_finish(*sides)
+    command = [sys.executable, "-m", "taciturn", "audit", "--transcript", "bob.transcript"]
+    command += ["--party", "bob.toml", "--truth", "alice.toml", "--no-canary", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seat = json.loads(done.stdout)["bob_seat"]
+    known = {one["known_rows"]: one for one in seat["attacks"] if one["name"] == "anchored"}
+    assert known[10]["recovered"] > 0.95
+    assert seat["leaks"]
+
+
+# --- what does not fit -------------------------------------------------------------------------
+
+
+def test_the_seat_is_the_recorders(folder):
+    with pytest.raises(ConfigError, match="made at Bob's seat"):
+        audited(folder, seat="alice")
+    assert audited(folder, seat="bob").seat == "bob"
+
+
+@pytest.mark.parametrize(
+    "options", [{"write_guesses": "g.json"}, {"truth": "alice.toml", "shuffle_truth": True}]
+)
+def test_what_is_for_labels_is_refused(folder, options):
+    options = {
+        key: folder / value if isinstance(value, str) else value for key, value in options.items()
+    }
+    with pytest.raises(ConfigError, match="columns are told, and no labels"):
+        audited(folder, **options)
+
+
+def test_a_recording_without_his_keys_is_refused(folder):
+    tables = view_of(folder)
+    header = Transcript.load(folder / "bob.transcript").header
+    offered = Transcript(header, (("bob", encode(KeyOffer(PublicBytes(b"public")))),))
+    with pytest.raises(TranscriptError, match="does not hold Bob's keys"):
+        BobView.of_session(offered, tables.features, tables.labels)
+
+
+def test_a_lost_flip_book_is_missed(tmp_path):
+    prepared(tmp_path, **KINDS["label-rr"])
+    assert record(tmp_path).records
+    for book in tmp_path.rglob("*flip*"):
+        book.unlink()
+    with pytest.raises(FileError, match="has no answer for 92 of 92 rows"):
+        audited(tmp_path)
+    assert not list(tmp_path.rglob("*flip*"))
+
+
+def test_noise_explains_nothing_of_the_scores(folder):
+    view = view_of(folder)
+    alice = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
+    hers = alice.tables.train.values
+    order = np.roll(np.arange(len(hers)), 17)
+    assert explained(view, hers) > 0.999
+    assert explained(view, hers[order]) < 0.2
