@@ -23,7 +23,7 @@ from taciturn.crypto.bfv.parameters import DEGREE, MARGIN, STANDARD, flood_half
 from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.seeds import KeySeeds
 from taciturn.protocol.look_ahead import Turns
-from taciturn.rng import SystemEntropy
+from taciturn.rng import Entropy, SystemEntropy
 from tests.crypto.bfv_noise import (
     Opened,
     answer_noise,

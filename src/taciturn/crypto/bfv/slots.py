@@ -55,6 +55,15 @@ def _shared_seal() -> Seal:
     return Seal(SLOTS, SLOT_MODULUS)
 
 
+def slots_for(count: int) -> int:
+    """The slots in which so many numbers stand.
+
+    >>> slots_for(896), slots_for(1025), slots_for(1)
+    (1024, 2048, 64)
+    """
+    return max(LEAST_SLOTS, 1 << (count - 1).bit_length())
+
+
 class Coder:
     """Numbers in n slots, as polynomials in y and back; it holds no secret.
 
@@ -70,12 +79,8 @@ class Coder:
 
     @classmethod
     def of(cls, count: int) -> Coder:
-        """That of so many numbers.
-
-        >>> Coder.of(896).slots, Coder.of(1025).slots, Coder.of(1).slots
-        (1024, 2048, 64)
-        """
-        return _coder(max(LEAST_SLOTS, 1 << (count - 1).bit_length()))
+        """That of so many numbers."""
+        return _coder(slots_for(count))
 
     def polynomial(self, values: WordArray) -> WordArray:
         """The coefficients in y of n numbers below t."""
@@ -238,9 +243,9 @@ class BfvSlots:
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
 
-    def leak_bits(self, answers: int) -> float:
+    def leak_bits(self, answers: int, numbers: int = DEGREE) -> float:
         """The bound of ``parameters``."""
-        return slot_leak_bits(answers)
+        return slot_leak_bits(answers, slots_for(numbers))
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> BfvSlotSecretKey:
         """A fresh key pair.
