@@ -586,6 +586,13 @@ CASES = (
     party("patience without an evaluation of the rows", "# patience", "patience"),
     newton("epochs of newton in a party's file", "epochs = 10"),
     newton("patience with newton", "patience = 3"),
+    newton("a price of telling nothing", "tell-epsilon = 1.0"),
+    newton("telling with noise of a model without", 'tell-alice = "quality"\ntell-epsilon = 1.0'),
+    party(
+        "telling of rows that are not held out",
+        "held-out = 0.2",
+        'held-out = 0\ntell-alice = "quality"',
+    ),
     newton("passes of sgd in a party's file", 'solver = "sgd"\npasses = 5', 'solver = "newton"'),
     party("a model in a folder that is not there", 'model = "', 'model = "no/where/'),
     party("a log in a folder that is not there", 'log = "', 'log = "no/where/'),

@@ -111,7 +111,7 @@ SETTINGS = settings(
 )
 
 
-@settings(SETTINGS, max_examples=80)
+@settings(SETTINGS, max_examples=25)
 @given(problems())
 def test_products_are_exact(problem):
     check(problem)

@@ -23,7 +23,7 @@ from taciturn.crypto.bfv.parameters import (
     slot_leak_bits,
     slot_noise,
 )
-from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey, Coder
+from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey, Coder, slots_for
 from taciturn.crypto.bfv.wire import Parts
 from taciturn.crypto.clear import ClearSlots
 from taciturn.crypto.primes import looks_prime
@@ -105,7 +105,7 @@ def test_messages_hold_the_next_power_of_two(owner, count, slots):
 
 @pytest.mark.parametrize("slots", [64, 1024, DEGREE])
 def test_a_coder_s_polynomials_are_multiplied_number_by_number(slots):
-    coder, generator = Coder.of(slots), np.random.default_rng(slots)
+    coder, generator = Coder(slots), np.random.default_rng(slots)
     one, two = (generator.integers(0, SLOT_MODULUS, slots, dtype=np.uint64) for _ in range(2))
     assert coder.numbers(coder.polynomial(one)).tolist() == one.tolist()
     sums = (one + two) % np.uint64(SLOT_MODULUS)
@@ -196,7 +196,7 @@ def dense(value: int) -> IntArray:
 def bare_noise(bob: Opened, table: IntArray, values: IntArray) -> FloatArray:
     """The noise of a product before cover and switch."""
     key: Any = bob.key
-    piece = key.public._piece(key.encrypt(values, SystemEntropy()), Coder.of(len(values)))
+    piece = key.public._piece(key.encrypt(values, SystemEntropy()), Coder(slots_for(len(values))))
     total = key.public._times(piece, table)
     key._seal.evaluator.transform_from_ntt_inplace(total)
     primes = first_primes(bob.key)

@@ -16,6 +16,7 @@ from taciturn.privacy.events import (
     HiddenBatchGradient,
     LabelResponse,
     MeanOneFactor,
+    NoisyAccuracy,
     NoisyModel,
     NonPrivate,
     OneSidedFactor,
@@ -59,6 +60,7 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "label-response": LabelResponse,
         "flipped-label-gradient": FlippedLabelGradient,
         "noisy-model": NoisyModel,
+        "noisy-accuracy": NoisyAccuracy,
         "ciphertexts-only": CiphertextsOnly,
     } == EVENTS
     assert all(kind.name == name for name, kind in EVENTS.items())

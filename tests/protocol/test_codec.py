@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -51,6 +51,7 @@ from taciturn.protocol.messages import (
     EpochVerdict,
     GivenShare,
     GroupElements,
+    HeldOutQuality,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -111,6 +112,7 @@ EXAMPLES: dict[str, Message] = {
     "BatchCommitment": BatchCommitment(PublicBytes(bytes(range(32)))),
     "BatchShare": BatchShare(PublicBytes(bytes(range(32)))),
     "EpochScores": EpochScores(9, np.array([0.5, -0.5])),
+    "HeldOutQuality": HeldOutQuality(Released.unprotected(whole(83, 91))),
     "EpochVerdict": EpochVerdict(9, Released.unprotected(whole(1))),
     "SealedWeights": SealedWeights(1, EncryptedVector(b"\xcc", 3)),
     "SealedScores": SealedScores(1, EncryptedAnswer(b"\xdd", 4)),
@@ -181,6 +183,7 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     BatchCommitment: st.builds(BatchCommitment, blobs),
     BatchShare: st.builds(BatchShare, blobs),
     EpochScores: st.builds(EpochScores, ints, scores),
+    HeldOutQuality: st.builds(HeldOutQuality, st.builds(Released, wholes, events)),
     EpochVerdict: st.builds(EpochVerdict, ints, st.builds(Released, wholes, events)),
     SealedWeights: st.builds(SealedWeights, ints, st.builds(EncryptedVector, blobs, lengths)),
     SealedScores: st.builds(SealedScores, ints, st.builds(EncryptedAnswer, blobs, lengths)),
@@ -244,7 +247,6 @@ def test_codes_are_distinct_and_fit_their_byte():
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_what_is_encoded_decodes_to_the_same_message(kind):
-    @settings(max_examples=60)
     @given(STRATEGIES[kind])
     def check(message):
         assert same(decode(encode(message)), message)
@@ -302,13 +304,11 @@ def test_random_bytes_are_refused(data):
     assert accepted(data) is None
 
 
-@settings(max_examples=300)
 @given(st.sampled_from([kind.code for kind in MESSAGES]), st.binary(max_size=80))
 def test_random_bytes_behind_a_true_head_are_refused_or_canonical(code, data):
     accepted(head(code) + data)
 
 
-@settings(max_examples=200)
 @given(messages, st.data())
 def test_altered_frames_are_refused_or_another_canonical_message(message, data):
     frame = bytearray(encode(message))

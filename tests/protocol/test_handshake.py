@@ -148,6 +148,8 @@ CHANGES = {
     "patience": 3,
     "held_out": 0.25,
     "split_salt": "x",
+    "tell_alice": "quality",
+    "tell_epsilon": 0.5,
     "learning_rate": 0.5,
     "schedule": "inverse",
     "decay": 0.125,

@@ -305,6 +305,7 @@ def test_the_defaults_of_a_partys_file():
         "evaluate": "end",
         "held_out": 0.2,
         "split_salt": "",
+        "tell_alice": "nothing",
         "learning_rate": 0.05,
         "schedule": "constant",
         "decay": 0.0,

@@ -18,6 +18,7 @@ from taciturn.protocol.messages import (
     BudgetSpent,
     EncryptedResidues,
     EpochVerdict,
+    HeldOutQuality,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -42,6 +43,8 @@ _PLAIN: dict[type[Message], str] = {
     BatchCommitment: "know that Bob's share of the batch seed is fixed; no label went into it",
     BatchShare: "know which rows are in which batch; no label went into it",
     EpochVerdict: "know from when on the held-out loss did not fall: it depends on labels",
+    HeldOutQuality: "know how good the model is on held-out rows, in whole per cent: it depends "
+    "on labels",
     RevealedGradient: "take her mask off and have X^T r, the batch's gradient, exactly",
     NoisyResidues: "have each row's residue with noise, whose law she knows",
     RealResidues: "have each row's residue with noise; its last bits may tell more than its law",

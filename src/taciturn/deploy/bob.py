@@ -93,7 +93,7 @@ class BobSide:
             peer: What Alice's table must be.
 
         Raises:
-            ConfigError: Held-out rows are to be looked at, and there are none.
+            ConfigError: Held-out rows are to be looked at or spoken of, and there are none.
         """
         inputs: BobInputs[Mechanism] = BobInputs(
             tables.train,
@@ -117,5 +117,11 @@ def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
             "evaluation after each epoch needs held-out rows, and there are none",
             setting="evaluate",
             hint=Hint("raise {held_out}, or use {evaluate}", evaluate="end"),
+        )
+    if terms.agreement.tell_alice == "quality":
+        raise ConfigError(
+            "the quality that Alice is told is that of held-out rows, and there are none",
+            setting="tell_alice",
+            hint=Hint("raise {held_out}, or leave {tell_alice} out"),
         )
     return None

@@ -275,7 +275,8 @@ class PrivacySection(Checked):
             Scope.PRIVACY,
             detail="Without them Bob's side does not begin such a training: `none`, `hybrid`, "
             "`mult` with `one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
-            "and whatever else has an infinite price ([threat_model.md](threat_model.md))",
+            "`tell-alice` without `tell-epsilon`, and whatever else has an infinite price "
+            "([threat_model.md](threat_model.md))",
             example=ACCEPTED_LEAK,
         ),
     ] = None
@@ -598,6 +599,39 @@ def _check_values(agreed: dict[str, Any]) -> None:
             "evaluation after each epoch needs held-out rows, and there are none",
             setting="evaluate",
             hint=Hint("raise {held_out}, or write {evaluate}", evaluate="end"),
+        )
+    _check_telling(checked)
+
+
+def _check_telling(checked: Agreement) -> None:
+    """Refuses to tell of rows that there are not, and noise that protects a part of the labels."""
+    if checked.tell_alice == "quality" and checked.held_out is None:
+        raise ConfigError(
+            "the quality that Alice is told is that of held-out rows, and there are none",
+            setting="tell_alice",
+            hint=Hint("raise {held_out}, or leave {tell_alice} out"),
+        )
+    if checked.tell_epsilon is None:
+        return
+    if checked.tell_alice != "quality":
+        raise ConfigError(
+            "tell-epsilon is the price of what Alice is told, and she is told nothing",
+            setting="tell_epsilon",
+            hint=Hint("write {tell_alice}, or leave {tell_epsilon} out", tell_alice="quality"),
+        )
+    paid_for = True
+    # Whether there is such a mechanism here is said where the peer can be told.
+    with suppress(ConfigError):
+        paid_for = mechanism_class(checked.mechanism).model_paid_for
+    if not paid_for:
+        raise ConfigError(
+            f"tell-epsilon protects held-out labels, and the model of {checked.mechanism} depends "
+            "on every training label without noise: one of them can change any number of rows",
+            setting="tell_epsilon",
+            hint=Hint(
+                "use {mechanism}, add or mult; or leave {tell_epsilon} out, at an infinite price",
+                mechanism="label-rr",
+            ),
         )
 
 

@@ -45,6 +45,7 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.prices import EVENTS, price
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.privacy.statement import Statement
+from taciturn.privacy.told_quality import release_event
 from taciturn.protocol.terms import Terms
 from taciturn.results.ledger import LedgerAccount
 
@@ -312,6 +313,9 @@ def spending(config: PartyConfig, tables: PartyTables, terms: Terms, session: st
     if tables.held_out is not None and terms.agreement.patience is not None:
         # When Bob stops depends on these labels too.
         rows.append((tables.held_out.ids, {_TOLD: terms.agreement.epochs}))
+    elif tables.held_out is not None and terms.agreement.tell_alice == "quality":
+        release = release_event(terms.agreement.tell_epsilon)
+        rows.append((tables.held_out.ids, {(release, ""): 1}))
     return Spending(tuple(rows), session)
 
 

@@ -12,6 +12,7 @@ the prices of what they release, also where another package's mechanism releases
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
@@ -20,6 +21,7 @@ from taciturn.engine.disclosure import disclosure
 from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
 from taciturn.faces import Hint
 from taciturn.privacy.statement import Statement
+from taciturn.privacy.told_quality import TOLD
 from taciturn.protocol.terms import Terms
 from taciturn.results.outlook import LedgerSum, Outlook, Refusal
 
@@ -89,6 +91,17 @@ def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> Config
     """
     if math.isfinite(ledger.label_epsilon_total) or config.privacy.accept_leak == ACCEPTED_LEAK:
         return None
+    if ledger.assumption == TOLD and _protected_but_for_telling(terms):
+        return ConfigError(
+            f"with this agreement {config.link.peer} is told how good the model is, in whole per "
+            "cent: a few bits about all labels together, which have no finite price",
+            setting="accept_leak",
+            hint=Hint(
+                "leave {tell_alice} out on both sides; or, if that is what you want, write "
+                "{accept_leak} in [privacy]",
+                accept_leak=ACCEPTED_LEAK,
+            ),
+        )
     return ConfigError(
         f"with this agreement {config.link.peer} can compute labels: "
         f"{terms.mechanism.receives()}; the ledger says: {ledger.assumption}",
@@ -100,3 +113,13 @@ def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> Config
             accept_leak=ACCEPTED_LEAK,
         ),
     )
+
+
+def _protected_but_for_telling(terms: Terms) -> bool:
+    """Whether the price would be finite if Alice were told nothing of the model."""
+    # Each side loads its own programs only.
+    from taciturn.protocol.bob.forecast import forecast
+
+    silent = terms.agreement.model_copy(update={"tell_alice": "nothing", "tell_epsilon": None})
+    ledger = forecast(replace(terms, agreement=silent), rows=1, bob_columns=1)
+    return math.isfinite(ledger.statement().label_epsilon_total)

@@ -38,6 +38,7 @@ _AGREED = (
     "held_out",
     "split_salt",
     "evaluate",
+    "#tell_alice",
 )
 _TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
 _LABELS = ("label", "#positive", "intercept")

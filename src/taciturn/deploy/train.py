@@ -49,6 +49,7 @@ from taciturn.faces import Hint
 from taciturn.files import write_private
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
+from taciturn.numerics.convergence import UNSEEN
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
@@ -64,7 +65,14 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
-from taciturn.results.parties import DryRun, Identity, PartyMetrics, PartyRun, Sizes
+from taciturn.results.parties import (
+    ColumnImportance,
+    DryRun,
+    Identity,
+    PartyMetrics,
+    PartyRun,
+    Sizes,
+)
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
@@ -77,7 +85,10 @@ if TYPE_CHECKING:
 
 LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
-_VERDICT = ("bob_alone", "partner_adds", "converged", "diverged", "last_change")
+_VERDICT = (
+    *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
+    "told_quality",
+)
 _UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
 # Limits that do not change what a session says.
 _FREE_LIMITS = {
@@ -543,6 +554,9 @@ class _Training:
                 recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
+        if result.quality is not None:
+            quality = record_of(result.quality)
+            self.party.log("quality told" if self.bob else "quality learnt", **quality)
         for note in self._ledger_notes():
             self.party.log("note", about=note)
         stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve
@@ -552,6 +566,9 @@ class _Training:
             stopped=None if stopped is None else stopped.value,
             metrics=PartyMetrics(curve=curve or None),
             suspected_wraps=self._suspected_wraps(result.trained),
+            converged_reason=UNSEEN if self.party.terms.mechanism.shares_scores else None,
+            told_quality=result.quality,
+            importance=self._importance(result.trained.weights),
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
@@ -598,6 +615,7 @@ class _Training:
             session=self.meeting.name,
             rows=tables.train.rows,
             data_digest=tables.train.digest(),
+            metrics={} if result.quality is None else {"told_quality": record_of(result.quality)},
             ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
             notes=(*tables.notes, *self._ledger_notes()),
             share=_values(trained.share),
@@ -607,6 +625,19 @@ class _Training:
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
             whitening=_whitening_of(trained.share),
         )
+
+    def _importance(self, weights: FloatArray) -> tuple[ColumnImportance, ...] | None:
+        """Alice's columns, the most important first; None where she has no weights of them.
+
+        Bob's weights depend on labels, and how long they take to sort too: his file has them.
+        """
+        if self.bob is not None or not len(weights):
+            return None
+        table = self.party.tables.train
+        sizes = (np.abs(weights) * table.values.std(axis=0)).tolist()
+        named = zip(table.columns, weights.tolist(), sizes, strict=True)
+        columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
+        return tuple(sorted(columns, key=lambda column: -column.importance))
 
     def _suspected_wraps(self, trained: Trained) -> int | None:
         """What Bob counted from the first iteration on; None where no score can wrap."""

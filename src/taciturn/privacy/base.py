@@ -105,6 +105,8 @@ class Mechanism(ABC):
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
         steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
             computed with, and so read single columns of hers.
+        model_paid_for: Whether both sides' weights follow from what was released and charged, so
+            that a value computed from them and from other rows costs training labels nothing more.
         whole_table: Whether a training over all rows at once can use it: it says the rows'
             likelihood, and nothing of it rests on batches.
     """
@@ -129,6 +131,7 @@ class Mechanism(ABC):
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
     steers_weights: bool = True
+    model_paid_for: bool = False
     whole_table: bool = False
 
     @classmethod
@@ -245,6 +248,8 @@ class ResidueMechanism(Mechanism, Generic[D]):
 
     conversation = "residues"
     encrypts = False
+    # But for Bob's weights with true updates, which make every total infinite by themselves.
+    model_paid_for = True
     # He chooses residues; the weights that come of them also depend on columns he does not know.
     steers_weights = False
     assumption = "each release alone is protected, and releases add up: basic composition"

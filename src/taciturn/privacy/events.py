@@ -171,6 +171,15 @@ class NoisyModel(PrivacyEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class NoisyAccuracy(PrivacyEvent):
+    """The accuracy on held-out rows left Bob once, with Laplace noise (``told_quality``)."""
+
+    name = "noisy-accuracy"
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
 class CiphertextsOnly(PrivacyEvent):
     """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
 

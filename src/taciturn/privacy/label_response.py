@@ -62,6 +62,7 @@ class FlippedLabels(GradientMechanism):
 
     # Its own, of whichever mechanism it runs over.
     whole_table = True
+    model_paid_for = True
 
     event: LabelResponse
 

@@ -15,6 +15,7 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
   flipped labels are computed from what was paid for and cost nothing.
 - ``sealed`` with ``reveal_epsilon``: that epsilon, at a delta of its own, for the one release of a
   model with noise.
+- an accuracy told with ``tell-epsilon``: that epsilon, for the one count.
 - ``sealed``: nothing, against whoever cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
@@ -47,6 +48,7 @@ from taciturn.privacy.events import (
     LabelResponse,
     MeanOneFactor,
     MultiplicativeNoise,
+    NoisyAccuracy,
     NoisyModel,
     NonPrivate,
     OneSidedFactor,
@@ -143,7 +145,7 @@ def _mean_one(event: MeanOneFactor) -> float:
     return max(inside, atom)
 
 
-def _all_alike(event: LabelResponse) -> Price:
+def _all_alike(event: LabelResponse | NoisyAccuracy) -> Price:
     return Price(event.epsilon, event.epsilon, event.epsilon)
 
 
@@ -180,6 +182,7 @@ _OURS: tuple[Priced[Any], ...] = (
         NoisyModel,
         lambda event: Price(event.epsilon, event.epsilon, event.epsilon, event.delta),
     ),
+    Priced(NoisyAccuracy, _all_alike),
     Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
 )
 _PRICES: dict[type[PrivacyEvent], Callable[[Any], Price]] = {}

@@ -50,6 +50,7 @@ from taciturn.protocol.messages import (
     EpochVerdict,
     GivenShare,
     GroupElements,
+    HeldOutQuality,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -113,6 +114,7 @@ MESSAGES: tuple[type[Message], ...] = (
     GivenShare,
     Segments,
     CarryShares,
+    HeldOutQuality,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

@@ -379,6 +379,16 @@ class CarryShares(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOutQuality(Message):
+    """How good the model is on the held-out rows, in whole per cent: a release."""
+
+    code = 32
+    senders = ("bob",)
+
+    quality: Released[IntArray]
+
+
+@dataclass(frozen=True, slots=True)
 class GivenShare(Message):
     """Alice's share of Bob's weights in clear, after the last iteration."""
 

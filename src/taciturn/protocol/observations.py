@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.privacy.events import PrivacyEvent
+from taciturn.privacy.told_quality import ToldQuality
 from taciturn.protocol.events import Event
 
 
@@ -24,6 +25,7 @@ class Signal(Enum):
     RESIDUES = "a noisy residue of each row in clear"
     RESPONSE = "a randomised response about the rows of each batch"
     MOMENTS = "a sum over all rows in clear, once a pass"
+    QUALITY = "how good the model is on held-out rows, in whole per cent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +103,12 @@ class ShareRevealed(Observation):
     signal = Signal.WEIGHTS
 
     weights: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class QualityTold(Observation):
+    """Bob has told how good the model is; ``iteration`` is beyond the last one."""
+
+    signal = Signal.QUALITY
+
+    quality: ToldQuality

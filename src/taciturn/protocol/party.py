@@ -7,10 +7,13 @@
       the training (by its conversation)
       Hello, PartialScores (training rows)      ->   Hello
       Hello, PartialScores (held-out rows)      ->   Hello
+                                                <-   HeldOutQuality
+                                                     (only with agreed tell-alice)
 
 Where weights are shared only the held-out rows are scored, from the shares.
 The held-out rows are compared before the training, so that a difference shows before the work and
-not after it. Only Bob learns scores, and what they are worth.
+not after it. Only Bob learns scores; what they are worth he tells where that is agreed, which is a
+release.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from dataclasses import dataclass, field
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.privacy.told_quality import ToldQuality
 from taciturn.protocol.handshake import (
     ANY_TABLE,
     PeerTable,
@@ -36,11 +40,12 @@ HELD_OUT_TERMS = '{"purpose":"held out"}'
 
 @dataclass(frozen=True, slots=True)
 class PartyResult:
-    """What a party has at the end; scores are Bob's alone."""
+    """What a party has at the end; scores are Bob's alone, and both know what he told of them."""
 
     trained: Trained
     train_scores: FloatArray | None = field(default=None, repr=False)
     held_out_scores: FloatArray | None = field(default=None, repr=False)
+    quality: ToldQuality | None = None
 
 
 def dry_run(

@@ -8,6 +8,7 @@ from taciturn.data.normalisation import NONE, Normalisation, further, in_words
 from taciturn.errors import counted
 from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.statement import Statement
+from taciturn.privacy.told_quality import ToldQuality
 from taciturn.report.blocks import NO_BREAK, Block, Facts, Heading, Paragraph, Words, table
 from taciturn.report.training import label_epsilon, own_metrics
 from taciturn.report.words import data_size, figure, share
@@ -27,7 +28,11 @@ from taciturn.results.serialise import record_of
 MOST_SHOWN = 10
 _FOR_ALICE = (
     "Whether the model converged, and how good it is, depends on labels: only Bob knows it, and to "
-    "tell it would be a release."
+    "tell it would be a release (tell-alice)."
+)
+_FOR_ALICE_UNSEEN = (
+    "Nobody knows whether the model converged: {reason}. How good it is depends on labels: only "
+    "Bob knows it, and to tell it would be a release (tell-alice)."
 )
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 # Below it, ways to spell ids are named also where this side's table is consistent in them.
@@ -45,7 +50,13 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
         "columns": f"{who.columns} here",
     }
     if isinstance(result, PartyRun):
-        rest = [*_metrics(result), *_worth(result), *_wraps(result), *_ledger(result)]
+        rest = [
+            *_metrics(result),
+            *_worth(result),
+            *_importance(result),
+            *_wraps(result),
+            *_ledger(result),
+        ]
         return [title, Facts(facts | _run(result)), *rest]
     facts["peer's columns"] = str(result.peer_columns)
     facts["dry run"] = "the two sides fit; nothing was trained"
@@ -169,15 +180,19 @@ def _metrics(result: PartyRun) -> list[Block]:
 
 def _worth(result: PartyRun) -> list[Block]:
     """Whether the partner's columns are worth it, and whether the training arrived: for Bob."""
+    quality = result.told_quality
     if result.identity.role == "alice":
         made = "" if result.stopped else "All passes over the rows that were agreed were made. "
-        return [Paragraph(f"{made}{_FOR_ALICE}")]
+        return [Paragraph(f"{made}{_for_alice(result)}")]
     held_out, run = result.metrics.held_out, result.run
     once = run.iterations_total == len(run.curve)
     facts: dict[str, Words] = {
-        "converged": arrived(result.converged, result.last_change, "pass" if once else "epoch")
-        if run.curve
-        else "not known: no score was seen on the way"
+        "converged": arrived(
+            result.converged,
+            result.last_change,
+            "pass" if once else "epoch",
+            result.converged_reason,
+        )
     }
     if held_out is not None:
         facts |= {
@@ -190,7 +205,49 @@ def _worth(result: PartyRun) -> list[Block]:
         }
     else:
         facts["the partner adds"] = "not known: no rows were held out"
+    if quality is not None:
+        facts["told to Alice"] = _told(quality)
     return [*divergence(bool(result.diverged)), Facts(facts)]
+
+
+def _told(quality: ToldQuality, teller: str = "") -> str:
+    """What Alice was told of the model."""
+    area = "no AUC (a class is absent)" if quality.auc is None else f"AUC {quality.auc:.0%}"
+    figures = f"accuracy {quality.accuracy:.0%}, {area}"
+    noise = "to whole per cent"
+    if quality.epsilon is not None:
+        figures = f"accuracy {quality.accuracy:.0%}"
+        noise = f"with noise for epsilon {quality.epsilon:g}, to whole per cent"
+    sentence = f"{figures} on {counted(quality.rows, 'held-out row')}, {noise}"
+    return f"{teller}: {sentence}." if teller else sentence
+
+
+def _importance(result: PartyRun) -> list[Block]:
+    """Alice's columns, the most important first, where she has their weights."""
+    columns = result.importance or ()
+    if not columns:
+        return []
+    rows = [
+        (one.column, f"{one.weight:+.4f}", f"{one.importance:.4f}") for one in columns[:MOST_SHOWN]
+    ]
+    blocks: list[Block] = [
+        table(
+            ("column", "weight", "importance"),
+            rows,
+            caption="her columns by importance: the size of a weight times the column's deviation",
+        )
+    ]
+    if len(columns) > MOST_SHOWN:
+        blocks.append(Paragraph(f"and {len(columns) - MOST_SHOWN:,} more (--json)", "muted"))
+    return blocks
+
+
+def _for_alice(result: PartyRun) -> str:
+    """How much of the model's quality she is told, and who knows the rest."""
+    if result.told_quality is not None:
+        return _told(result.told_quality, "Bob tells")
+    reason = result.converged_reason
+    return _FOR_ALICE if reason is None else _FOR_ALICE_UNSEEN.format(reason=reason)
 
 
 def _wraps(result: PartyRun) -> list[Block]:

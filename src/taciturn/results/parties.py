@@ -9,6 +9,7 @@ from taciturn.data.normalisation import Spelling
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.threshold import Threshold
 from taciturn.privacy.statement import Statement
+from taciturn.privacy.told_quality import ToldQuality
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
@@ -50,6 +51,15 @@ class PartyMetrics:
     threshold: Threshold | None = field(default=None, metadata=OMITTED)
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnImportance:
+    """A column of Alice's: its weight, and that times its standard deviation, unsigned."""
+
+    column: str
+    weight: float
+    importance: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyFigures:
     """How a training went: how far, how long, how much was said."""
@@ -74,8 +84,11 @@ class PartyRun(Result):
 
     ``suspected_wraps`` counts scores in the outer half of their range, where weights are shared.
     ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
-    ``partner_adds`` what the joint model's AUC has beyond its; ``converged`` is null where one pass
-    says nothing, and ``last_change`` is by how much the last one lowered the training loss.
+    ``partner_adds`` what the joint model's AUC has beyond its. There is no ``converged`` where
+    nobody knows it, and ``converged_reason`` says why, to both sides; ``last_change`` is by how
+    much the last pass lowered the training loss.
+    ``told_quality`` is what Bob told Alice of the model, where that was agreed: both have it.
+    ``importance`` has Alice's columns, the most important first, where she has their weights.
     """
 
     identity: Identity = field(metadata=INLINE)
@@ -88,8 +101,11 @@ class PartyRun(Result):
     bob_alone: Metrics | None = field(default=None, metadata=OMITTED)
     partner_adds: AddedAuc | None = field(default=None, metadata=OMITTED)
     converged: bool | None = field(default=None, metadata=OMITTED)
+    converged_reason: str | None = field(default=None, metadata=OMITTED)
     diverged: bool | None = field(default=None, metadata=OMITTED)
     last_change: float | None = field(default=None, metadata=OMITTED)
+    told_quality: ToldQuality | None = field(default=None, metadata=OMITTED)
+    importance: tuple[ColumnImportance, ...] | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 
 

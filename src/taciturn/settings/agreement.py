@@ -14,7 +14,7 @@ from pydantic import Field
 from taciturn.errors import ConfigError
 from taciturn.files import canonical_json
 from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt
-from taciturn.settings.schema import Evaluate, Protection, Schedule, Solver
+from taciturn.settings.schema import Evaluate, Protection, Schedule, Solver, TellAlice
 from taciturn.settings.setting import Scope, Setting
 
 MOST_DIFFERENCES = 40
@@ -59,6 +59,23 @@ class Agreement(Protection):
     ] = None
     split_salt: Annotated[
         str | None, _watched("Another text selects other held-out rows.", file_default="")
+    ] = None
+    tell_alice: Annotated[
+        TellAlice,
+        _watched(
+            "What Bob tells Alice of the model: `nothing`, or its `quality` on held-out rows, in "
+            "whole per cent, which the ledger prices.",
+            detail="[What it costs](price.md#tell-alice-how-good-the-model-is)",
+            example="quality",
+        ),
+    ] = "nothing"
+    tell_epsilon: Annotated[
+        Positive | None,
+        _watched(
+            "With `quality`: the accuracy alone is told, with noise, at this price.",
+            detail="Only `label-rr`, `add` and `mult`: elsewhere the model itself is not paid for",
+            example=1.0,
+        ),
     ] = None
     learning_rate: Positive
     schedule: Schedule

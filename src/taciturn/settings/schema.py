@@ -30,6 +30,7 @@ BobUpdate = Literal["released", "true"]
 Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 Solver = Literal["sgd", "newton"]
+TellAlice = Literal["nothing", "quality"]
 
 _source = partial(Setting, scope=Scope.SIMULATION, panel=Panel.DATA)
 _table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)

@@ -85,6 +85,12 @@ def _context(bits: tuple[int, ...], plain_modulus: int) -> tuple[Any, tuple[int,
     return context, tuple(int(prime.value()) for prime in primes)
 
 
+@lru_cache(maxsize=16)
+def _encoding_context(degree: int, plain_modulus: int) -> Any:  # noqa: ANN401 - SEAL has no types
+    primes = sealapi.CoeffModulus.Create(degree, [60])
+    return _checked(degree, primes, plain_modulus, sealapi.SEC_LEVEL_TYPE.NONE)
+
+
 def _checked(degree: int, primes: Any, plain_modulus: int, level: Any) -> Any:  # noqa: ANN401
     chosen = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.BFV)
     chosen.set_poly_modulus_degree(degree)
@@ -114,8 +120,7 @@ class Plaintexts:
     @classmethod
     def of_encoding(cls, degree: int, modulus: int) -> Plaintexts:
         """Those of a ring in which nothing is ever encrypted: numbers are put into slots there."""
-        primes = sealapi.CoeffModulus.Create(degree, [60])
-        return cls(_checked(degree, primes, modulus, sealapi.SEC_LEVEL_TYPE.NONE), degree)
+        return cls(_encoding_context(degree, modulus), degree)
 
     def save(self, thing: Any) -> bytes:  # noqa: ANN401
         """What SEAL writes of an object: a header, then compressed members."""

@@ -22,7 +22,6 @@ and compresses are numbers that a uniform one was added to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,11 +49,6 @@ LEAST_SLOTS = 64
 _T = np.uint64(SLOT_MODULUS)
 
 
-@cache
-def _shared_seal() -> Seal:
-    return Seal(SLOTS, SLOT_MODULUS)
-
-
 def slots_for(count: int) -> int:
     """The slots in which so many numbers stand.
 
@@ -76,11 +70,6 @@ class Coder:
         self.places = slice(0, DEGREE, DEGREE // slots)
         self._seal = Plaintexts.of_encoding(slots, SLOT_MODULUS)
         self._encoder = sealapi.BatchEncoder(self._seal.context)
-
-    @classmethod
-    def of(cls, count: int) -> Coder:
-        """That of so many numbers."""
-        return _coder(slots_for(count))
 
     def polynomial(self, values: WordArray) -> WordArray:
         """The coefficients in y of n numbers below t."""
@@ -104,9 +93,18 @@ class Coder:
         return entropy.integers(SLOT_MODULUS, self.slots)
 
 
-@cache
-def _coder(slots: int) -> Coder:
-    return Coder(slots)
+class Coders:
+    """One key's coders: each has a file of its own, and parties may be threads of one process."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Coder] = {}
+
+    def of(self, count: int) -> Coder:
+        """That of so many numbers."""
+        slots = slots_for(count)
+        if slots not in self._made:
+            self._made[slots] = Coder(slots)
+        return self._made[slots]
 
 
 class BfvSlotPublicKey:
@@ -117,6 +115,7 @@ class BfvSlotPublicKey:
         self._seal = seal
         self._half = half
         self._answering = Answering(seal, half.polynomials(seal))
+        self._coders = Coders()
 
     def to_bytes(self) -> bytes:
         """A polynomial, and the seed of the other."""
@@ -136,7 +135,7 @@ class BfvSlotPublicKey:
                 f"a table of {len(table)} times a vector of {vector.length}, with masks of shape "
                 f"{masks.shape}"
             )
-        coder = Coder.of(len(table))
+        coder = self._coders.of(len(table))
         piece = self._piece(vector, coder)
         # Slots that are left get a mask as well: what is in them is nobody's business.
         whole = coder.uniform(entropy.fork("slots"))
@@ -162,7 +161,7 @@ class BfvSlotPublicKey:
 
     def _times(self, piece: Any, table: IntArray) -> Any:  # noqa: ANN401
         """The bare product of a ciphertext with a table, both in NTT form."""
-        coder, whole = Coder.of(len(table)), np.zeros(DEGREE, dtype=np.uint64)
+        coder, whole = self._coders.of(len(table)), np.zeros(DEGREE, dtype=np.uint64)
         whole[coder.places] = coder.polynomial(coder.filled(reduced(table, SLOT_MODULUS)))
         plain, evaluator = self._seal.load_plain(whole), self._seal.evaluator
         evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
@@ -183,6 +182,7 @@ class BfvSlotSecretKey:
         # For blinds and roundings; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
         self._decrypting = Decrypting(seal, secret, self._coins)
+        self._coders = Coders()
         self.public = BfvSlotPublicKey(seal, seeds.public_half(seal, values))
 
     def to_bytes(self) -> bytes:
@@ -196,7 +196,7 @@ class BfvSlotSecretKey:
             CryptoError: There are too many, or one is too large.
         """
         check_slots(values, DEGREE, "a vector")
-        coder = Coder.of(len(values))
+        coder = self._coders.of(len(values))
         polynomial = self._blinded(coder, coder.filled(reduced(values, SLOT_MODULUS)))
         points = self._grid.at_random(polynomial, coder.uniform(self._coins))
         first, seed = self._seal.seeded(self._encryptor.encrypt_zero_symmetric())
@@ -220,7 +220,7 @@ class BfvSlotSecretKey:
         """
         if not 1 <= answer.length <= DEGREE:
             raise CryptoError(f"an answer of {answer.length} entries where 1 to {DEGREE} fit")
-        coder, primes = Coder.of(answer.length), self._blinds.primes
+        coder, primes = self._coders.of(answer.length), self._blinds.primes
         size = (coder.slots + DEGREE) * widths(primes)
         parts = exactly(answer.data, size, "an answer")
         blinds = coder.uniform(self._coins)
@@ -278,4 +278,5 @@ class BfvSlots:
             raise CryptoError(
                 f"{bits}-bit keys are not offered", hint="bfv has 128: its security level"
             )
-        return _shared_seal()
+        # One for each key, as it has a file of its own: parties may be threads of one process.
+        return Seal(SLOTS, SLOT_MODULUS)

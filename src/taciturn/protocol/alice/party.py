@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.quality import hear
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.alice.whitened import whitened_rows
 from taciturn.protocol.party import PartyResult, compare_held_out
@@ -11,7 +12,10 @@ from taciturn.protocol.steps import Program
 
 
 def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
-    """From the first word to the last; she learns her weights, or her share of them."""
+    """From the first word to the last; she learns her weights, or her share of them.
+
+    And what Bob tells of the model, where that is agreed.
+    """
     terms, held_out = inputs.terms, inputs.held_out
     if inputs.resume is None:
         yield from compare_held_out("alice", held_out)
@@ -29,4 +33,4 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
         share, coins = trained.share, inputs.entropy.fork("held out")
         rows = held_out if share.whitening is None else whitened_rows(held_out, share.whitening)
         yield from predict_sealed.predict(rows, share.values, terms, share.scales, coins)
-    return PartyResult(trained)
+    return PartyResult(trained, quality=(yield from hear(inputs, trained.iterations)))

@@ -17,6 +17,7 @@ from taciturn.privacy.base import GradientMechanism
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
 from taciturn.privacy.sealed import noisy_release
+from taciturn.privacy.told_quality import TOLD, release_event
 from taciturn.protocol.bob.held_out import STOPS_BY_LABELS
 from taciturn.protocol.bob.train_residues import TRUE_UPDATES
 from taciturn.protocol.terms import Terms
@@ -53,6 +54,10 @@ def forecast(
     if agreed.patience is not None:
         ledger.taint(STOPS_BY_LABELS)
         ledger.charge(NonPrivate(), _ROW, agreed.epochs)
+    if agreed.tell_alice == "quality":
+        if agreed.tell_epsilon is None:
+            ledger.taint(TOLD)
+        ledger.charge(release_event(agreed.tell_epsilon), _ROW)
     return ledger
 
 

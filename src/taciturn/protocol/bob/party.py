@@ -6,6 +6,7 @@ from taciturn.arrays import FloatArray
 from taciturn.privacy.base import Mechanism
 from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.quality import tell
 from taciturn.protocol.bob.registry import TRAININGS
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.party import PartyResult, compare_held_out
@@ -20,12 +21,13 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     trained = yield from TRAININGS[inputs.terms.conversation](inputs)
     if trained.share is not None:
         scores = yield from _from_shares(inputs, trained, trained.share)
-        return PartyResult(trained, None, scores)
+        return PartyResult(trained, None, scores, (yield from tell(inputs, scores)))
     scores = yield from predict.predict(inputs.features, trained.weights)
     if held_out is None:
         return PartyResult(trained, scores)
     held_out_scores = yield from predict.predict(held_out, trained.weights)
-    return PartyResult(trained, scores, held_out_scores)
+    quality = yield from tell(inputs, held_out_scores)
+    return PartyResult(trained, scores, held_out_scores, quality)
 
 
 def _from_shares(

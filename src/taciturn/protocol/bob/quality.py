@@ -1,0 +1,31 @@
+"""Bob tells how good the model is. The chart stands in ``taciturn.protocol.party``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.told_quality import TOLD, ToldQuality, release, told_quality
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.messages import HeldOutQuality
+from taciturn.protocol.steps import Program, send
+
+
+def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[ToldQuality | None]:
+    """Tells what is agreed of the held-out rows, and returns what was told.
+
+    Args:
+        inputs: What his training was run with.
+        scores: The joint scores of the held-out rows.
+    """
+    agreed, held_out = inputs.terms.agreement, inputs.held_out
+    if agreed.tell_alice != "quality" or scores is None or held_out is None:
+        return None
+    epsilon, coins = agreed.tell_epsilon, inputs.entropy.fork("told quality")
+    quality = release(scores, held_out.labels.values, epsilon, coins)
+    if epsilon is None:
+        inputs.ledger.taint(TOLD)
+    inputs.ledger.charge(quality.event, np.arange(inputs.ledger.rows))
+    yield from send(HeldOutQuality(quality))
+    return told_quality(quality.value, held_out.labels.rows, epsilon)
