@@ -236,7 +236,8 @@ class Plan:
         """What all answers tell of her columns, and of her shares of scores: a distance."""
         iterations = len(self.scales.decay) - 1
         answers = len(list(cut(self.slots, self.batch, self.sigmoids.entries)))
-        waves = 2.0 ** -self.slots.leak_bits(iterations * answers)
+        numbers = min(self.batch * self.sigmoids.entries, self.slots.slots)
+        waves = 2.0 ** -self.slots.leak_bits(iterations * answers, numbers)
         return float(waves + iterations * self._step_leak(self.alice, self.alice_columns))
 
     @property
