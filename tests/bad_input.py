@@ -386,7 +386,14 @@ CASES = (
         "--reveal-epsilon 1",
     ),
     Case("shared scores under paillier", f"{PROTECTED} mutual --scheme paillier"),
-    Case("newton where nobody sees a score", f"{PROTECTED} mutual --solver newton"),
+    Case(
+        "more waves than there are, where nobody sees a score",
+        f"{PROTECTED} mutual --solver newton --score-range 256 --sigmoid-error 0.000001",
+    ),
+    Case(
+        "fewer digits than newton needs, where nobody sees a score",
+        f"{PROTECTED} mutual --solver newton --feature-bits 8",
+    ),
     Case("shared scores that do not fit", f"{PROTECTED} mutual --learning-rate 1e-9 --seed 1"),
     Case("a sigmoid of too many waves", f"{PROTECTED} mutual --l2 0.09 --seed 1"),
     Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),
