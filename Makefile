@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := chromium fonts-dejavu-core iproute2
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist worksteal
+# Two processes share two cores: threads of the linear algebra would only wait for each other.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
 # The rooms that everything else rests on, and what holds for all of them.
 CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings test_errors.py \
   test_files.py test_names.py test_rng.py test_rooms.py) src/taciturn
@@ -48,7 +49,7 @@ quick: check  ## all checks, and the tests of the core: under a minute
 	$(PYTEST) -m 'not slow' $(CORE)
 
 test-all: check  ## the long proofs too, and how much of the code the tests run
-	$(PYTEST) $(COVERAGE)
+	$(PYTEST) --hypothesis-profile many $(COVERAGE)
 
 coverage: $(READY)  ## how much of the code `make test` runs, and whether that is enough
 	$(PYTEST) -m 'not slow' $(COVERAGE)

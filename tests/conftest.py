@@ -15,10 +15,16 @@ from taciturn.data.datasets import file_names, load
 from taciturn.data.raw import RawData
 from tests.system import NOT_TESTED
 
-# The same examples on every machine, and as much time for each as it takes.
+# The same examples on every machine, and as much time for each as it takes. The long proofs have
+# more of them.
 settings.register_profile(
-    "tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "many",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=200,
 )
+settings.register_profile("tests", settings.get_profile("many"), max_examples=25)
 settings.load_profile("tests")
 
 # Parties make their state keys there, and not among the settings of whoever runs the tests.
@@ -55,6 +61,21 @@ def census() -> RawData:
 def credit() -> RawData:
     """give-me-some-credit, loaded once."""
     return load("give-me-some-credit", data_dir=find_dataset_dir("give-me-some-credit"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Makes all but some cases of a test that is ``sampled`` slow."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for listed in cases.values():
+        (kept,) = next(listed[0].iter_markers("sampled")).args
+        chosen = {round(place * len(listed) / kept) for place in range(kept)}
+        for place, item in enumerate(listed):
+            if place not in chosen:
+                item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

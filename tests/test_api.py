@@ -15,6 +15,7 @@ from taciturn.attacks.registry import ATTACKS
 from taciturn.engine.transcript import Transcript, TranscriptFile
 from taciturn.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
 from taciturn.files import to_json
+from tests.seldom import seldom
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -162,6 +163,7 @@ def test_weights_equal_the_centralised_trainers_to_fixed_point(options):
     assert record["test"]["auc"] == pytest.approx(record["centralised"]["auc"], abs=1e-9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("columns", ["all", "half"])
 def test_bfv_gives_the_weights_of_the_clear_scheme_to_the_last_bit(columns):
     options = {**SMALL, "alice_columns": columns}
@@ -242,6 +244,7 @@ def test_constant_columns_are_kept_as_zeros_with_a_note():
     assert any("constant" in note for note in record["notes"])
 
 
+@pytest.mark.slow  # several audits; results of several seeds are read in tests/results
 def test_seeds_give_means_and_each_run(audited_thrice):
     record = audited_thrice
     assert record["seeds"] == 3
@@ -308,7 +311,6 @@ def test_attack_by_name(audited):
 @pytest.mark.parametrize(
     ("name", "accuracy", "auc", "changes"),
     [
-        ("census-income", 0.8269, 0.8879, {"epochs": 5}),
         pytest.param("census-income", 0.8269, 0.8879, {}, marks=pytest.mark.slow),
         pytest.param(
             "give-me-some-credit",
@@ -466,6 +468,7 @@ def test_hybrid_is_encrypted_and_says_how_its_batches_came_out():
     assert taciturn.train(**SMALL).to_dict()["hidden_batches"] is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROTECTED)
 def test_a_seed_repeats_a_protected_training(name):
     first, second = (
@@ -479,6 +482,7 @@ def test_there_is_no_bound_on_noisy_weights(name):
     assert taciturn.train(**{**SMALL, **PROTECTED[name]}).to_dict()["weight_bound"] is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options",
     [
@@ -504,6 +508,7 @@ def test_with_next_to_no_noise_add_gives_the_centralised_weights():
         assert record["max_weight_difference"] < 1e-5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("columns", ["all", "half"])
 @pytest.mark.parametrize("budget", [0.5, 1.0, 2.75])
 def test_a_budget_buys_as_many_epochs_as_it_pays_for(columns, budget):
@@ -537,7 +542,7 @@ def test_only_true_updates_of_weights_that_bob_has_make_the_total_infinite(colum
     assert infinite == (columns == "half" and update == "true")
 
 
-@pytest.mark.parametrize("name", PROTECTED)
+@pytest.mark.parametrize("name", seldom(PROTECTED, always=["add"]))
 def test_a_transcript_of_a_protected_run_audits_like_the_run(tmp_path, name):
     path = tmp_path / "run.transcript"
     live = taciturn.audit(

@@ -62,6 +62,7 @@ def test_readme_commands_run(of_the_paper, checkout, capsys):
         assert capsys.readouterr().out, line
 
 
+@pytest.mark.slow  # the README's commands, which run always, are of the same kinds
 @pytest.mark.parametrize(
     "page", ["researcher", pytest.param("data-scientist", marks=pytest.mark.slow)]
 )
@@ -83,8 +84,14 @@ def test_readme_names_the_two_commands_and_the_makefile_has_them():
         subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
 
 
+# The README's always; the pages' train and audit the same way.
 EXAMPLES = [
-    pytest.param(page, code, id=f"{page}-{number}")
+    pytest.param(
+        page,
+        code,
+        id=f"{page}-{number}",
+        marks=[] if page == "README.md" else [pytest.mark.slow],
+    )
     for page in (
         "README.md",
         "docs/estimator.md",

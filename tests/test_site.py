@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import html
 import os
 import re
@@ -45,7 +46,17 @@ class Parsed(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Parsed]:
     """Every page of a fresh build, by its place."""
-    folder = tmp_path_factory.mktemp("site").resolve()
+    base = tmp_path_factory.getbasetemp()
+    # Processes that share the tests of one run share the site too: whoever comes first builds it.
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base).resolve() / "site"
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "index.html").exists():
+            build(folder)
+    return {path: Parsed(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
+
+
+def build(folder: Path) -> None:
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
         cwd=ROOT,
@@ -55,7 +66,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Parsed]:
     )
     assert built.returncode == 0, built.stderr
     assert built.stderr == ""
-    return {path: Parsed(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
 
 
 def test_internal_links_and_anchors_resolve(site):

@@ -290,6 +290,7 @@ def test_a_row_is_taken_from_the_first_batch_that_determines_it():
     assert ExactSolveAttack().infer(view).scores.tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow  # some seconds of search
 def test_rows_that_cannot_be_told_apart_are_not_called_certain():
     """Two equal rows in one batch: only the sum of their residues is known."""
     values = KeyedEntropy.from_seed(3).uniform((20, 6)) - 0.5

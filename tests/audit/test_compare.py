@@ -28,6 +28,7 @@ def comparison() -> Comparison:
     return taciturn.compare(mechanisms=NAMES, epsilon=4.0, **OPTIONS)
 
 
+@pytest.mark.slow  # an audit of each mechanism
 def test_each_line_is_what_an_audit_says(comparison):
     audit = taciturn.audit(mechanism="none", **OPTIONS)
     line = next(one for one in comparison.compared if one.mechanism == "none")

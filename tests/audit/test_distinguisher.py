@@ -143,6 +143,7 @@ def test_residues_that_are_not_encrypted_are_noticed():
     assert "from bytes" in apart_sentence(result)
 
 
+@pytest.mark.slow  # a whole audit of trainings with encryption
 def test_what_is_noticed_is_a_leak_in_the_verdict():
     honest = audited()
     run = honest.runs[0]

@@ -13,6 +13,7 @@ from tests.privacy.odds import happens
 OPTIONS = {"dataset": "breast-cancer", "mechanism": "label-rr", "scheme": "clear", "seed": 1}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("epsilon", "worst"), [(0.1, None), (1.0, "at risk"), (10.0, "leaks")])
 def test_check_rehearses_it_and_says_what_any_attack_can_reach(epsilon, worst):
     record = taciturn.check(
@@ -32,6 +33,7 @@ def test_of_a_mechanism_without_a_bound_the_ceiling_is_everything():
     assert record["facts"]["attack_ceiling"] == 1.0
 
 
+@pytest.mark.slow  # many audits
 def test_the_audits_evidence_stays_below_the_claim_and_attacks_at_the_ceiling():
     """One run: 455 rows, epsilon 1; the count of right guesses has the flips' law.
 

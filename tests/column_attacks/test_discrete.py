@@ -63,9 +63,9 @@ def test_equal_scores_are_equal_rows(mechanism, options):
 
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 def test_columns_of_few_values_are_found_among_amounts(mechanism):
-    """Two levels always; of several levels a proposal may miss one, and some trainings tell it."""
+    """In every training: of two levels, and of four."""
     fits: dict[str, list[float]] = {"owner=yes": [], "children": []}
-    for passes in (5, 6, 8):
+    for passes in (6, 12):
         one = trained("owner,children,income,debt", mechanism, passes=passes)
         estimate = DiscreteAttack().estimate(one.view, one.known(0))
         names = one.outcome.data.alice_train.columns
@@ -73,16 +73,33 @@ def test_columns_of_few_values_are_found_among_amounts(mechanism):
             column = one.hers[:, names.index(name)]
             best.append(max(abs(np.corrcoef(column, guess)[0, 1]) for guess in estimate.values.T))
     assert min(fits["owner=yes"]) > 0.999
-    assert max(fits["children"]) > 0.999
+    assert min(fits["children"]) > 0.999
 
 
 @pytest.mark.parametrize(
-    "options", [{"solver": "sgd", "epochs": 3}, {"passes": 3}], ids=["sgd", "newton"]
+    ("columns", "options"),
+    [
+        ("place", {"solver": "sgd", "epochs": 3}),
+        ("place", {"passes": 3}),
+        ("owner,children,income,debt", {"passes": 6}),
+    ],
+    ids=["sgd", "newton", "among amounts"],
 )
-def test_scores_of_other_rows_tell_nothing(options):
-    one = trained("place", "sealed", **options)
+def test_scores_of_other_rows_tell_nothing(columns, options):
+    one = trained(columns, "sealed", **options)
     score = one.score(DiscreteAttack(), 0, one.hidden)
     assert not is_above(score, controls(one.truth, one.view.features, one.view.labels))
+
+
+def test_scores_with_noise_of_their_own_have_no_columns_of_few_values():
+    """No claim is made where every score has an error: levels would not fit it exactly."""
+    one = trained("owner,children,income,debt", "sealed", passes=6)
+    coins = KeyedEntropy.from_seed(8)
+    noise = coins.uniform((6, len(one.hers)))
+    noisy = [replace(e, scores=e.scores + noise[e.iteration]) for e in one.view.directions]
+    view = replace(one.view)
+    view.__dict__["observations"] = tuple(noisy)
+    assert one.score(DiscreteAttack(), 0, view).remark.startswith("0 columns")
 
 
 def test_levels_that_were_standardised_are_told_too():

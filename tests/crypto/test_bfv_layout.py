@@ -54,7 +54,6 @@ def by_polynomials(layout: Layout, matrix: IntArray, vector: IntArray) -> IntArr
     return np.concatenate(products)
 
 
-@settings(max_examples=60)
 @given(shapes, st.integers(0, 2**32 - 1))
 def test_the_places_hold_the_exact_products(shape, seed):
     rows, length = shape
@@ -91,7 +90,6 @@ def test_every_number_of_pieces_is_exact(rows, length, pieces, seed):
     assert np.array_equal(total, np.einsum("ij,j->i", matrix, vector))
 
 
-@settings(max_examples=300)
 @given(
     shapes
     | st.tuples(st.integers(1, 20_000), st.integers(1, 300))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
@@ -46,7 +46,6 @@ def problems(draw):
     return capacity, np.array(matrix, dtype=np.int64), np.array(vector, dtype=np.int64)
 
 
-@settings(max_examples=60)
 @given(problem=problems())
 def test_product_equals_python_integers(name, problem):
     capacity, matrix, vector = problem

@@ -75,7 +75,6 @@ def test_what_is_no_element_is_refused_by_its_number(encoding):
             look()
 
 
-@settings(max_examples=200)
 @given(st.binary(min_size=ELEMENT_BYTES, max_size=ELEMENT_BYTES))
 def test_both_looks_refuse_the_same_bytes(data):
     def refused(look) -> bool:

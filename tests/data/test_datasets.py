@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
 
 from taciturn.data import datasets
 from taciturn.data.canonical import canonical, digest
@@ -111,6 +112,7 @@ def test_give_me_some_credit(credit):
     assert data.alice_train.values.shape == (120_000, 10)
 
 
+@pytest.mark.slow  # writes and reads the whole table
 def test_kaggles_own_file_is_the_same_data(alone, credit, dataset_dir, tmp_path):
     """An index without a name, NA for missing, Windows line ends, another order of rows."""
     raw = read_frame(dataset_dir("give-me-some-credit") / "give-me-some-credit.csv.gz")
@@ -154,6 +156,7 @@ def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset
     assert kept.labels == census.labels
 
 
+@pytest.mark.slow  # writes and reads the whole table
 def test_openml_numbers_with_a_wrong_last_bit_are_the_same_data(
     alone, monkeypatch, credit, dataset_dir
 ):
@@ -249,3 +252,14 @@ def test_the_cache_is_in_the_home_directory_by_default(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert datasets.cache_dir() == tmp_path / ".cache" / "taciturn"
+
+
+@pytest.mark.parametrize(
+    ("name", "loader"), [("breast-cancer", load_breast_cancer), ("sklearn-digits", load_digits)]
+)
+def test_the_shipped_tables_are_scikit_learns(name, loader):
+    """They are read without scikit-learn, from its files."""
+    bunch, raw = loader(), load(name)
+    assert raw.frame.columns == [str(column) for column in bunch.feature_names]
+    assert np.array_equal(raw.frame.to_numpy(), bunch.data)
+    assert np.array_equal(raw.labels.values, bunch.target % 2)

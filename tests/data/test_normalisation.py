@@ -65,7 +65,6 @@ def test_an_id_that_becomes_empty_is_refused():
 printable = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
 
 
-@settings(max_examples=150)
 @given(printable, st.sets(st.sampled_from(STEPS), min_size=1))
 def test_normalising_twice_changes_nothing(text, names):
     how = Normalisation.of(",".join(sorted(names)))
@@ -109,7 +108,6 @@ def test_a_table_that_spells_its_ids_in_one_way_is_not_called_mixed(ids):
     assert not spelling.mixed
 
 
-@settings(max_examples=100)
 @given(st.lists(printable, min_size=1, max_size=8, unique=True), st.sampled_from(STEPS))
 def test_what_would_change_is_counted_as_normalising_counts_it(texts, step):
     ids, chosen = RowIds.of(texts), Normalisation.of(step)

@@ -105,6 +105,7 @@ def together(boxes: dict[str, Box], command: str, *more: str) -> list[str]:
     return [ended(process) for process in running]
 
 
+@pytest.mark.slow  # the same commands run always in ordinary folders
 def test_alignment_survives_a_closed_root_and_nowhere_to_run_programs_from(boxes):
     """Its library comes as a program in a temporary file."""
     for printed in together(boxes, "align"):

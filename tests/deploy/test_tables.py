@@ -80,7 +80,6 @@ names = st.lists(
 
 
 @given(names, st.randoms(use_true_random=False), st.floats(0.05, 0.95))
-@settings(max_examples=60)
 def test_both_sides_hold_out_the_same_rows_for_any_ids(ids, shuffle, share):
     other = list(ids)
     shuffle.shuffle(other)

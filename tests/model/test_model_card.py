@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.__main__ import run
@@ -162,7 +162,6 @@ RECORDS = st.dictionaries(
 )
 
 
-@settings(max_examples=60)
 @given(agreement=RECORDS, metrics=RECORDS, ledger=RECORDS)
 def test_whatever_the_records_of_a_file_hold_it_is_shown(agreement, metrics, ledger):
     """A file may come from anywhere: its records are not this program's own."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data.own import DEFAULTS
@@ -239,7 +239,6 @@ def test_parts_that_are_not_what_they_must_be(path, changes, match):
     refused(altered(path, **changes), match)
 
 
-@settings(max_examples=100)
 @given(data=st.data())
 def test_whatever_is_done_to_the_bytes_is_refused_by_name(tmp_path_factory, data):
     """Cut, flipped, filled: a FileError, or the model as it was (blanks may be lost)."""
@@ -275,7 +274,6 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=100)
 @given(name=st.sampled_from(PARTS), value=JSON)
 def test_whatever_stands_in_a_part_is_read_or_refused_by_name(tmp_path_factory, name, value):
     """Also where somebody makes the digest anew."""

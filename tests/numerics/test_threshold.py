@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ShapeError
@@ -21,7 +21,6 @@ def counts(scores: np.ndarray, labels: np.ndarray, threshold: float) -> tuple[fl
     return float(above[labels == 1].mean()), float((~above)[labels == 0].mean())
 
 
-@settings(max_examples=150)
 @given(rows)
 def test_youdens_threshold_reaches_the_distance_of_the_two_classes(pairs):
     """KS, but for its sign: a score that orders rows the wrong way round gains nothing."""
@@ -35,7 +34,6 @@ def test_youdens_threshold_reaches_the_distance_of_the_two_classes(pairs):
         assert best.rows == len(labels)
 
 
-@settings(max_examples=150)
 @given(rows, st.sampled_from([0.1, 1.0, 20.0]))
 def test_the_threshold_of_a_cost_costs_least(pairs, cost):
     scores, labels = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])

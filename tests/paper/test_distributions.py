@@ -24,6 +24,7 @@ from taciturn.privacy.registry import MECHANISMS
 from taciturn.rng import KeyedEntropy
 from taciturn_paper import distributions as subject
 from taciturn_paper.claims import B1, B2, EPSILONS
+from tests.seldom import seldom
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "mechanisms"
@@ -55,6 +56,7 @@ def test_every_mechanism_has_a_page_with_its_picture_and_nothing_else_has():
         assert f"]({name}.svg)" in page(name)
 
 
+@pytest.mark.slow  # draws every picture: ten seconds
 @pytest.mark.parametrize("name", subject.FIGURES)
 def test_the_committed_picture_is_what_the_command_writes(name, written):
     made, kept = (folder / f"{name}.svg" for folder in (written, PAGES))
@@ -149,7 +151,7 @@ def test_the_page_of_add_says_what_is_computed(epsilon):
     assert row in page("add")
 
 
-@pytest.mark.parametrize("dataset", subject.SHAPES)
+@pytest.mark.parametrize("dataset", seldom(subject.SHAPES, always=["breast-cancer"]))
 def test_the_sizes_of_a_hidden_batch_are_those_of_its_draws(dataset):
     """1,000 draws each: five standard errors."""
     laws = subject.hidden_batch(dataset)
@@ -190,7 +192,7 @@ def commands() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("line", commands())
+@pytest.mark.parametrize("line", seldom(commands(), always=commands()[:2]))
 def test_the_commands_of_the_pages_run(line, capsys):
     assert run(shlex.split(line)[1:]) == 0
     assert capsys.readouterr().out

@@ -124,6 +124,7 @@ def test_a_folder_that_cannot_be_is_named(tmp_path):
     assert "by --cache" in caught.value.diagnostics(COMMAND_LINE)
 
 
+@pytest.mark.slow  # starts processes, each of which loads everything
 def test_pieces_come_back_in_order_from_several_processes(tmp_path):
     pieces = [Piece(curves.one_seed, "breast-cancer", seed, False) for seed in (7, 6)]
     seen: list[tuple[int, int]] = []
@@ -241,6 +242,7 @@ def test_the_page_is_one_file_and_escapes_its_words(record):
         assert not line.startswith("|") or line.endswith("|")
 
 
+@pytest.mark.slow  # draws the page anew: five seconds
 def test_the_page_of_the_documents_is_that_of_its_data():
     docs = Path(__file__).resolve().parents[2] / "docs"
     parts = {path.stem: json.loads(path.read_text()) for path in docs.glob("reproduction/*.json")}

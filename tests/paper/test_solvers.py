@@ -59,6 +59,7 @@ def test_newton_is_as_good_as_sgd_after_a_few_passes():
     assert solvers.passes_to(goal, lambda passes: solvers.after_passes(problem, passes), 3)
 
 
+@pytest.mark.slow  # a measurement, of some seconds
 def test_two_processes_train_and_report_every_pass(small):
     agreed = small.terms("newton").agreement.model_copy(update={"epochs": 3})
     course = measure(agreed, small.tables(), Link("near", 0.02, 100.0))
@@ -75,6 +76,7 @@ def test_two_processes_train_and_report_every_pass(small):
     assert size["rows_per_second"] == pytest.approx(400 / (between.seconds - first.seconds))
 
 
+@pytest.mark.slow  # starts processes, each of which loads everything
 def test_a_side_that_fails_says_why(small):
     tables = small.tables()
     wrong = Tables(tables.alice, tables.bob[:-1], tables.labels[:-1], tables.intercept)

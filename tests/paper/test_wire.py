@@ -36,6 +36,7 @@ def test_the_relay_holds_bytes_back_and_loses_none():
     assert took > 0.1 + 0.016
 
 
+@pytest.mark.slow  # a measurement, of some seconds
 @pytest.mark.parametrize("mechanism", ["add"])
 def test_a_training_is_measured_by_every_way(mechanism):
     inside, across = measure(mechanism, slow=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
@@ -138,7 +138,6 @@ def oracle(alice: list[str], bob: list[str]) -> set[str]:
     return {alice[index] for index in client.GetIntersection(setup, response)}
 
 
-@settings(max_examples=60)
 @given(
     st.lists(texts, min_size=1, max_size=30, unique=True),
     st.lists(texts, min_size=1, max_size=30, unique=True),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -247,7 +247,6 @@ def test_codes_are_distinct_and_fit_their_byte():
 
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_what_is_encoded_decodes_to_the_same_message(kind):
-    @settings(max_examples=60)
     @given(STRATEGIES[kind])
     def check(message):
         assert same(decode(encode(message)), message)
@@ -305,13 +304,11 @@ def test_random_bytes_are_refused(data):
     assert accepted(data) is None
 
 
-@settings(max_examples=300)
 @given(st.sampled_from([kind.code for kind in MESSAGES]), st.binary(max_size=80))
 def test_random_bytes_behind_a_true_head_are_refused_or_canonical(code, data):
     accepted(head(code) + data)
 
 
-@settings(max_examples=200)
 @given(messages, st.data())
 def test_altered_frames_are_refused_or_another_canonical_message(message, data):
     frame = bytearray(encode(message))

@@ -305,6 +305,7 @@ def right_guesses(update: str) -> int:
     return right
 
 
+@pytest.mark.slow  # hundreds of trainings
 def test_other_rows_tell_a_label_with_true_updates_and_nothing_with_released_ones():
     """The row's own releases are pure noise here, so a guess above chance comes from other rows.
 

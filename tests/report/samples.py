@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from taciturn.audit.verdict import weigh
 from taciturn.numerics.metrics import AddedAuc, CalibrationBin, Metrics
 from taciturn.privacy.statement import Statement
+from taciturn.report import blocks as b
+from taciturn.report.page import audit_page
 from taciturn.results.audit import (
     Accuracy,
     AfterEpochs,
@@ -400,3 +403,9 @@ AUDITS = {
     "several": several,
     "hostile": hostile,
 }
+
+
+@cache
+def page(name: str) -> b.Page:
+    """The page of an audit, whose pictures take longer to draw than all else."""
+    return audit_page(AUDITS[name]())

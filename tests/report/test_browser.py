@@ -81,6 +81,7 @@ def look(browser, pages):
         seen.page.close()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_page_asks_for_nothing_and_complains_of_nothing(look, pages, name):
     seen = look(name)
@@ -212,6 +213,7 @@ def test_day_and_night_differ_and_neither_is_empty(look):
     assert min(map(len, pictures)) > 50_000
 
 
+@pytest.mark.slow  # a browser takes eight seconds to print
 def test_on_paper_it_is_light_and_everything_is_unfolded(look):
     page = look("leaking", color_scheme="dark").page
     folded = page.locator("details dd").last

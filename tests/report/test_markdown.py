@@ -10,7 +10,7 @@ from taciturn.report import markdown
 from taciturn.report.blocks import Figure, Figures, Page, Paragraph, Span, coded, table
 from taciturn.report.page import audit_page
 from taciturn.results.runs import AuditResult
-from tests.report.samples import AUDITS, bare, hostile, hybrid, leaking, quiet, several
+from tests.report.samples import AUDITS, bare, hostile, hybrid, leaking, page, quiet, several
 
 
 def render(audit: AuditResult) -> str:
@@ -20,7 +20,7 @@ def render(audit: AuditResult) -> str:
 @pytest.mark.parametrize("name", AUDITS)
 def test_every_table_is_whole(name):
     cells = re.compile(r"(?<!\\)\|")
-    blocks = render(AUDITS[name]()).split("\n\n")
+    blocks = markdown.render(page(name)).split("\n\n")
     tables = [block.splitlines() for block in blocks if block.startswith("|")]
     assert tables
     for lines in tables:

@@ -10,7 +10,6 @@ import pytest
 
 from taciturn.attacks.registry import ATTACKS
 from taciturn.audit.verdict import weigh
-from taciturn.report.page import audit_page
 from taciturn.report.plots import attacks_svg, epochs_svg
 from taciturn.results.audit import Accuracy, AfterEpochs, Findings
 from tests.report.samples import (
@@ -19,6 +18,7 @@ from tests.report.samples import (
     findings,
     hybrid_run,
     leaking_run,
+    page,
     quiet_run,
     rare_run,
     score,
@@ -41,7 +41,7 @@ def texts(text: str) -> list[str]:
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_each_is_well_formed_and_described(name):
-    figures = audit_page(AUDITS[name]()).figures
+    figures = page(name).figures
     assert figures
     assert len({figure.name for figure in figures}) == len(figures)
     for figure in figures:
@@ -52,7 +52,7 @@ def test_each_is_well_formed_and_described(name):
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_colours_are_the_pages_and_nothing_is_fetched_or_cut_off(name):
-    for figure in audit_page(AUDITS[name]()).figures:
+    for figure in page(name).figures:
         inside = re.sub(r"var\(--[\w-]+, #[0-9a-f]{6}\)", "", figure.svg)
         assert not re.search(r"(?:fill|stroke): #", inside)
         assert "currentColor" in figure.svg

@@ -37,6 +37,7 @@ NEWTON: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NEWTON)
 def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypatch):
     monkeypatch.setattr(forecast_table, "TRIALS", 1)
@@ -66,6 +67,22 @@ def test_the_forecast_of_the_bytes_of_shared_scores_is_the_truth_but_for_the_las
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.1)
 
 
+@pytest.mark.parametrize("columns", ["all", "half"])
+def test_the_forecast_of_newtons_bytes_of_shared_scores_is_the_truth(columns, monkeypatch):
+    monkeypatch.setattr(forecast_table, "TRIALS", 1)
+    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
+    options: dict[str, Any] = {
+        **{"dataset": "breast-cancer", "mechanism": "mutual", "solver": "newton", "passes": 2},
+        "alice_columns": columns,
+    }
+    forecast = taciturn.estimate(**options)
+    record = taciturn.train(**options, seed=1).to_dict()
+    assert forecast.iterations == record["iterations"] == 2
+    assert forecast.bytes_to_alice == pytest.approx(record["bytes_to_alice"], rel=0.02)
+    assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.02)
+
+
+@pytest.mark.slow  # a measurement
 def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch):
     # The machine may be busy: what others take of it is not counted, on either side. Caches are
     # shared, so that a factor of two is asserted where an idle machine keeps 1.3.
@@ -99,6 +116,7 @@ def test_a_table_of_many_tiles_is_forecast_from_a_few(monkeypatch):
     assert many.seconds > 2 * few.seconds
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RUNS)
 def test_the_forecast_of_bytes_is_near_the_truth(name):
     options = {"dataset": "breast-cancer", "epochs": 1, **RUNS[name]}

@@ -76,6 +76,7 @@ def test_a_revealed_share_is_priced_and_gives_alice_a_model(tmp_path):
     assert "RevealedShare" in {message["message"] for message in result["messages"]}
 
 
+@pytest.mark.slow  # two dozen trainings with encryption, for what would be noticed
 def test_an_audit_finds_no_signal_and_lists_every_message():
     result = audit(dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1).to_dict()
     assert result["attacks"] == []

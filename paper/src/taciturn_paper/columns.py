@@ -7,7 +7,9 @@
 
 Each training is run once, without encryption (what is opened to Bob is the same), with as many
 passes as the largest number asked for; attacks then see the first of them. Of a table of more than
-``MOST_ROWS`` rows, so many evenly spaced ones are used. A file that is there already is continued.
+``MOST_ROWS`` rows, so many evenly spaced ones are used. ``mutual`` opens nothing before the end,
+and is looked at once. A file that is there already is continued; several processes may each do one
+part of the trainings (``run columns.jsonl --part 0 --parts 2``, into a file of its own each).
 """
 
 from __future__ import annotations
@@ -23,15 +25,21 @@ import numpy as np
 
 from taciturn.audit.bob_seat import bob_view, examine_columns
 from taciturn.audit.columns import Truth
+from taciturn.column_attacks.anchored import AnchoredAttack
+from taciturn.column_attacks.discrete import DiscreteAttack
+from taciturn.column_attacks.gram import GramAttack
+from taciturn.column_attacks.prediction import PredictionAttack
 from taciturn.data.raw import RawData
+from taciturn.errors import ConfigError
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 
-MOST_ROWS = 1500
+MOST_ROWS = 1000
 PASSES = (1, 5, 10, 25)
+MECHANISMS = ("sealed", "mutual", "none")
 SPLITS = (
     ("breast-cancer", "half"),
     ("sklearn-digits", "all"),
@@ -39,6 +47,15 @@ SPLITS = (
     ("census-income", "half"),
     ("give-me-some-credit", "all"),
 )
+
+
+class FactorAlone(GramAttack):
+    """``gram`` with no row known: with some it is beside ``anchored``."""
+
+    uses_known_rows = False
+
+
+ATTACKS = (AnchoredAttack(), FactorAlone(), DiscreteAttack(), PredictionAttack())
 
 
 def spaced(raw: RawData) -> RawData:
@@ -56,10 +73,10 @@ def spaced(raw: RawData) -> RawData:
 
 def configurations() -> Iterator[dict[str, Any]]:
     """All trainings, those that say most first."""
-    for mechanism in ("sealed", "none"):
-        for canary in (False, True):
-            for dataset, columns in SPLITS:
-                for solver in ("newton", "sgd"):
+    for mechanism in MECHANISMS:
+        for solver in ("newton", "sgd"):
+            for canary in (False, True):
+                for dataset, columns in SPLITS:
                     yield {
                         "dataset": dataset,
                         "alice_columns": columns,
@@ -76,10 +93,11 @@ def measured(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     coins = Coins.for_seed(1)
     outcome = simulate(settings, spaced(load_raw(settings)), keep=True, coins=coins)
     view, truth = bob_view(outcome, coins), Truth.of(outcome.data.alice_train)
-    for passes in PASSES:
+    for passes in PASSES if view.observations else PASSES[-1:]:
         # What one joint prediction tells does not depend on how many passes came before it.
         seen = view.until(passes) if passes < max(PASSES) else view
-        findings = examine_columns(seen, truth, coins.data.permute.fork("known rows"))
+        known = coins.data.permute.fork("known rows")
+        findings = examine_columns(seen, truth, known, attacks=ATTACKS)
         yield {
             **options,
             "passes": passes,
@@ -89,14 +107,20 @@ def measured(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
         }
 
 
-def run(path: Path) -> None:
+def run(path: Path, part: int, parts: int) -> None:
     """Appends what is missing to a file of JSON lines."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     done = [json.loads(line) for line in lines]
-    for options in configurations():
+    for number, options in enumerate(configurations()):
+        if number % parts != part:
+            continue
         if any(all(one[key] == value for key, value in options.items()) for one in done):
             continue
-        records = list(measured(options))
+        try:
+            records = list(measured(options))
+        except ConfigError as refused:
+            print(f"not run: {options}: {refused.message}")
+            continue
         with path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(record) + "\n" for record in records)
 
@@ -115,6 +139,15 @@ HEADS = (
     "`anchored`",
     "`gram`",
 )
+MUTUAL_HEADS = (
+    "table",
+    "solver",
+    "rows",
+    "control",
+    "`prediction`, 10 known",
+    "as many as columns",
+    "skipped",
+)
 
 
 def tables(path: Path, mechanism: str) -> str:
@@ -128,6 +161,33 @@ def tables(path: Path, mechanism: str) -> str:
             cells = _cells(record, canaries.get(_place(record)))
             text.append("| " + " | ".join(cells) + " |")
     return "\n".join(text)
+
+
+def mutual_table(path: Path) -> str:
+    """What is left under ``mutual``: a joint prediction, with its intervals."""
+    text = ["| " + " | ".join(MUTUAL_HEADS) + " |", "|" + "---|" * len(MUTUAL_HEADS)]
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        if record["mechanism"] == "mutual":
+            cells = [
+                f"{record['dataset']}, {record['columns']} columns",
+                record["solver"],
+                "permuted" if record["permute_rows"] else "as they are",
+                _control(record),
+                _interval(record, 10),
+                _interval(record, record["columns"]),
+                ", ".join(f"`{one['name']}`" for one in record["skipped"]),
+            ]
+            text.append("| " + " | ".join(cells) + " |")
+    return "\n".join(text)
+
+
+def _interval(record: dict[str, Any], known: int) -> str:
+    for one in record["attacks"]:
+        if (one["name"], one["known_rows"]) == ("prediction", known):
+            low, high = (100 * one[key] for key in ("recovered_low", "recovered_high"))
+            return f"{_words(one)}, {low:.1f} – {high:.1f} %"
+    return "–"
 
 
 def _place(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -174,12 +234,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Bob can tell of Alice's columns.")
     parser.add_argument("action", choices=("run", "show"))
     parser.add_argument("file", type=Path, help="JSON lines: what is missing is run")
+    parser.add_argument("--part", type=int, default=0, help="which part of the trainings to run")
+    parser.add_argument("--parts", type=int, default=1, help="of how many")
     given = parser.parse_args()
     if given.action == "run":
-        run(given.file)
+        run(given.file, given.part, given.parts)
         return
     for mechanism in ("sealed", "none"):
         print(tables(given.file, mechanism), end="\n\n")
+    print(mutual_table(given.file))
 
 
 if __name__ == "__main__":

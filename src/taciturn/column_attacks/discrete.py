@@ -9,9 +9,9 @@ Two looks:
   then fits each kind's score to the steps that all kinds have made.
 - **A column of few values among the scores.** In whole-table training her columns are linear
   combinations of the scores once there are as many passes as columns. Independent component
-  analysis proposes combinations; one is taken where its values fall into few levels, and the
-  levels, put in its place, still are a combination of the scores: of hundreds of rows that is no
-  coincidence.
+  analysis proposes combinations, and once more of what is left where some were taken. One is taken
+  where its values fall into few levels, and the levels, put in its place, still are a combination
+  of the scores: of hundreds of rows that is no coincidence.
 
 What the levels are called remains open: the judge names them by a linear map.
 """
@@ -40,7 +40,7 @@ _NEAR = 2e-4
 """The scores of a level, carried along for an epoch, are this near to those that are seen."""
 
 _ROUNDS, _STARTS, _MOST_ROWS = 30, 4, 5000
-_REFITS = 6
+_REFITS, _DEFLATIONS = 6, 4
 # How much of a vector of levels may lie outside the span of the scores.
 _LEAST_FIT = 1e-3
 
@@ -179,22 +179,38 @@ def _columns(components: FloatArray) -> FloatArray:
     rows = len(components)
     basis, _ = np.linalg.qr(np.column_stack([np.ones(rows), components]))
     taken: list[FloatArray] = []
-    for proposal in _proposals(components) if components.shape[1] else ():
-        column = _few_valued(proposal, basis)
-        if column is not None and not _known(column, taken):
-            taken.append(column)
+    for _ in range(_DEFLATIONS):
+        before = len(taken)
+        for proposal in _proposals(_rest(components, taken)):
+            column = _few_valued(proposal, basis)
+            if column is not None and not _known(column, taken):
+                taken.append(column)
+        # What was found is taken out, and what is left looked at again: it hid among more.
+        if not before < len(taken) < components.shape[1]:
+            break
     return np.column_stack(taken) if taken else np.empty((rows, 0))
 
 
+def _rest(components: FloatArray, taken: list[FloatArray]) -> FloatArray:
+    """What the components span beside the constant and the columns taken, of mean square 1."""
+    out, _ = np.linalg.qr(np.column_stack([np.ones(len(components)), *taken]))
+    left, sizes, _ = np.linalg.svd(components - out @ (out.T @ components), full_matrices=False)
+    count = int(np.count_nonzero(sizes > _LEAST_FIT * sizes.max(initial=1e-300)))
+    rest: FloatArray = left[:, :count] * np.sqrt(len(components))
+    return rest
+
+
 def _proposals(components: FloatArray) -> list[FloatArray]:
-    """Independent components of the scores, from several starts and two contrasts."""
+    """Independent components of whitened ones, from several starts and two contrasts."""
     from sklearn.decomposition import FastICA
 
     stride = max(1, len(components) // _MOST_ROWS)
     proposals: list[FloatArray] = []
-    for start in range(_STARTS):
+    for start in range(_STARTS if components.shape[1] else 0):
         contrast = "cube" if start % 2 else "logcosh"
-        model = FastICA(fun=contrast, whiten="unit-variance", random_state=start, max_iter=200)
+        # Not whitened there: it multiplies a component by the sign of its first number, and loses
+        # one whose first number is 0.
+        model = FastICA(fun=contrast, whiten=False, random_state=start, max_iter=200)
         with warnings.catch_warnings():
             # One that does not converge proposes all the same; what is taken is checked.
             warnings.simplefilter("ignore")

@@ -12,6 +12,8 @@ weights are followed (``motion``), beginning with the components of the scores.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from taciturn.arrays import FloatArray
@@ -41,8 +43,12 @@ class GramAttack(ColumnAttack):
         return ColumnEstimate(ridge(factor, known, columns), limited=limited)
 
 
+@lru_cache(maxsize=1)
 def _factor(view: BobView) -> tuple[FloatArray, bool]:
-    """Her rows in a basis of their own; and whether a limit on work was in the way."""
+    """Her rows in a basis of their own; and whether a limit on work was in the way.
+
+    The same however many rows are known, so made once for a view.
+    """
     if view.directions:
         return whitened(table_scores(view), view.columns), False
     rows, columns = view.features.rows, view.columns

@@ -1,7 +1,7 @@
 """Datasets: the paper's four, by name.
 
-``breast-cancer`` and ``sklearn-digits`` come with scikit-learn. ``census-income`` (UCI's *Adult*)
-and ``give-me-some-credit`` (Kaggle) are sought as files in the directory given, in
+``breast-cancer`` and ``sklearn-digits`` come with scikit-learn, as files. ``census-income`` (UCI's
+*Adult*) and ``give-me-some-credit`` (Kaggle) are sought as files in the directory given, in
 ``TACITURN_DATA`` and in the cache, and then asked of OpenML through scikit-learn. Their content,
 not their file, must have the known digest (see ``canonical``), and their rows are in canonical
 order: the same seed gives the same split whatever the source.
@@ -19,12 +19,13 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from taciturn.arrays import FloatArray
 from taciturn.data.canonical import Layout, canonical, digest, written
 from taciturn.data.files import read_frame
 from taciturn.data.frames import as_frame
@@ -181,26 +182,44 @@ def cache_dir() -> Path:
 
 
 def _breast_cancer() -> RawData:
-    from sklearn.datasets import load_breast_cancer
-
-    bunch = load_breast_cancer()
-    names = [str(name) for name in bunch.feature_names]
-    labels = bunch.target.astype(np.int8)
-    return _shipped("breast-cancer", pl.DataFrame(bunch.data, schema=names), labels)
+    values = _shipped_numbers("breast_cancer.csv", skip=1)
+    measures = (
+        "radius texture perimeter area smoothness compactness concavity concave-points symmetry "
+        "fractal-dimension"
+    )
+    listed = [measure.replace("-", " ") for measure in measures.split()]
+    names = [
+        *(f"mean {measure}" for measure in listed),
+        *(f"{measure} error" for measure in listed),
+        *(f"worst {measure}" for measure in listed),
+    ]
+    return _shipped("breast-cancer", names, values[:, :-1], values[:, -1])
 
 
 def _digits() -> RawData:
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    names = [str(name) for name in bunch.feature_names]
-    labels = (bunch.target % 2).astype(np.int8)
-    return _shipped("sklearn-digits", pl.DataFrame(bunch.data, schema=names), labels)
+    values = _shipped_numbers("digits.csv.gz")
+    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
+    return _shipped("sklearn-digits", names, values[:, :-1], values[:, -1] % 2)
 
 
-def _shipped(name: str, frame: pl.DataFrame, labels: NDArray[np.int8]) -> RawData:
-    ids = RowIds.numbered(frame.height)
-    return RawData(name, frame, ids, LabelTable(ids, labels), PrepareSettings(impute="none"))
+def _shipped_numbers(file: str, skip: int = 0) -> FloatArray:
+    """A table that lies in scikit-learn's own folder.
+
+    Read as a file: scikit-learn takes longer to import than a small training takes.
+    """
+    package = find_spec("sklearn")
+    if package is None or not package.submodule_search_locations:
+        raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
+    path = Path(package.submodule_search_locations[0], "datasets", "data", file)
+    numbers: FloatArray = np.loadtxt(path, delimiter=",", skiprows=skip)
+    return numbers
+
+
+def _shipped(name: str, columns: list[str], values: FloatArray, labels: FloatArray) -> RawData:
+    ids = RowIds.numbered(len(values))
+    truth = LabelTable(ids, labels.astype(np.int8))
+    frame = pl.DataFrame(values, schema=columns)
+    return RawData(name, frame, ids, truth, PrepareSettings(impute="none"))
 
 
 def _load_published(source: _Published, data_dir: Path | None) -> RawData:

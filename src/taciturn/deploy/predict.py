@@ -41,12 +41,19 @@ from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold, at_probability, one_half
+from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.align import Spread, align
 from taciturn.protocol.events import Event, ScoresDue
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import ModelName, Scored, alignment_terms, meet
+from taciturn.protocol.prediction import (
+    ModelName,
+    Scored,
+    alignment_terms,
+    meet,
+    whitened_rows,
+)
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
@@ -169,12 +176,7 @@ class Question:
             theirs = self._bob_share()
             yield from predict_mutual.predict(table, share, theirs, self.terms, entropy)
             return
-        if model.whitening:
-            from taciturn.numerics.whitening import Whitening
-            from taciturn.protocol.alice.whitened import whitened_rows
-
-            whitening = Whitening.of_numbers(model.whitening, len(share.values))
-            table = whitened_rows(table, whitening)
+        table = whitened_rows(table, share.whitening)
         yield from predict_sealed.predict(
             table, share.values, self.terms, share.scales, entropy, model.magnitude_bits
         )
@@ -197,14 +199,23 @@ class Question:
         )
 
     def _weight_share(self) -> WeightShare:
-        values = np.array(self.model.share, dtype=np.int64)
-        bits = self.model.magnitude_bits
-        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
+        values, bits = np.array(self.model.share, dtype=np.int64), self.model.magnitude_bits
+        return WeightShare(values, self._scales, self._whitening("alice"), bits)
 
     def _bob_share(self) -> WeightShare:
-        values = np.array(self.model.bob_share, dtype=np.int64)
-        bits = self.model.bob_bits
-        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
+        values, bits = np.array(self.model.bob_share, dtype=np.int64), self.model.bob_bits
+        return WeightShare(values, self._scales, self._whitening("bob"), bits)
+
+    @property
+    def _scales(self) -> Scales:
+        return Scales.of_json(self.model.scales)
+
+    def _whitening(self, owner: Role) -> Whitening | None:
+        """The coordinates of a side's weights, where this is that side and has any."""
+        numbers = self.model.whitening
+        if self.model.role != owner or not numbers:
+            return None
+        return Whitening.of_numbers(numbers, len(self.model.columns))
 
 
 @dataclass(frozen=True, slots=True)

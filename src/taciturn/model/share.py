@@ -61,8 +61,8 @@ class ModelShare:
         bob_bits: What ``magnitude_bits`` is of Alice's table, of Bob's; where that matters.
         scales: The public scales of the shares.
         magnitude_bits: No value of the training table exceeded two to this; both sides know it.
-        whitening: The coordinates of shared weights, as ``Whitening.to_numbers`` gives them; Alice
-            alone has them, and none where they are those of her columns.
+        whitening: The coordinates of this side's own weights, where they are shared, as
+            ``Whitening.to_numbers`` gives them; none where they are those of its columns.
         taciturn: The version of the program that wrote it.
     """
 

@@ -51,7 +51,7 @@ Seen = TypeVar("Seen", bound=BobObservation)
 R = TypeVar("R")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BobView:
     """Everything that Bob knows.
 
