@@ -33,7 +33,7 @@ from taciturn.errors import ConfigError, counted, shown_by
 from taciturn.faces import Hint
 from taciturn.results.check import CheckResult
 
-_SPELLING = "changes are spelled as options; in a file each is a key of [agreement], on both sides"
+_SPELLING = "what to change is said as keys of [agreement], on both sides"
 
 
 def check_party(
