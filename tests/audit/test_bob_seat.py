@@ -17,6 +17,7 @@ from taciturn.column_attacks.prediction import PredictionAttack
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.numerics.intervals import t_interval
+from taciturn.results.check import CLEAR
 from taciturn.results.columns import conclude_columns
 from taciturn.results.saved import of_record
 from taciturn.rng import KeyedEntropy
@@ -255,6 +256,22 @@ def test_a_check_advises_alice():
     assert seat["safe_passes"] < 6
     assert seat["exposed"][0]["r2"] >= seat["exposed"][-1]["r2"] > 0.5
     assert any("mutual" in words for words in seat["advice"])
+
+
+def test_a_check_says_that_more_passes_are_agreed_than_were_rehearsed():
+    options = {**SMALL, "passes": 40}
+    advice = taciturn.check(**options, mechanism="none", seat="bob").bob_seat.advice
+    assert advice[0].startswith("--passes 40 is agreed on, and 30 were rehearsed")
+
+
+def test_a_check_of_mutual_says_what_is_opened():
+    options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
+    seat = taciturn.check(**options, mechanism="mutual", seat="bob").bob_seat
+    assert seat.advice == (
+        "the training opens no score of yours to Bob; each joint prediction opens one of each row",
+    )
+    assert seat.level == CLEAR
+    assert seat.safe_passes == seat.rehearsed_passes
 
 
 def test_a_check_of_alices_seat_has_no_other():
