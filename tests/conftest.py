@@ -63,6 +63,21 @@ def credit() -> RawData:
     return load("give-me-some-credit", data_dir=find_dataset_dir("give-me-some-credit"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Makes all but some cases of a test that is ``sampled`` slow."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for listed in cases.values():
+        (kept,) = next(listed[0].iter_markers("sampled")).args
+        chosen = {round(place * len(listed) / kept) for place in range(kept)}
+        for place, item in enumerate(listed):
+            if place not in chosen:
+                item.add_marker(pytest.mark.slow)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says loudly what this machine could not test, and how it could."""
     reasons: Counter[str] = Counter()

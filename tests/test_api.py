@@ -163,6 +163,7 @@ def test_weights_equal_the_centralised_trainers_to_fixed_point(options):
     assert record["test"]["auc"] == pytest.approx(record["centralised"]["auc"], abs=1e-9)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("columns", ["all", "half"])
 def test_bfv_gives_the_weights_of_the_clear_scheme_to_the_last_bit(columns):
     options = {**SMALL, "alice_columns": columns}
@@ -467,6 +468,7 @@ def test_hybrid_is_encrypted_and_says_how_its_batches_came_out():
     assert taciturn.train(**SMALL).to_dict()["hidden_batches"] is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", PROTECTED)
 def test_a_seed_repeats_a_protected_training(name):
     first, second = (
@@ -480,6 +482,7 @@ def test_there_is_no_bound_on_noisy_weights(name):
     assert taciturn.train(**{**SMALL, **PROTECTED[name]}).to_dict()["weight_bound"] is None
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options",
     [
@@ -505,6 +508,7 @@ def test_with_next_to_no_noise_add_gives_the_centralised_weights():
         assert record["max_weight_difference"] < 1e-5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("columns", ["all", "half"])
 @pytest.mark.parametrize("budget", [0.5, 1.0, 2.75])
 def test_a_budget_buys_as_many_epochs_as_it_pays_for(columns, budget):

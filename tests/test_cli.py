@@ -249,6 +249,7 @@ def printed(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return record
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("options", "per_release", "total"),
     [

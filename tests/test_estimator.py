@@ -380,6 +380,7 @@ def test_an_audit_of_a_sealed_run_finds_nothing_and_claims_no_more(cancer):
     assert record["ledger"]["label_epsilon_total"] == 0.0
 
 
+@pytest.mark.slow  # two audits; the keys of each are tested where they are made
 def test_the_record_of_an_audit_is_that_of_the_command(cancer, capsys):
     options = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
     assert run(["audit", *options.split(), "--json"]) == 0

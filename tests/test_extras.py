@@ -73,6 +73,7 @@ def test_own_data_trains_with_the_core_alone():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("line", "package"),
     [
@@ -115,6 +116,7 @@ def test_bob_is_told_that_his_total_is_the_plain_sum_where_the_composition_is_mi
     assert share.ledger["label_epsilon_total_delta"] == share.ledger["label_epsilon_total"]
 
 
+@pytest.mark.slow  # three processes
 def test_a_simulation_notes_it_too_and_whoever_has_it_is_told_nothing():
     line = (
         "train --data examples/loans.csv --id customer --label default --mechanism {} --seed 1 "

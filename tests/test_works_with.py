@@ -85,6 +85,7 @@ def test_newton(rows, row):
             taciturn.train(rows, **{**common, "scheme": "paillier"}, solver="newton")
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "scheme",
     # Seconds each: every conversation has its own tests under paillier.
@@ -148,6 +149,7 @@ def test_attacks(rows, row):
     assert bool(names) == bool(expected)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("row", TABLE)
 def test_two_machines_predict_and_export(row, tmp_path):
     """A side's model files are there after a training; that scores are right has its own tests."""

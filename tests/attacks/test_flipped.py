@@ -47,6 +47,7 @@ def accuracy(guess: LabelGuess, labels: LabelTable) -> float:
     return float(((guess.scores > 0) == (labels.values == 1)).mean())
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epsilon", seldom([0.1, 1.0, 3.0], always=[1.0]))
 @pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
 def test_where_batches_are_determined_every_flipped_label_is_recovered(attack, epsilon):
@@ -108,6 +109,7 @@ def test_the_audit_calls_no_label_certain_and_says_what_a_flipped_one_is_worth()
     assert accuracy(examination.guesses["exact-solve"], flipped) == 1.0
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
 def test_against_labels_shuffled_after_the_run_it_sits_at_chance(attack):
     view, truth, _, _ = flipped_run(1.0)

@@ -37,6 +37,7 @@ def rare_run(rare: int, permute_labels: bool, mechanism: str) -> tuple[AliceView
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("rare", [0, 1])
 @pytest.mark.parametrize("permute_labels", [False, True])
 @pytest.mark.parametrize("mechanism", seldom(["add", "none"], always=["none"]))

@@ -74,6 +74,7 @@ def test_recovers_the_labels_of_hidden_batches_of_every_kind(dataset, permute_la
     require_recovery(*known_run(mechanism="hybrid", epochs=10, **options))
 
 
+@pytest.mark.slow  # other attacks' canaries run always
 def test_sits_at_chance_against_labels_shuffled_after_the_run(hidden):
     """False alarm: 2e-5, by ``sits_at_chance``."""
     view, truth = hidden
@@ -101,6 +102,7 @@ def test_proves_labels_beyond_twice_the_columns_by_branching(wide):
     assert score.decided_correct == 1.0
 
 
+@pytest.mark.slow  # some seconds of search
 def test_one_wide_batch_is_found_and_proven_without_any_evidence(wide):
     """One of ten that the linear relaxation leaves open."""
     view, truth = wide
@@ -213,6 +215,7 @@ def test_in_the_first_iteration_the_integer_program_must_find_no_other_solution(
     assert ((states > 0) == (truth.values[rows] == 1))[sure].all()
 
 
+@pytest.mark.slow  # hidden batches are tried above
 def test_dense_hidden_batches_are_proven_all_the_same():
     """8 of 15 rows and 10 columns, the sizes of give-me-some-credit."""
     draw = np.random.default_rng(1)

@@ -75,6 +75,7 @@ def test_success_against_additive_noise_is_that_of_the_exact_law(
     assert 0.7 < law < 1.0
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("dataset", "noise"),
     seldom(
@@ -110,6 +111,7 @@ def test_sits_at_chance_against_labels_shuffled_after_the_run(dataset, options):
     assert sits_at_chance(LikelihoodAttack().infer(view), truth)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("noise", seldom(NOISES, always=NOISES[:1]))
 @pytest.mark.parametrize(
     "options",
@@ -169,6 +171,7 @@ def test_a_release_that_is_impossible_under_both_labels_says_nothing():
     assert ratios[2] == -np.inf
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options",
     [

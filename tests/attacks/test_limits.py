@@ -49,6 +49,7 @@ def test_a_clock_would_be_seen(text):
     assert clocks(text)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("attack", [SparseAttack(), KnownScoresAttack()], ids=["sparse", "known"])
 def test_a_clock_that_leaps_changes_no_guess(attack, monkeypatch):
     """As on a machine so busy that an hour passes between any two looks at it."""

@@ -144,6 +144,7 @@ def test_forward_and_backward_are_transposes():
     np.testing.assert_allclose(sides @ system.forward(labels), system.backward(sides) @ labels)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dataset", seldom(DATASETS, always=DATASETS[:1]))
 @pytest.mark.parametrize("permute_labels", [False, True])
 def test_with_columns_at_bob_it_says_that_scores_are_estimated(dataset, permute_labels):

@@ -75,6 +75,7 @@ def best_beyond_chance(options: dict[str, Any]) -> float:
     return max((attack["accuracy_low"] - known for attack in record["attacks"]), default=-1.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("verdict", "options"),
     [
@@ -123,6 +124,7 @@ def agrees(options: dict[str, Any]) -> str:
     return verdict
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("alice_columns", ["all", "half", 7])
 @pytest.mark.parametrize("intercept", [False, True])
 def test_any_split_of_the_columns_is_checked(alice_columns, intercept):

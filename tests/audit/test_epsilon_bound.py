@@ -113,6 +113,7 @@ def test_very_small_and_large_epsilons_are_seen(eps: float):
     assert 0.5 * eps < bound_of(laplace, eps, seed=2).epsilon <= eps
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("mechanism", "eps", "delta"),
     [
@@ -270,6 +271,7 @@ def test_the_pair_that_shows_most_is_named_and_more_pairs_weaken_it_a_little():
     assert alone.epsilon - 0.05 < among.epsilon < alone.epsilon <= 2
 
 
+@pytest.mark.slow  # many bounds
 def test_several_pairs_together_fail_no_more_often_than_one():
     """200 repetitions of 10 equal pairs; a right bound fails with a chance below 1e-6."""
     pairs = {str(k): (randomised_response(0, 1.0), randomised_response(1, 1.0)) for k in range(10)}

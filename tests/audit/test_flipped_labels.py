@@ -13,6 +13,7 @@ from tests.privacy.odds import happens
 OPTIONS = {"dataset": "breast-cancer", "mechanism": "label-rr", "scheme": "clear", "seed": 1}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("epsilon", "worst"), [(0.1, None), (1.0, "at risk"), (10.0, "leaks")])
 def test_check_rehearses_it_and_says_what_any_attack_can_reach(epsilon, worst):
     record = taciturn.check(

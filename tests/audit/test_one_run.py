@@ -161,6 +161,7 @@ def bound(correct: int, guesses: int, ones: int, canaries: int, delta: float, pr
     )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("eps", "prior", "delta", "abstains"),
     [

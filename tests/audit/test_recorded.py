@@ -143,6 +143,7 @@ def test_permuted_truth_is_at_chance(folder):
     assert conclusion.status is Status.CHECK
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "agreement",
     [

@@ -122,6 +122,7 @@ def test_a_claim_that_is_too_low_is_refuted():
     assert proof.lower_bound > 2.0
 
 
+@pytest.mark.slow  # many audits
 def test_a_true_claim_is_refuted_no_more_often_than_said():
     """300 runs of a mechanism of epsilon 1; 15 are allowed on average, 33 in 1e5 times."""
     alarms = 0

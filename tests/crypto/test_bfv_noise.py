@@ -133,6 +133,7 @@ def test_the_measured_messages_are_those_that_seal_decrypts(capacity):
 # Within the bounds
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("capacity", [CENSUS, Capacity(24, 21, 16), STEEP])
 def test_the_noise_of_answers_is_the_flood_and_the_roundings(capacity):
     """By the same tail that bounds failures: one false alarm in 10^9 runs.

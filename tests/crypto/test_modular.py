@@ -45,6 +45,7 @@ def test_sums_are_brought_below_the_modulus(modulus, part):
     assert words.tolist() == [value % modulus for value in below]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("primes", [PRIMES, PRIMES[:2], PRIMES[:1]], ids=len)
 @pytest.mark.parametrize("t", [2**50, 2**59, 2**45 + 1, 2**59 + 1, 3])
 @given(parts=st.lists(st.floats(-1, 1), max_size=20))

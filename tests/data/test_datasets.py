@@ -112,6 +112,7 @@ def test_give_me_some_credit(credit):
     assert data.alice_train.values.shape == (120_000, 10)
 
 
+@pytest.mark.slow  # writes and reads the whole table
 def test_kaggles_own_file_is_the_same_data(alone, credit, dataset_dir, tmp_path):
     """An index without a name, NA for missing, Windows line ends, another order of rows."""
     raw = read_frame(dataset_dir("give-me-some-credit") / "give-me-some-credit.csv.gz")
@@ -155,6 +156,7 @@ def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset
     assert kept.labels == census.labels
 
 
+@pytest.mark.slow  # writes and reads the whole table
 def test_openml_numbers_with_a_wrong_last_bit_are_the_same_data(
     alone, monkeypatch, credit, dataset_dir
 ):

@@ -19,6 +19,8 @@ from taciturn.engine.channel import Endpoint
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
+from taciturn.parallel import one_thread
+from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.party import PartyResult
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
@@ -146,6 +148,28 @@ def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return ModelShare.load(folder / f"{role}.model.json").weights
 
 
+def model_numbers(folder: Path) -> list[list[Any]]:
+    """What both model files have: weights, and the shares of Alice's weights and of Bob's."""
+    shares = [ModelShare.load(folder / f"{role}.model.json") for role in ("alice", "bob")]
+    return [[one.weights.tolist(), list(one.share), list(one.bob_share)] for one in shares]
+
+
+def numbers_of(ends: tuple[PartyResult, PartyResult]) -> list[list[Any]]:
+    """The same of both programs' results."""
+
+    def values(share: WeightShare | None) -> list[int]:
+        return [] if share is None else share.values.tolist()
+
+    trained = [end.trained for end in ends]
+    return [[one.weights.tolist(), values(one.share), values(one.bob_share)] for one in trained]
+
+
+def numbers_in_one_process(folder: Path) -> tuple[list[list[Any]], dict[str, Any]]:
+    """The same of ``ends_in_one_process``, and Bob's ledger."""
+    ends, ledger = ends_in_one_process(folder)
+    return numbers_of(ends), ledger
+
+
 def in_one_process(
     folder: Path, observe: Observer = ignore
 ) -> tuple[list[float], list[float], dict[str, Any]]:
@@ -168,5 +192,6 @@ def ends_in_one_process(
     (alice, hers), (bob, his) = sides["alice"], sides["bob"]
     side = bob.bob_side(his)
     assert side is not None
-    ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
+    with one_thread():
+        ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
     return ends, record_of(side.ledger.statement())

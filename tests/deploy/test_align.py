@@ -437,6 +437,7 @@ def some(first: int, last: int) -> list[str]:
     return [f"person-{number}" for number in range(first, last)]
 
 
+@pytest.mark.slow  # alignment between two processes is tried always
 @needs_namespaces
 def test_two_hosts_align(tmp_path):
     """Over mutual TLS between two network namespaces; the tables overlap in part."""
@@ -460,6 +461,7 @@ def alice_here(folder: Path, observe: Observer = ignore) -> AlignmentResult:
         return AligningParty(config, endpoint, watch, Normalisation()).run()
 
 
+@pytest.mark.slow  # four seconds; a broken link is tried always
 def test_a_killed_peer_ends_the_other_side_at_once(tmp_path):
     """Bob is killed after the first of two turns: SIGKILL tells nobody, the broken link does."""
     ids = some(0, TURN_IDS + 1)

@@ -19,7 +19,6 @@ COMMAND = """
 import json, os, sys
 from pathlib import Path
 from taciturn.__main__ import main
-from tests.seldom import seldom
 
 leave, target = os._exit, Path(sys.argv.pop(1))
 

@@ -21,13 +21,18 @@ from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import own_part, whole_model
 from taciturn.numerics.whole_table import optimum, penalised_loss
-from taciturn.parallel import one_thread
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.events import Progress
-from taciturn.protocol.outcome import Trained
 from taciturn.rng import KeyedEntropy
 from tests.deploy.hosts import Hosts, Side, both_finish
-from tests.deploy.sides import NEWTON, ends_in_one_process, run_both, write_config, write_tables
+from tests.deploy.sides import (
+    NEWTON,
+    model_numbers,
+    numbers_in_one_process,
+    run_both,
+    write_config,
+    write_tables,
+)
 from tests.deploy.test_party import Pulled, party_alone, pulled_at, record, require_held_out_auc
 from tests.deploy.test_predict import answers, expected, in_threads, question, shares, write_new
 from tests.test_two_machines import free_port
@@ -53,23 +58,6 @@ def set_up(folder: Path, name: str = "sealed", **agreement: Any) -> None:
         )
 
 
-def ends(folder: Path) -> list[list[Any]]:
-    """What both model files have of the weights."""
-    return [[share.weights.tolist(), list(share.share)] for share in shares(folder)]
-
-
-def in_one_process(folder: Path) -> list[list[Any]]:
-    """The same of both programs in one process, fed the parties' coins."""
-
-    def parts(trained: Trained) -> list[Any]:
-        shared = [] if trained.share is None else trained.share.values.tolist()
-        return [trained.weights.tolist(), shared]
-
-    with one_thread():
-        both, _ = ends_in_one_process(folder)
-    return [parts(end.trained) for end in both]
-
-
 @dataclass(frozen=True)
 class Model:
     """A folder in which two parties have trained once, and what they said."""
@@ -90,7 +78,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_the_weights_are_those_of_one_process_fed_the_same_coins(model):
-    assert ends(model.folder) == in_one_process(model.folder)
+    assert model_numbers(model.folder) == numbers_in_one_process(model.folder)[0]
     assert model.bob["peer_confirmed"]
     assert (model.alice["ledger"], model.alice["metrics"]) == ({}, {})
     require_held_out_auc(model.folder, model.bob["metrics"]["held_out"]["auc"])
@@ -191,6 +179,7 @@ MORE_STOPS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "role", "event"),
     [*STOPS, *(pytest.param(*stop, marks=pytest.mark.slow) for stop in MORE_STOPS)],
@@ -203,7 +192,7 @@ def test_a_side_that_is_stopped_goes_on_to_the_same_weights(tmp_path, name, role
     assert isinstance(stopped, Pulled)
     assert isinstance(other, PeerStopped)
     _, bob = run_both(tmp_path, act=record(tmp_path)).records
-    assert ends(tmp_path) == in_one_process(tmp_path)
+    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
     curve = bob["metrics"]["curve"]
     assert [point["iteration"] for point in curve] == list(range(1, PASSES + 1))
 
@@ -216,8 +205,8 @@ def test_a_told_model_is_the_same_after_a_stop(tmp_path):
     assert isinstance(first.bob, Pulled)
     _, bob = run_both(tmp_path, act=record(tmp_path)).records
     assert (bob["ledger"]["label_epsilon_total"], bob["ledger"]["label_delta_total"]) == (4.0, 1e-6)
-    assert ends(tmp_path) == in_one_process(tmp_path)
-    (hers, _), _ = ends(tmp_path)
+    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
+    (hers, *_), _ = model_numbers(tmp_path)
     assert len(hers) == len(shares(tmp_path)[0].columns)
 
 
@@ -285,7 +274,7 @@ def test_killed_amid_a_pass_a_process_goes_on_to_the_same_weights(tmp_path, name
     assert not (tmp_path / f"{killed}.model.json").exists(), "it had ended before it was killed"
     victim.start()
     both_finish(*sides.values())
-    assert ends(tmp_path) == in_one_process(tmp_path)
+    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
     assert sides["bob"].record["peer_confirmed"]
     assert '"event": "session resumed"' in (tmp_path / f"{killed}.log").read_text()
 

@@ -177,7 +177,9 @@ def expected(folder: Path) -> tuple[dict[str, float], float]:
     slack = 2.0 ** -(alice.agreement["residue_bits"] + 1)
     if alice.sealed:
         grid = 2.0 ** -alice.scales["feature_bits"]
-        slack = 0.5 * grid * float(np.abs(whole.alice.weights).sum())
+        # Bob's likewise where his weights are shared too.
+        rounded = [whole.alice.weights] + [whole.bob.weights] * bool(alice.bob_share)
+        slack = 0.5 * grid * sum(float(np.abs(weights).sum()) for weights in rounded)
     slack += 1e-9
     return dict(zip(hers["id"].to_list(), scores.tolist(), strict=True)), slack
 

@@ -56,6 +56,7 @@ def test_a_port_in_use_is_said_in_words_alone(folder):
     assert not RAW.search(said), said
 
 
+@pytest.mark.slow  # four processes
 def test_each_side_says_its_own_part_of_a_handshake_that_fails(folder):
     """Alice calls, and does not accept Bob: he shows a certificate of another authority."""
     with socket.create_server((HOST, 0)) as free:

@@ -38,9 +38,12 @@ def test_a_known_distance_decides():
 
 def test_one_pass_says_nothing():
     assert arrival([0.5]).converged is None
-    assert arrival([]).diverged is False
+    assert arrival([]).diverged is None
+    assert arrival([], end=0.3).diverged is False
+    assert arrival([], end=2e8).diverged
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("dataset", ["breast-cancer", "sklearn-digits"])
 @pytest.mark.parametrize("alice", ["half", "all"])
 def test_what_settles_by_its_last_pass_is_near_the_optimum(dataset, alice):

@@ -105,6 +105,7 @@ def draw(kind: str, area: float, positives: int, negatives: int, runs: int) -> F
     return (ranks - positives * (positives + 1) / 2) / (positives * negatives)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("kind", ["normal", "scattered ones", "scattered zeros"])
 @pytest.mark.parametrize("area", [0.5, 0.7, 0.9, 0.99])
 @pytest.mark.parametrize(("positives", "negatives"), [(5, 5), (60, 60), (10, 140), (140, 10)])

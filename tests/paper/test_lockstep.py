@@ -56,6 +56,7 @@ def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir
         assert weights.tobytes() == alone.tobytes()
 
 
+@pytest.mark.slow  # an experiment
 def test_a_judged_cell_has_the_figures_of_the_same_training_by_command():
     rows = Rows.of("breast-cancer", 3)
     cells = [Cell("none"), *CELLS]

@@ -242,6 +242,7 @@ def test_the_page_is_one_file_and_escapes_its_words(record):
         assert not line.startswith("|") or line.endswith("|")
 
 
+@pytest.mark.slow  # draws the page anew: five seconds
 def test_the_page_of_the_documents_is_that_of_its_data():
     docs = Path(__file__).resolve().parents[2] / "docs"
     parts = {path.stem: json.loads(path.read_text()) for path in docs.glob("reproduction/*.json")}

@@ -33,6 +33,7 @@ CELLS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "options",
     [

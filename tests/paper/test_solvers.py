@@ -76,6 +76,7 @@ def test_two_processes_train_and_report_every_pass(small):
     assert size["rows_per_second"] == pytest.approx(400 / (between.seconds - first.seconds))
 
 
+@pytest.mark.slow  # starts processes, each of which loads everything
 def test_a_side_that_fails_says_why(small):
     tables = small.tables()
     wrong = Tables(tables.alice, tables.bob[:-1], tables.labels[:-1], tables.intercept)

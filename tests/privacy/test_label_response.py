@@ -97,6 +97,7 @@ def test_flipping_costs_epsilon_and_what_follows_nothing():
     assert price(FlippedLabelGradient(0.7)) == Price(0.0, 0.0, 0.0)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("epochs", [1, 2, 20])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_the_total_is_epsilon_whatever_the_number_of_epochs(epochs, epsilon):

@@ -115,6 +115,7 @@ def test_of_a_hidden_batch_alice_is_told_the_most_that_bob_can_ask_for():
     assert counts.in_all == iterations * named + rows
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mechanism", ["none", "sealed", "label-rr", "add"])
 def test_a_check_tells_alice_in_numbers(mechanism):
     options: dict[str, Any] = {"epsilon": 1.0} if mechanism in ("add", "label-rr") else {}
@@ -149,6 +150,7 @@ def test_a_uniform_half_of_its_own_is_refused_by_name(owner):
 # --- Bob -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", [{}, {"scheme": "bfv", "batch_size": 32}])
 def test_a_packing_bob_has_fifteen_columns_when_the_check_says_so(options):
     """Against Alice's own program, which ends as ever: she cannot notice."""

@@ -445,6 +445,7 @@ CRAFTED = {
 }
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", CRAFTED)
 @pytest.mark.parametrize("changes", [{}, {"l2": 0.1}, {"fresh_keys": True}])
 def test_crafted_answers_change_neither_kind_nor_length_nor_number_of_bobs_frames(how, changes):

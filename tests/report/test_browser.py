@@ -81,6 +81,7 @@ def look(browser, pages):
         seen.page.close()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_page_asks_for_nothing_and_complains_of_nothing(look, pages, name):
     seen = look(name)

@@ -284,6 +284,7 @@ def test_a_very_wide_table_is_cut_and_says_so():
     assert bullets.items[-1] == "and 7 more, which --json lists"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_result_reads_the_same_before_and_after_json(name):
     audit = AUDITS[name]()

@@ -37,6 +37,7 @@ NEWTON: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NEWTON)
 def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypatch):
     monkeypatch.setattr(forecast_table, "TRIALS", 1)
@@ -66,6 +67,7 @@ def test_the_forecast_of_the_bytes_of_shared_scores_is_the_truth_but_for_the_las
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.1)
 
 
+@pytest.mark.slow  # a measurement
 def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch):
     # The machine may be busy: what others take of it is not counted, on either side. Caches are
     # shared, so that a factor of two is asserted where an idle machine keeps 1.3.
@@ -99,6 +101,7 @@ def test_a_table_of_many_tiles_is_forecast_from_a_few(monkeypatch):
     assert many.seconds > 2 * few.seconds
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", RUNS)
 def test_the_forecast_of_bytes_is_near_the_truth(name):
     options = {"dataset": "breast-cancer", "epochs": 1, **RUNS[name]}

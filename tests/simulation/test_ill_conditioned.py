@@ -57,6 +57,7 @@ def command(folder: Path, values: FloatArray, labels: LabelArray, options: str) 
     return run(words.split())
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("mechanism", seldom(["none", "sealed"], always=["sealed"]))
 @pytest.mark.parametrize("name", TRAINED)
 def test_it_trains_to_the_optimum(name, mechanism, tmp_path, capsys):

@@ -13,7 +13,9 @@ from sklearn.metrics import log_loss, roc_auc_score
 import taciturn
 from taciturn.api import TrainResult
 from taciturn.errors import DivergenceError
+from taciturn.numerics.convergence import SEEN_ONCE, UNSEEN
 from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.report.training import worth_facts
 from taciturn.results.runs import Runs
 from taciturn.results.saved import of_record
 from taciturn.results.training import TrainingRun
@@ -102,6 +104,16 @@ def test_records_of_versions_without_these_figures_are_read(newton):
     assert isinstance(runs, Runs)
     assert runs.first.bob_alone is None
     assert runs.means.partner_adds is None
+
+
+def test_where_nobody_sees_a_score_nobody_knows_whether_the_training_converged():
+    runs = train(mechanism="mutual", epochs=2).runs
+    run = runs.first
+    assert (run.converged, run.last_change, run.diverged) == (None, None, False)
+    assert run.converged_reason == UNSEEN
+    assert worth_facts(runs)["converged"] == f"not known: {UNSEEN}"
+    assert train(epochs=1).runs.first.converged_reason == SEEN_ONCE
+    assert train(epochs=2).runs.first.converged_reason is None
 
 
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])

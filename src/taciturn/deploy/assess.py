@@ -89,6 +89,7 @@ def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> P
         run,
         metrics=replace(run.metrics, train=_figures(ended.train_scores, labels.values, shift)),
         converged=arrived.converged,
+        converged_reason=arrived.reason,
         diverged=arrived.diverged,
         last_change=arrived.last_change,
     )

@@ -49,6 +49,7 @@ from taciturn.faces import Hint
 from taciturn.files import write_private
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
+from taciturn.numerics.convergence import UNSEEN
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
@@ -85,7 +86,7 @@ if TYPE_CHECKING:
 LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
 _VERDICT = (
-    *("bob_alone", "partner_adds", "converged", "diverged", "last_change"),
+    *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
     "told_quality",
 )
 _UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
@@ -565,6 +566,7 @@ class _Training:
             stopped=None if stopped is None else stopped.value,
             metrics=PartyMetrics(curve=curve or None),
             suspected_wraps=self._suspected_wraps(result.trained),
+            converged_reason=UNSEEN if self.party.terms.mechanism.shares_scores else None,
             told_quality=result.quality,
             importance=self._importance(result.trained.weights),
             ledger=None if self.bob is None else self.bob.ledger.statement(),

@@ -1,5 +1,7 @@
 """Whether a training has arrived, from what Bob sees of it: the training loss of each pass.
 
+Where scores are shared he sees none, and nobody knows whether it has.
+
 ::
 
     diverged     the loss is infinite or beyond twice that of no model at all, 2 log 2
@@ -19,6 +21,8 @@ from dataclasses import dataclass
 MOST_LOSS = 2.0 * math.log(2.0)
 """Twice the loss of a model that says one half of every row."""
 
+UNSEEN = "nobody saw a score of a training row, so that nobody knows the training loss"
+SEEN_ONCE = "it takes the training loss of two passes over the rows"
 _TOLERANCE, _LEAST_LOSS = 1e-3, 0.1
 # Below this part of the loss a change is rounding, whatever the changes before it were.
 _LEAST_CHANGE = 1e-5
@@ -29,39 +33,50 @@ class Arrival:
     """How a training ended.
 
     Args:
-        converged: Whether more of the same would change little; None where one pass says nothing.
-        diverged: Whether the model is worse than none.
-        last_change: By how much the last pass lowered the training loss; None after one pass.
+        converged: Whether more of the same would change little; None where nobody knows.
+        diverged: Whether the model is worse than none; None where nobody knows.
+        last_change: By how much the last pass lowered the training loss; None where fewer than two
+            were seen.
+        reason: Why nobody knows whether it has converged; None where somebody does.
     """
 
     converged: bool | None
-    diverged: bool
+    diverged: bool | None
     last_change: float | None
+    reason: str | None = None
 
 
-def arrival(losses: Sequence[float], gap: tuple[float, float] | None = None) -> Arrival:
+def arrival(
+    losses: Sequence[float], gap: tuple[float, float] | None = None, end: float | None = None
+) -> Arrival:
     """Whether a training has arrived.
 
     Args:
-        losses: The mean training loss of each pass over the rows, in their order.
+        losses: The mean training loss of each pass over the rows, in their order; empty where
+            nobody saw one.
         gap: The distance to the least penalised loss, and that loss; None where it is not known.
+        end: The training loss of the model, where no pass was seen and it is known all the same.
 
-    >>> arrival([0.5, 0.30001, 0.3])
-    Arrival(converged=True, diverged=False, last_change=1.0000000000010001e-05)
+    >>> arrival([0.5, 0.30001, 0.3]).converged, arrival([0.5, 0.30001, 0.3]).last_change
+    (True, 1.0000000000010001e-05)
     >>> arrival([0.6930, 0.6929, 0.6928]).converged, arrival([0.4, 0.3]).converged
     (False, False)
-    >>> arrival([0.5, 2e8]).diverged, arrival([0.5]).converged
-    (True, None)
+    >>> arrival([0.5, 2e8]).diverged, arrival([0.5]).reason
+    (True, 'it takes the training loss of two passes over the rows')
+    >>> arrival([]).converged, arrival([]).diverged, arrival([], end=2e8).diverged
+    (None, None, True)
     """
-    last = losses[-1] if losses else math.nan
+    last = losses[-1] if losses else end
     # What is no number is not below the bound either.
-    diverged = bool(losses) and not last <= MOST_LOSS
-    change = losses[-2] - last if len(losses) > 1 else None
+    diverged = None if last is None else not last <= MOST_LOSS
+    change = losses[-2] - losses[-1] if len(losses) > 1 else None
     if diverged:
         return Arrival(False, True, change)
     if gap is not None:
-        return Arrival(gap[0] <= tolerance(gap[1]), False, change)
-    return Arrival(None if change is None else _settled(losses, change), False, change)
+        return Arrival(gap[0] <= tolerance(gap[1]), diverged, change)
+    if change is None:
+        return Arrival(None, diverged, None, SEEN_ONCE if losses else UNSEEN)
+    return Arrival(_settled(losses, change), diverged, change)
 
 
 def tolerance(loss: float) -> float:

@@ -30,6 +30,10 @@ _FOR_ALICE = (
     "Whether the model converged, and how good it is, depends on labels: only Bob knows it, and to "
     "tell it would be a release (tell-alice)."
 )
+_FOR_ALICE_UNSEEN = (
+    "Nobody knows whether the model converged: {reason}. How good it is depends on labels: only "
+    "Bob knows it, and to tell it would be a release (tell-alice)."
+)
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 # Below it, ways to spell ids are named also where this side's table is consistent in them.
 _LOW_MATCH = 0.8
@@ -179,15 +183,16 @@ def _worth(result: PartyRun) -> list[Block]:
     quality = result.told_quality
     if result.identity.role == "alice":
         made = "" if result.stopped else "All passes over the rows that were agreed were made. "
-        return [
-            Paragraph(f"{made}{_FOR_ALICE if quality is None else _told(quality, 'Bob tells')}")
-        ]
+        return [Paragraph(f"{made}{_for_alice(result)}")]
     held_out, run = result.metrics.held_out, result.run
     once = run.iterations_total == len(run.curve)
     facts: dict[str, Words] = {
-        "converged": arrived(result.converged, result.last_change, "pass" if once else "epoch")
-        if run.curve
-        else "not known: no score was seen on the way"
+        "converged": arrived(
+            result.converged,
+            result.last_change,
+            "pass" if once else "epoch",
+            result.converged_reason,
+        )
     }
     if held_out is not None:
         facts |= {
@@ -235,6 +240,14 @@ def _importance(result: PartyRun) -> list[Block]:
     if len(columns) > MOST_SHOWN:
         blocks.append(Paragraph(f"and {len(columns) - MOST_SHOWN:,} more (--json)", "muted"))
     return blocks
+
+
+def _for_alice(result: PartyRun) -> str:
+    """How much of the model's quality she is told, and who knows the rest."""
+    if result.told_quality is not None:
+        return _told(result.told_quality, "Bob tells")
+    reason = result.converged_reason
+    return _FOR_ALICE if reason is None else _FOR_ALICE_UNSEEN.format(reason=reason)
 
 
 def _wraps(result: PartyRun) -> list[Block]:

@@ -78,10 +78,11 @@ def worth_facts(runs: Runs[R]) -> dict[str, Words]:
     rows = "held-out rows" if first.rows_test else "training rows"
     changes = [run.last_change for run in runs.trainings if run.last_change is not None]
     change = max(changes, key=abs) if changes else None
+    steps = "epoch" if first.passes is None else "pass"
     facts = {
         "base rate": base_rate(means.test.get("base_rate"), rows),
         "the partner adds": partner_adds(means.partner_adds),
-        "converged": arrived(means.converged, change, "epoch" if first.passes is None else "pass"),
+        "converged": arrived(means.converged, change, steps, first.converged_reason),
     }
     return {name: words for name, words in facts.items() if words}
 

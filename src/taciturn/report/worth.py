@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc
 from taciturn.report.blocks import NO_BREAK, Block, Paragraph
 from taciturn.report.words import figure, interval, percent, share
@@ -61,25 +62,32 @@ def partner_adds(added: AddedAuc | None) -> str:
     return words if added.low > 0 else f"{words}: nothing that these rows can show"
 
 
-def arrived(converged: bool | None, last_change: float | None, steps: str) -> str:
+def arrived(
+    converged: bool | None, last_change: float | None, steps: str, reason: str | None = None
+) -> str:
     """The verdict on convergence.
 
     Args:
         converged: Whether it has; None where that is not known.
-        last_change: By how much the last pass lowered the training loss.
+        last_change: By how much the last pass lowered the training loss; None where the distance
+            to the optimum decided.
         steps: What a pass is called: pass or epoch.
+        reason: Why it is not known.
 
     >>> arrived(True, 2e-6, "pass")
     'yes; the last pass moved the training loss by 2.0e-06'
+    >>> arrived(True, None, "pass"), arrived(None, None, "epoch", "nobody saw it")
+    ('yes, by the distance to the optimum', 'not known: nobody saw it')
     """
-    moved = "" if last_change is None else f"the last {steps} moved the training loss by "
-    moved += "" if last_change is None else f"{abs(last_change):.1e}"
     if converged is None:
-        return f"not known: it takes the loss of two {'passes' if steps == 'pass' else 'epochs'}"
+        return f"not known: {reason or SEEN_ONCE}"
+    moved = ", by the distance to the optimum"
+    if last_change is not None:
+        moved = f"; the last {steps} moved the training loss by {abs(last_change):.1e}"
     if converged:
-        return f"yes; {moved}"
+        return f"yes{moved}"
     more = "passes" if steps == "pass" else "epochs, or another learning rate,"
-    return f"no; {moved}: more {more} would change the model"
+    return f"no{moved}: more {more} would change the model"
 
 
 def divergence(diverged: bool) -> list[Block]:

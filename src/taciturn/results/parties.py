@@ -84,8 +84,9 @@ class PartyRun(Result):
 
     ``suspected_wraps`` counts scores in the outer half of their range, where weights are shared.
     ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
-    ``partner_adds`` what the joint model's AUC has beyond its; ``converged`` is null where one pass
-    says nothing, and ``last_change`` is by how much the last one lowered the training loss.
+    ``partner_adds`` what the joint model's AUC has beyond its. There is no ``converged`` where
+    nobody knows it, and ``converged_reason`` says why, to both sides; ``last_change`` is by how
+    much the last pass lowered the training loss.
     ``told_quality`` is what Bob told Alice of the model, where that was agreed: both have it.
     ``importance`` has Alice's columns, the most important first, where she has their weights.
     """
@@ -100,6 +101,7 @@ class PartyRun(Result):
     bob_alone: Metrics | None = field(default=None, metadata=OMITTED)
     partner_adds: AddedAuc | None = field(default=None, metadata=OMITTED)
     converged: bool | None = field(default=None, metadata=OMITTED)
+    converged_reason: str | None = field(default=None, metadata=OMITTED)
     diverged: bool | None = field(default=None, metadata=OMITTED)
     last_change: float | None = field(default=None, metadata=OMITTED)
     told_quality: ToldQuality | None = field(default=None, metadata=OMITTED)

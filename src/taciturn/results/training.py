@@ -100,10 +100,11 @@ class TrainingRun(Result):
     ``centralised`` has the figures of the same solver in one place, in clear, on the same batches
     where there are any, and ``bob_alone`` those of Bob's columns without Alice's, both on held-out
     rows; ``partner_adds`` is what the joint model's AUC there has beyond the latter.
-    ``converged`` is None where one pass says nothing; ``last_change`` is by how much the last pass
-    lowered the training loss. ``optimum`` is of newton alone. ``max_weight_difference`` is how far
-    the weights are from the centralised ones, and ``weight_bound`` how far rounding alone can have
-    moved one, or None where no bound is known. Records of earlier versions lack what has a default.
+    ``converged`` is None where nobody knows, and ``converged_reason`` says why; ``last_change`` is
+    by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
+    ``max_weight_difference`` is how far the weights are from the centralised ones, and
+    ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
+    Records of earlier versions lack what has a default.
     """
 
     dataset: str
@@ -153,6 +154,7 @@ class TrainingRun(Result):
     bob_alone: Metrics | None = field(default=None, repr=False)
     partner_adds: AddedAuc | None = None
     converged: bool | None = None
+    converged_reason: str | None = None
     diverged: bool = False
     last_change: float | None = None
 

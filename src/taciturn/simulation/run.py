@@ -114,17 +114,16 @@ class _Run:
         comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
         alone = AloneModel.fit(data.bob_train, data.labels_train, terms, self.coins.bob)
         held_out, alone_scores = data.labels_test.values, alone.scores(data.bob_test)
-        # Where nobody sees a score on the way, there is the end alone.
-        losses = batches.losses(terms.per_epoch(data.labels_train.rows)) or [
-            training_loss(train, data.labels_train.values, weights)
-        ]
+        losses = batches.losses(terms.per_epoch(data.labels_train.rows))
+        # Where nobody sees a score on the way, a simulation still knows the end.
+        end = training_loss(train, data.labels_train.values, weights)
         measured = Measured(
             train=evaluate(train, data.labels_train.values, terms.log_odds_shift),
             test=evaluate(test, held_out, terms.log_odds_shift),
             comparison=comparison,
             bob_alone=evaluate(alone_scores, held_out, terms.log_odds_shift),
             partner_adds=added_auc(test, alone_scores, held_out),
-            arrival=arrival(losses, self._gap(comparison)),
+            arrival=arrival(losses, self._gap(comparison), end),
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),

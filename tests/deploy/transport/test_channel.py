@@ -33,6 +33,7 @@ from tests.deploy.transport.parties import (
     raw_wire,
     serving,
 )
+from tests.deploy.transport.relay import Relay
 from tests.waiting import HANG, wait_until
 
 
@@ -328,52 +329,11 @@ def test_nobody_there_is_named_on_both_sides(authority):
     client.close()
 
 
-class Cuttable:
-    """A relay between two ports that can go dead without closing anything."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._listener = socket.create_server((HOST, 0))
-        self.port = self._listener.getsockname()[1]
-        self._cut = threading.Event()
-        self._sockets: list[socket.socket] = [self._listener]
-        in_thread(self._accept)
-
-    def _accept(self) -> None:
-        try:
-            while True:
-                near, _ = self._listener.accept()
-                far = socket.create_connection((HOST, self._target))
-                self._sockets += [near, far]
-                in_thread(partial(self._pump, near, far))
-                in_thread(partial(self._pump, far, near))
-        except OSError:
-            pass
-
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
-        try:
-            while data := source.recv(65536):
-                if not self._cut.is_set():
-                    sink.sendall(data)
-        except OSError:
-            pass
-
-    def cut(self) -> None:
-        self._cut.set()
-
-    def close(self) -> None:
-        for opened in self._sockets:
-            # Closing alone would not wake the thread that reads from it.
-            with contextlib.suppress(OSError):
-                opened.shutdown(socket.SHUT_RDWR)
-            opened.close()
-
-
 def test_a_link_that_is_torn_is_noticed_at_once_and_can_be_made_anew(authority):
     """Long before it would be given up for dead."""
     limits = Limits(dead_after=10 * HANG, drain=2.0)
     server = serving(authority, limits)
-    relay = Cuttable(server.port)
+    relay = Relay(server.port)
     client = dialling(authority, relay.port, limits)
     again = dialling(authority, server.port)
     try:
@@ -393,7 +353,7 @@ def test_a_link_that_is_torn_is_noticed_at_once_and_can_be_made_anew(authority):
 def test_a_link_that_goes_dead_without_a_word_is_noticed_on_both_sides(authority):
     limits = Limits(dead_after=2.0, drain=0.5)
     server = serving(authority, limits)
-    relay = Cuttable(server.port)
+    relay = Relay(server.port)
     client = dialling(authority, relay.port, limits)
     try:
         bob, alice = client.connect(HANG), server.connect(HANG)

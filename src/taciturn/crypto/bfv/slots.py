@@ -16,7 +16,6 @@ and compresses are numbers that a uniform one was added to.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,11 +40,6 @@ from taciturn.rng import Entropy, KeyedEntropy
 
 _T = np.uint64(SLOT_MODULUS)
 _ALL = slice(None)
-
-
-@cache
-def _shared_seal() -> Seal:
-    return Seal(SLOTS, SLOT_MODULUS)
 
 
 class _Coder:
@@ -247,4 +241,5 @@ class BfvSlots:
             raise CryptoError(
                 f"{bits}-bit keys are not offered", hint="bfv has 128: its security level"
             )
-        return _shared_seal()
+        # One for each key, as it has a file of its own: parties may be threads of one process.
+        return Seal(SLOTS, SLOT_MODULUS)
