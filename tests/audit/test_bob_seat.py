@@ -260,13 +260,15 @@ def test_a_check_advises_alice():
 
 def test_a_check_says_that_more_passes_are_agreed_than_were_rehearsed():
     options = {**SMALL, "passes": 40}
-    advice = taciturn.check(**options, mechanism="none", seat="bob").bob_seat.advice
-    assert advice[0].startswith("--passes 40 is agreed on, and 30 were rehearsed")
+    seat = taciturn.check(**options, mechanism="none", seat="bob").bob_seat
+    assert seat is not None
+    assert seat.advice[0].startswith("--passes 40 is agreed on, and 30 were rehearsed")
 
 
 def test_a_check_of_mutual_says_what_is_opened():
     options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
     seat = taciturn.check(**options, mechanism="mutual", seat="bob").bob_seat
+    assert seat is not None
     assert seat.advice == (
         "the training opens no score of yours to Bob; each joint prediction opens one of each row",
     )
