@@ -25,6 +25,7 @@ from taciturn.crypto.base import (
 from taciturn.crypto.bfv.keys import BfvPublicKey, BfvScheme
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.seeds import PublicHalf
 from taciturn.data.split import VerticalData
 from taciturn.engine.exposure import bits_per_score
@@ -891,11 +892,10 @@ def _within(products: FloatArray, moves: FloatArray, columns: int) -> FloatArray
 
 
 class ChosenHalf(PublicHalf):
-    """In place of a uniform half SEAL's own prime: it re-randomises by a handful of units."""
+    """In place of a uniform half 1: it re-randomises by a handful of units."""
 
-    def polynomials(self, primes: tuple[int, ...]) -> WordArray:
-        residues = np.array([primes[-1] % prime for prime in primes], dtype=np.uint64)
-        return np.stack([self.first, np.broadcast_to(residues[:, None], self.first.shape)])
+    def polynomials(self, seal: Seal) -> WordArray:
+        return np.stack([self.first, np.ones_like(self.first)])
 
 
 def as_chosen(half: PublicHalf) -> PublicHalf:
@@ -932,6 +932,7 @@ def _distance(
     layout, prime = Layout.of(*guess.shape), public._seal.primes[0]
     pieces = public._pieces(vector, layout)
     product = public._sum_of_products(public.prepare(guess).content[0], pieces)
+    public._seal.evaluator.transform_from_ntt_inplace(product)
     bare = public.answering.written(product, layout.places(len(guess)))
     # After the entries of the first polynomial, which has masks on it, of eight bytes each.
     one, two = (

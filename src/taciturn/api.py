@@ -432,8 +432,8 @@ def compare(
         announce: Called with what runs now.
         observe: Called with each event of a training.
         progress: Called with how much of an attack is done, and of how much.
-        options: Settings, as for ``train``, but for the mechanism; without a seed it is 0, so that
-            all are trained on the same rows.
+        options: Settings, as for ``train``; their mechanism is compared too. Without a seed it is
+            0, so that all are trained on the same rows.
 
     Raises:
         TaciturnError: With what is wrong, where, and the way out.
@@ -446,7 +446,11 @@ def compare(
         from taciturn.audit.compare import compare as side_by_side
 
     given = _given(options, compare)
-    _require_comparable(given, mechanisms)
+    own = str(given.pop("mechanism", ""))
+    if own and own not in {name.partition(":")[0] for name in mechanisms}:
+        # That of the settings, in a file say, is one to compare.
+        mechanisms = (own, *mechanisms)
+    _require_comparable(mechanisms)
     given.setdefault("seed", 0)
 
     def settings_of(name: str) -> tuple[Settings, object]:
@@ -460,18 +464,12 @@ def compare(
     return side_by_side(wanted, raw, Callbacks(announce, observe, progress))
 
 
-def _require_comparable(given: Mapping[str, object], mechanisms: Sequence[str]) -> None:
-    """Refuses what is said of one mechanism alone, and names that are none.
+def _require_comparable(mechanisms: Sequence[str]) -> None:
+    """Refuses names that are none.
 
     Raises:
         ConfigError: Says which.
     """
-    if "mechanism" in given:
-        raise ConfigError(
-            "a comparison takes several mechanisms",
-            setting="mechanism",
-            hint=Hint("use {mechanisms}", mechanisms="sealed,none"),
-        )
     if not mechanisms or len(set(mechanisms)) < len(mechanisms):
         raise ConfigError(
             "name each mechanism once, and at least one",

@@ -89,7 +89,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
         fresh_keys: `sealed`: a new key for each of Bob's messages.
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
-        score_range: `mutual`: the largest score that does not wrap (default: 32).
+        score_range: `mutual`: the largest score that does not wrap (default: 32); `newton`: 64.
         sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
             (default: 0.001).
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
@@ -99,7 +99,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         solver: `newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs
             and a learning rate (default: newton on own data).
-        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4).
+        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with `mutual`
+            40).
         batch_size: `sgd`: rows per iteration.
         minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
             merged with the one before it.

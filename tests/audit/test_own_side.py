@@ -47,6 +47,15 @@ def test_either_side_sees_what_leaks(unprotected, role):
     assert any(stood_in in note for note in result.notes)
 
 
+def test_what_to_change_is_said_as_lines_of_the_file(unprotected):
+    result = unprotected["bob"]
+    advice = [verdict.change for verdict in result.verdicts]
+    advice += [one.use for one in result.recommendations]
+    assert not any("--" in text for text in (*advice, *result.warnings, *result.notes))
+    assert 'mechanism = "sealed"' in advice
+    assert any(" = " in verdict.change for verdict in result.verdicts)
+
+
 @pytest.mark.parametrize("role", ["alice", "bob"])
 def test_either_side_sees_that_nothing_does(folder, role):
     assert checked(folder, role, {**MECHANISMS["sealed"], **NEWTON}).verdict == CLEAR

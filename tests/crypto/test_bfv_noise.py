@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tenseal.sealapi as sealapi
 from scipy.stats import ks_2samp, kstest, spearmanr
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.crypto.base import Capacity, EncryptedVector, Wrapping
+from taciturn.crypto.bfv.answering import Answering
 from taciturn.crypto.bfv.keys import BfvPublicKey, BfvSecretKey
 from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.modular import Flood
 from taciturn.crypto.bfv.parameters import DEGREE, MARGIN, STANDARD, flood_half
 from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.seeds import KeySeeds
@@ -52,10 +53,23 @@ def opened(capacity: Capacity) -> Opened:
     return Opened.of(secret)
 
 
-def encrypted_zero(bob: Opened) -> Any:
-    zero = sealapi.Ciphertext()
-    bob.key.public._encryptor.encrypt_zero(zero)
-    return zero
+class Still(Flood):
+    """No flood at all."""
+
+    def __call__(self, count: int, entropy: Entropy) -> WordArray:
+        return np.zeros((len(self.primes), count), dtype=np.uint64)
+
+
+class Bare(Answering):
+    """Alice's encryption of zero alone: nothing is masked or flooded."""
+
+    def __init__(self, key: BfvSecretKey) -> None:
+        super().__init__(key._seal, key.public._half.polynomials(key._seal))
+        self._flood = Still(self._primes, 1)
+
+    def under_zero(self, total: Any) -> Any:
+        zeros = np.zeros(DEGREE, dtype=np.int64)
+        return self.covered(total, self.cover(zeros, slice(None), COINS))
 
 
 def product(bob: Opened, matrix: IntArray, vector: IntArray) -> Any:
@@ -65,8 +79,7 @@ def product(bob: Opened, matrix: IntArray, vector: IntArray) -> Any:
     assert layout.pieces == layout.answers == 1
     pieces = public._pieces(bob.key.encrypt(vector, len(matrix), COINS), layout)
     total = public._sum_of_products(public.prepare(matrix).content[0], pieces)
-    bob.key._seal.evaluator.add_inplace(total, encrypted_zero(bob))
-    return total
+    return Bare(bob.key).under_zero(total)
 
 
 def noise_after(bob: Opened, matrix: IntArray, vector: IntArray, dropped: int) -> FloatArray:
@@ -125,8 +138,10 @@ def test_the_measured_messages_are_those_that_seal_decrypts(capacity):
     whole = np.array(seal.polynomials(total, len(primes)))
     _, everywhere = bob.noise(whole, primes, np.arange(DEGREE))
     budget = np.log2(prod(primes) / (2 * public.modulus * np.abs(everywhere).max()))
-    assert bob.key._decryptor.invariant_noise_budget(total) == pytest.approx(budget, abs=1.01)
-    assert bob.key._decryptor.invariant_noise_budget(total) > 0
+    assert bob.key._decrypting._decryptor.invariant_noise_budget(total) == pytest.approx(
+        budget, abs=1.01
+    )
+    assert bob.key._decrypting._decryptor.invariant_noise_budget(total) > 0
     assert np.abs(noise).max() < prod(primes) / (2 * public.modulus)
 
 
@@ -217,7 +232,9 @@ def guessed_second(bob: Opened, matrix: IntArray, zero: bool) -> bool:
         pieces = public._pieces(encrypted, layout)
         total = public._sum_of_products(public.prepare(matrix).content[0], pieces)
         if with_zero:
-            seal.evaluator.add_inplace(total, encrypted_zero(bob))
+            total = Bare(bob.key).under_zero(total)
+        else:
+            seal.evaluator.transform_from_ntt_inplace(total)
         seal.evaluator.mod_switch_to_inplace(total, seal.kept_id)
         seconds.append(seal.polynomials(total, len(kept_primes(bob.key)))[1].tobytes())
     return bool(seconds[0] == seconds[1])
@@ -240,12 +257,9 @@ DIGITS = 20
 class Unflooded(BfvPublicKey):
     """Alice's masks as they were before: on the grid of q/t, with nothing between its points."""
 
-    def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Any:
-        coefficients = np.zeros(DEGREE, dtype=np.uint64)
-        coefficients[layout.places(len(masks))] = masks
-        cover = sealapi.Ciphertext()
-        self._encryptor.encrypt(self._seal.load_plain(coefficients), cover)
-        return cover
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.answering._flood = Still(self._seal.primes[:-1], 1)
 
 
 class One(KeySeeds):

@@ -23,13 +23,13 @@ def test_a_public_key_is_minus_a_s_and_the_error(parameters: BfvParameters, modu
     seal = Seal(parameters, modulus)
     secret = SEEDS.secret_values(seal)
     half = SEEDS.public_half(seal, secret)
-    first, a = half.polynomials(seal.primes)
+    first, a = half.polynomials(seal)
     error = np.empty_like(first)
-    for at, prime in enumerate(seal.primes):
+    for at, prime in enumerate(seal.primes[:-1]):
         summed = products(a[at], secret[at], prime).astype(object) + first[at].astype(object)
         error[at] = (-summed % prime).astype(np.uint64)
     # Back from the roots: the same small numbers modulo each prime of a ciphertext.
-    pair = np.stack([error[:-1], secret[:-1]])
+    pair = np.stack([error, secret[:-1]])
     cipher = seal.load_cipher(pair, seal.first_id, ntt=True)
     seal.evaluator.transform_from_ntt_inplace(cipher)
     for number, drawn in enumerate((centred_binomial, ternary)):

@@ -23,7 +23,7 @@ from taciturn.crypto.bfv.parameters import (
     slot_leak_bits,
     slot_noise,
 )
-from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey
+from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey, Coder, slots_for
 from taciturn.crypto.bfv.wire import Parts
 from taciturn.crypto.clear import ClearSlots
 from taciturn.crypto.primes import looks_prime
@@ -91,14 +91,27 @@ def test_an_answer_says_nothing_under_another_key(owner):
     assert np.count_nonzero(other.decrypt(answer) == owner.decrypt(answer)) == 0
 
 
-def test_messages_have_one_length_whatever_they_hold(owner):
-    sizes = set()
-    for count in (1, 300, DEGREE):
-        values = np.full(count, 7, dtype=np.int64)
+@pytest.mark.parametrize(
+    ("count", "slots"), [(1, 64), (64, 64), (65, 128), (896, 1024), (4097, 8192), (DEGREE, 8192)]
+)
+def test_messages_hold_the_next_power_of_two(owner, count, slots):
+    """25 bytes a slot and the seed; 13 bytes a slot, and as many for N coefficients."""
+    for value in (7, -(2**31)):
+        values = np.full(count, value, dtype=np.int64)
         vector = owner.encrypt(values, COINS)
         answer = owner.public.product(values, vector, masks(count), COINS)
-        sizes.add((len(vector.data), len(answer.data)))
-    assert sizes == {(25 * DEGREE + 64, 26 * DEGREE)}
+        assert (len(vector.data), len(answer.data)) == (25 * slots + 64, 13 * (slots + DEGREE))
+
+
+@pytest.mark.parametrize("slots", [64, 1024, DEGREE])
+def test_a_coder_s_polynomials_are_multiplied_number_by_number(slots):
+    coder, generator = Coder(slots), np.random.default_rng(slots)
+    one, two = (generator.integers(0, SLOT_MODULUS, slots, dtype=np.uint64) for _ in range(2))
+    assert coder.numbers(coder.polynomial(one)).tolist() == one.tolist()
+    sums = (one + two) % np.uint64(SLOT_MODULUS)
+    added = (coder.polynomial(one) + coder.polynomial(two)) % np.uint64(SLOT_MODULUS)
+    assert coder.polynomial(sums).tolist() == added.tolist()
+    assert len(range(DEGREE)[coder.places]) == slots
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -183,9 +196,9 @@ def dense(value: int) -> IntArray:
 def bare_noise(bob: Opened, table: IntArray, values: IntArray) -> FloatArray:
     """The noise of a product before cover and switch."""
     key: Any = bob.key
-    parts = Parts(key.encrypt(values, SystemEntropy()).data)
-    (piece,) = key.public._answering.pieces(parts, 1)
+    piece = key.public._piece(key.encrypt(values, SystemEntropy()), Coder(slots_for(len(values))))
     total = key.public._times(piece, table)
+    key._seal.evaluator.transform_from_ntt_inplace(total)
     primes = first_primes(bob.key)
     _, noise = bob.noise(key._seal.polynomials(total, len(primes)), primes, np.arange(DEGREE))
     return noise
@@ -215,6 +228,15 @@ def test_the_noise_of_a_product_is_within_its_bound_and_not_far_below(bob):
     assert noise.mean() < slot_noise()
     assert noise.max() < slot_noise(12.0)
     assert noise.mean() > slot_noise() / 4
+
+
+def test_in_fewer_slots_the_noise_of_a_product_is_smaller_as_stated(bob):
+    generator = np.random.default_rng(9)
+    table = generator.integers(-(2**31), 2**31, 1000)
+    noise = np.abs(bare_noise(bob, table, table)[:: DEGREE // 1024])
+    assert noise.mean() < slot_noise(slots=1024)
+    assert noise.max() < slot_noise(12.0, slots=1024)
+    assert noise.mean() > slot_noise(slots=1024) / 4
 
 
 def test_an_answer_s_noise_is_uniform_and_the_same_for_small_tables_and_large(bob):
@@ -250,5 +272,7 @@ def test_the_bounds_are_those_that_are_stated():
     assert slot_leak_bits(1) == pytest.approx(log2(2 * half) - 13 - log2(slot_noise()), abs=0.05)
     assert slot_leak_bits(1024) == pytest.approx(slot_leak_bits(1) - 10)
     assert slot_leak_bits(150_000) > 40
+    assert slot_leak_bits(1, 1024) == pytest.approx(slot_leak_bits(1) + 4.5, abs=0.01)
+    assert BfvSlots().leak_bits(7, 900) == slot_leak_bits(7, 1024)
     assert slot_failure_bits() > LEAST_FAILURE_BITS
     assert sum(SLOTS.prime_bits) <= 218

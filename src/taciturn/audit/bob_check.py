@@ -19,7 +19,7 @@ from taciturn.audit.columns import Truth
 from taciturn.audit.rehearsal import Rehearsal
 from taciturn.column_attacks.anchored import AnchoredAttack
 from taciturn.engine.callbacks import Announce, silent
-from taciturn.errors import counted
+from taciturn.errors import advised, counted
 from taciturn.results.check import CLEAR, LEAKS
 from taciturn.results.columns import ColumnFindings, ColumnRehearsal, ExposedColumn
 from taciturn.rng import KeyedEntropy
@@ -94,7 +94,7 @@ def _advice(
 ) -> list[str]:
     """What Alice can do about it, in words."""
     one = "pass" if rehearsal.terms.whole_table else "epoch"
-    option = "--passes" if rehearsal.terms.whole_table else "--epochs"
+    option = "passes" if rehearsal.terms.whole_table else "epochs"
     columns = counted(rehearsal.columns, "column")
     agreed, made = rehearsal.terms.agreement.epochs, rehearsal.outcome.terms.agreement.epochs
     words = []
@@ -110,13 +110,18 @@ def _advice(
         )
     elif safe:
         words.append(
-            f"{option} {safe}: of {columns}, after {counted(safe, one)} no attack of ours had told "
-            "more than the controls"
+            f"{advised(f'{{{option}}}', **{option: safe})}: of {columns}, after "
+            f"{counted(safe, one)} no attack of ours had told more than the controls"
         )
     else:
         words.append(f"no number of passes is safe for {columns}: one {one} tells already")
     if exposed:
         names = ", ".join(f"{column.name} (R2 {column.r2:.2f})" for column in exposed)
         words.append(f"most exposed: {names}; leave them out, or make them coarser")
-    words.append("--mechanism mutual: Bob sees no score in training, and the model is the same")
+    words.append(
+        advised(
+            "{mechanism}: Bob sees no score in training, and the model is the same",
+            mechanism="mutual",
+        )
+    )
     return words

@@ -34,7 +34,7 @@ from taciturn.faces import Hint
 from taciturn.results.audit import Seat
 from taciturn.results.check import CheckResult
 
-_SPELLING = "changes are spelled as options; in a file each is a key of [agreement], on both sides"
+_SPELLING = "what to change is said as keys of [agreement], on both sides"
 
 
 def check_party(

@@ -535,8 +535,13 @@ class SlotScheme(Protocol):
         """The prime."""
         ...
 
-    def leak_bits(self, answers: int) -> float:
-        """-log2 of the statistical distance of what so many answers tell of their tables."""
+    def leak_bits(self, answers: int, numbers: int = ...) -> float:
+        """-log2 of the statistical distance of what so many answers tell of their tables.
+
+        Args:
+            answers: How many there are.
+            numbers: What each holds at most; as many as fit unless told otherwise.
+        """
         ...
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:

@@ -350,7 +350,7 @@ class ClearSlots:
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
 
-    def leak_bits(self, answers: int) -> float:
+    def leak_bits(self, answers: int, numbers: int = DEGREE) -> float:
         """Infinite: there is nothing to hide."""
         return math.inf
 

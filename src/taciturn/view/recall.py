@@ -167,9 +167,9 @@ class RecallSlots:
         self._scheme = scheme
         self.slots, self.modulus = scheme.slots, scheme.modulus
 
-    def leak_bits(self, answers: int) -> float:
+    def leak_bits(self, answers: int, numbers: int | None = None) -> float:
         """The real scheme's: it decides whether the parties talked."""
-        return self._scheme.leak_bits(answers)
+        return self._scheme.leak_bits(answers, self.slots if numbers is None else numbers)
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """The recorded public key."""

@@ -1,37 +1,62 @@
 """Alice's part of a product: read a vector, cover an answer, write it.
 
 An answer is a sum of products plus a *cover*: a fresh encryption of zero under Bob's public key,
-the masks on the grid of q/t, and the flood. Both must be in before the dropped prime is switched
-away: added after it, the rounding of the masks to the coarse grid of q'/t would stand beside the
-noise, and tell Bob a little about each mask. Of an answer's first polynomial only the coefficients
-that hold entries are written.
+the masks on the grid of q/t, and the flood. With u ternary and e, e' centred binomial the
+encryption of zero is ``(p_0 u + e, p_1 u + e')``: u goes to the products while they are in NTT
+form, so that both leave it together, and e and e' stand beside masks and flood. All must be in
+before the dropped prime is switched away: added after it, the rounding of the masks to the coarse
+grid of q'/t would stand beside the noise, and tell Bob a little about each mask. Of an answer's
+first polynomial only the coefficients that hold entries are written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 import tenseal.sealapi as sealapi
 
 from taciturn.arrays import IntArray, WordArray
-from taciturn.crypto.bfv.modular import Flood, Grid, lowered
+from taciturn.crypto.bfv.modular import Flood, Grid, lowered, reduced
 from taciturn.crypto.bfv.parameters import DEGREE, flood_half
 from taciturn.crypto.bfv.seal import SEED_BYTES, Seal
+from taciturn.crypto.bfv.seeds import centred_binomial, ternary
 from taciturn.crypto.bfv.wire import Parts, trimmed, widths
-from taciturn.rng import Entropy
+from taciturn.rng import Entropy, KeyedEntropy
 
 Places: TypeAlias = slice | IntArray
 """Coefficients, as NumPy takes them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """What hides one answer; used once.
+
+    Args:
+        zero: ``(p_0 u, p_1 u)``, in NTT form.
+        shift: Errors, masks and flood, as coefficients.
+    """
+
+    zero: Any = field(repr=False)
+    shift: Any = field(repr=False)
+
+
 class Answering:
-    """Bob's public key at work."""
+    """Bob's public key at work.
+
+    Args:
+        seal: The parameters in use.
+        polynomials: Both halves of the key at the roots, modulo the primes of a ciphertext.
+    """
 
     def __init__(self, seal: Seal, polynomials: WordArray) -> None:
         self.seal = seal
-        self.encryptor = sealapi.Encryptor(seal.context, seal.load_public(polynomials))
+        self._key = seal.load_cipher(polynomials, seal.first_id, ntt=True)
+        # For encryptions of zero; like SEAL's own draws they change no result, and two answers
+        # never share one, whatever entropy a caller hands in.
+        self._coins = KeyedEntropy.from_system()
         self._primes = seal.primes[:-1]
         self._kept = seal.primes[: len(seal.parameters.kept)]
         self._grid = Grid(self._primes, seal.plain_modulus)
@@ -62,7 +87,7 @@ class Answering:
             self.seal.evaluator.transform_to_ntt_inplace(piece)
             yield piece
 
-    def cover(self, values: IntArray, places: Places, entropy: Entropy) -> Any:  # noqa: ANN401
+    def cover(self, values: IntArray, places: Places, entropy: Entropy) -> Cover:
         """A fresh encryption of the masks of one answer, modulo all of q' P, and the flood.
 
         Args:
@@ -71,14 +96,31 @@ class Answering:
             entropy: Of this answer alone.
         """
         points, floods = self._grid(values), self._flood(len(values), entropy)
+        first, second = (centred_binomial(self._coins) for _ in range(2))
         shifts = np.zeros((2, len(self._primes), DEGREE), dtype=np.uint64)
         for at, prime in enumerate(self._primes):
-            shifts[0, at, places] = lowered(points[at] + floods[at], np.uint64(prime))
-        cover = sealapi.Ciphertext()
-        self.encryptor.encrypt_zero(cover)
-        shift = self.seal.load_cipher(shifts, self.seal.first_id)
-        self.seal.evaluator.add_inplace(cover, shift)
-        return cover
+            modulus = np.uint64(prime)
+            hidden = lowered(points[at] + floods[at], modulus)
+            # Of the first polynomial no other coefficient is sent.
+            shifts[0, at, places] = lowered(hidden + reduced(first[places], prime), modulus)
+            shifts[1, at] = reduced(second, prime)
+        return Cover(self._zero(), self.seal.load_cipher(shifts, self.seal.first_id))
+
+    def _zero(self) -> Any:  # noqa: ANN401
+        plain = self.seal.load_plain(reduced(ternary(self._coins), self.seal.plain_modulus))
+        self.seal.evaluator.transform_to_ntt_inplace(plain, self.seal.first_id)
+        zero = sealapi.Ciphertext()
+        self.seal.evaluator.multiply_plain(self._key, plain, zero)
+        return zero
+
+    def covered(self, product: Any, cover: Cover) -> Any:  # noqa: ANN401
+        """A sum of products in NTT form under its cover, as coefficients; None for no product."""
+        evaluator, answer = self.seal.evaluator, cover.zero
+        if product is not None:
+            evaluator.add_inplace(answer, product)
+        evaluator.transform_from_ntt_inplace(answer)
+        evaluator.add_inplace(answer, cover.shift)
+        return answer
 
     def written(self, answer: Any, places: Places) -> bytes:  # noqa: ANN401
         """An answer, switched to the kept primes: of c0 some coefficients, and all of c1."""

@@ -41,8 +41,9 @@ from taciturn.crypto.base import (
     check_table_vector,
     wrapping,
 )
-from taciturn.crypto.bfv.answering import Answering, Places
+from taciturn.crypto.bfv.answering import Answering, Cover
 from taciturn.crypto.bfv.crew import Crew, Job, processes, shares
+from taciturn.crypto.bfv.decrypting import Decrypting
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
 from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, STANDARD, require_fit
@@ -77,13 +78,12 @@ class BfvPublicKey:
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._half = half
-        self.answering = Answering(seal, half.polynomials(seal.primes))
-        self._encryptor = self.answering.encryptor
-        self._covers: tuple[Mask, Layout, list[Any]] | None = None
+        self.answering = Answering(seal, half.polynomials(seal))
+        self._covers: tuple[Mask, Layout, list[Cover]] | None = None
 
     def to_bytes(self) -> bytes:
-        """A polynomial modulo all primes, and the seed of the other."""
-        return self._half.to_bytes(self._seal.primes)
+        """A polynomial, and the seed of the other."""
+        return self._half.to_bytes(self._seal)
 
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
         """Masks uniform modulo the plaintext modulus."""
@@ -122,12 +122,12 @@ class BfvPublicKey:
         return plain
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
-        """Encryptions of the masks for the next answer. SEAL draws their randomness itself."""
+        """Encryptions of the masks for the next answer."""
         self._check_mask(mask, prepared.rows)
         layout = Layout.of(prepared.rows, prepared.length)
         self._covers = mask, layout, self._cover_all(mask, layout, entropy)
 
-    def _taken(self, mask: Mask, layout: Layout) -> list[Any] | None:
+    def _taken(self, mask: Mask, layout: Layout) -> list[Cover] | None:
         """What was made ahead for these masks in this layout; it is used once."""
         stocked, self._covers = self._covers, None
         # Covers contain their masks: those of another answer would not come off again.
@@ -141,14 +141,14 @@ class BfvPublicKey:
         if rows and not (min(mask.values) >= 0 and max(mask.values) < self.modulus):
             raise CryptoError("a mask is not of this key's range")
 
-    def _cover_all(self, mask: Mask, layout: Layout, entropy: Entropy) -> list[Any]:
+    def _cover_all(self, mask: Mask, layout: Layout, entropy: Entropy) -> list[Cover]:
         coins = entropy.fork("flood")
         return [
             self._cover(mask.values[rows], layout, coins.fork(str(rows.start)))
             for rows in layout.groups()
         ]
 
-    def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Any:  # noqa: ANN401
+    def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Cover:
         values = np.array(masks, dtype=np.uint64).view(np.int64)
         return self.answering.cover(values, layout.places(len(masks)), entropy)
 
@@ -180,19 +180,14 @@ class BfvPublicKey:
         return list(self.answering.pieces(parts, layout.pieces))
 
     def _answer(
-        self,
-        polynomials: list[Any],
-        pieces: list[Any],
-        cover: Any,  # noqa: ANN401
-        places: IntArray,
+        self, polynomials: list[Any], pieces: list[Any], cover: Cover, places: IntArray
     ) -> bytes:
-        product = self._sum_of_products(polynomials, pieces)
         # For rows of zeros the cover alone is the answer.
-        if product is not None:
-            self._seal.evaluator.add_inplace(cover, product)
-        return self.answering.written(cover, places)
+        product = self._sum_of_products(polynomials, pieces)
+        return self.answering.written(self.answering.covered(product, cover), places)
 
     def _sum_of_products(self, polynomials: list[Any], pieces: list[Any]) -> Any:  # noqa: ANN401
+        """In NTT form; None where all is zero."""
         evaluator, total = self._seal.evaluator, None
         for polynomial, piece in zip(polynomials, pieces, strict=True):
             if polynomial is None:
@@ -206,8 +201,6 @@ class BfvPublicKey:
                 total = product
             else:
                 evaluator.add_inplace(total, product)
-        if total is not None:
-            evaluator.transform_from_ntt_inplace(total)
         return total
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
@@ -267,13 +260,13 @@ class BfvSecretKey:
         self._seal = seal
         self._seeds = seeds
         self._encryptor = sealapi.Encryptor(seal.context, secret)
-        self._decryptor = sealapi.Decryptor(seal.context, secret)
         self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
         self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
         self._crew = Crew()
         # For blinds; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
+        self._decrypting = Decrypting(seal, secret, self._coins)
         self.public = BfvPublicKey(seal, capacity, seeds.public_half(seal, values))
 
     def to_bytes(self) -> bytes:
@@ -372,8 +365,7 @@ class BfvSecretKey:
         """The products modulo ``2^modulus_bits``; the same work for all values.
 
         A number uniform modulo t is added to each entry before it is decrypted and taken off
-        afterwards, and the coefficients that hold no entry are uniform too: SEAL decrypts, and
-        compresses on its way out, numbers that are uniform whatever Alice sent.
+        afterwards (``decrypting``).
 
         Raises:
             CryptoError: The answer's bytes are not of this key's form, or it wraps at no power of
@@ -425,7 +417,9 @@ class BfvSecretKey:
         values = np.empty(side.length, dtype=np.int64)
         for tile in side.slices():
             blinds = ring.draw(len(values[tile]), self._coins)
-            words = self._decrypt(parts, side.answered(len(blinds)), self._blinds(blinds))
+            words = self._decrypting.entries(
+                parts, side.answered(len(blinds)), self._blinds(blinds)
+            )
             values[tile] = ring.centred(words.view(np.int64) - blinds)
         return values
 
@@ -442,25 +436,8 @@ class BfvSecretKey:
         values = np.empty(len(blinds), dtype=np.uint64)
         for rows in layout.groups():
             places = layout.places(rows.stop - rows.start)
-            values[rows] = self._decrypt(parts, places, self._blinds(blinds[rows]))
+            values[rows] = self._decrypting.entries(parts, places, self._blinds(blinds[rows]))
         return values
-
-    def _decrypt(self, parts: Parts, places: Places, shifts: WordArray) -> WordArray:
-        primes = self._blinds.primes
-        polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
-        noise = self._coins.words(len(primes) * DEGREE).reshape(len(primes), DEGREE)
-        for at, prime in enumerate(primes):
-            # Below a power of two that is at most twice the prime, as ``lowered`` needs it.
-            beyond = noise[at] >> np.uint64(64 - prime.bit_length())
-            polynomials[0, at] = lowered(beyond, np.uint64(prime))
-            words = parts.words(shifts.shape[1], prime)
-            # A peer's number beyond its prime stays beyond it, for SEAL to refuse.
-            summed = lowered(words + shifts[at], np.uint64(prime))
-            polynomials[0, at, places] = np.where(words < np.uint64(prime), summed, words)
-            polynomials[1, at] = parts.words(DEGREE, prime)
-        plain = sealapi.Plaintext()
-        self._decryptor.decrypt(self._seal.load_cipher(polynomials, self._seal.kept_id), plain)
-        return self._seal.coefficients(plain)[places]
 
     def __repr__(self) -> str:
         return "BfvSecretKey(<hidden>)"

@@ -197,23 +197,36 @@ class Flood:
 
     primes: tuple[int, ...]
     half: int
+    _widths: tuple[int, ...] = field(init=False, repr=False)
+    _top: int = field(init=False, repr=False)
+    _parts: tuple[tuple[Multiplier, tuple[Multiplier, ...], np.uint64], ...] = field(
+        init=False, repr=False
+    )
 
-    def __call__(self, count: int, entropy: Entropy) -> WordArray:
-        """``count`` of them; one row for each prime."""
+    def __post_init__(self) -> None:
         # The top part keeps 64 bits where there are as many: what does not fit is a small part.
         rest = max(0, (2 * self.half).bit_length() - 64)
         widths = tuple(min(64, rest - at) for at in range(0, rest, 64))
         top = 2 * self.half >> rest
-        parts = [entropy.integers(top, count)]
-        for at, width in enumerate(widths):
-            parts.append(entropy.fork(f"part {at}").words(count) >> np.uint64(64 - width))
-        numbers = np.empty((len(self.primes), count), dtype=np.uint64)
-        for at, prime in enumerate(self.primes):
-            modulus, once = np.uint64(prime), Multiplier(1, prime)
-            summed = once(parts[0])
-            for part, width in zip(parts[1:], widths, strict=True):
-                shifted = Multiplier((1 << width) % prime, prime)(summed)
-                summed = lowered(shifted + once(part), modulus)
+        object.__setattr__(self, "_widths", widths)
+        object.__setattr__(self, "_top", top)
+        parts = []
+        for prime in self.primes:
+            shifts = tuple(Multiplier((1 << width) % prime, prime) for width in widths)
             centre = np.uint64(-((top << rest) // 2) % prime)
+            parts.append((Multiplier(1, prime), shifts, centre))
+        object.__setattr__(self, "_parts", tuple(parts))
+
+    def __call__(self, count: int, entropy: Entropy) -> WordArray:
+        """``count`` of them; one row for each prime."""
+        drawn = [entropy.integers(self._top, count)]
+        for at, width in enumerate(self._widths):
+            drawn.append(entropy.fork(f"part {at}").words(count) >> np.uint64(64 - width))
+        numbers = np.empty((len(self.primes), count), dtype=np.uint64)
+        for at, (once, shifts, centre) in enumerate(self._parts):
+            modulus = np.uint64(self.primes[at])
+            summed = once(drawn[0])
+            for part, shift in zip(drawn[1:], shifts, strict=True):
+                summed = lowered(shift(summed) + once(part), modulus)
             numbers[at] = lowered(summed + centre, modulus)
         return numbers

@@ -60,13 +60,14 @@ sum (Jensen) plus the largest values of the others:
 The roundings are not taken for random: Bob's values may be few and far from uniform. For failures
 the deviations count TAIL times.
 
-**Slots** (``slots``): t is a prime that is 1 modulo 2N, a plaintext is N numbers modulo t, and
-products are number by number. As polynomials both factors have coefficients of up to t/2, so that
-``E = P (e + rho)`` with ``|P_i| <= t/2``. Here the messages' roundings rho *are* random: they go up
-or down by coins of the owner's, with mean zero given the message, and are sub-Gaussian with
-variance proxy 1/4 (``Grid``). So, with all N coefficients sent and nothing known of P,
+**Slots** (``slots``): t is a prime that is 1 modulo 2N, a plaintext is n numbers modulo t, and
+products are number by number. As polynomials in ``x^(N/n)`` both factors have n coefficients of up
+to t/2, so that ``E = P (e + rho)`` with ``|P_i| <= t/2``, and of e and rho the n that stand beside
+them. Here the messages' roundings rho *are* random: they go up or down by coins of the owner's,
+with mean zero given the message, and are sub-Gaussian with variance proxy 1/4 (``Grid``). So, with
+n coefficients sent and nothing known of P,
 
-    E|E| <= (t/2) sqrt((21/2 + 1/4) N) + 21 (2N + 1),     leak of an answer <= N E|E| / 2R
+    E|E| <= (t/2) sqrt((21/2 + 1/4) n) + 21 (2N + 1),     leak of an answer <= n E|E| / 2R
 
 Two primes of 48 bits are dropped for it, one after the other; what the first switch rounds the
 second divides by 2^48, and the bound on failures is as above with P their product.
@@ -303,24 +304,24 @@ SLOT_MODULUS = (1 << 59) - 212_991
 """The largest prime below 2^59 that is 1 modulo 2N: x^N + 1 splits into N factors there."""
 
 
-def slot_noise(deviations: float = 1.0) -> float:
+def slot_noise(deviations: float = 1.0, slots: int = DEGREE) -> float:
     """A bound on the mean size of E in a coefficient of a product of slots, or on its tail.
 
-    >>> round(math.log2(slot_noise()), 1)
-    66.2
+    >>> round(math.log2(slot_noise()), 1), round(math.log2(slot_noise(slots=1024)), 1)
+    (66.2, 64.7)
     """
     largest = SLOT_MODULUS / 2
-    return deviations * math.sqrt((_ERROR_PROXY + 0.25) * DEGREE) * largest + _ZERO_LARGEST
+    return deviations * math.sqrt((_ERROR_PROXY + 0.25) * slots) * largest + _ZERO_LARGEST
 
 
-def slot_leak_bits(answers: int) -> float:
+def slot_leak_bits(answers: int, slots: int = DEGREE) -> float:
     """-log2 of the statistical distance of what so many answers tell of their tables.
 
-    >>> round(slot_leak_bits(1)), round(slot_leak_bits(150_000))
-    (58, 41)
+    >>> round(slot_leak_bits(1)), round(slot_leak_bits(150_000)), round(slot_leak_bits(1, 1024))
+    (58, 41, 62)
     """
     hidden = 2 * SLOTS.flood_at(SLOT_MODULUS)
-    return math.log2(hidden) - math.log2(answers * DEGREE * slot_noise())
+    return math.log2(hidden) - math.log2(answers * slots * slot_noise(slots=slots))
 
 
 def slot_failure_bits() -> float:

@@ -80,41 +80,47 @@ class _MemoryFile:
 @lru_cache(maxsize=8)
 def _context(bits: tuple[int, ...], plain_modulus: int) -> tuple[Any, tuple[int, ...]]:
     """SEAL's tables, which take longer to make than a key and are never changed, and the primes."""
-    chosen = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.BFV)
-    chosen.set_poly_modulus_degree(DEGREE)
     primes = sealapi.CoeffModulus.Create(DEGREE, list(bits))
-    chosen.set_coeff_modulus(primes)
-    chosen.set_plain_modulus(sealapi.Modulus(plain_modulus))
-    context = sealapi.SEALContext(chosen, True, sealapi.SEC_LEVEL_TYPE.TC128)
-    if not context.parameters_set():
-        raise CryptoError(f"SEAL refuses: {context.parameters_error_message()}")
+    context = _checked(DEGREE, primes, plain_modulus, sealapi.SEC_LEVEL_TYPE.TC128)
     return context, tuple(int(prime.value()) for prime in primes)
 
 
-class Seal:
-    """A SEAL context for one parameter set and one plaintext modulus.
+@lru_cache(maxsize=16)
+def _encoding_context(degree: int, plain_modulus: int) -> Any:  # noqa: ANN401 - SEAL has no types
+    primes = sealapi.CoeffModulus.Create(degree, [60])
+    return _checked(degree, primes, plain_modulus, sealapi.SEC_LEVEL_TYPE.NONE)
 
-    **Guarantee.** 128-bit security of the parameters, by SEAL's own check against the standard.
-    **Assumes.** The standard's estimates for ternary secrets.
+
+def _checked(degree: int, primes: Any, plain_modulus: int, level: Any) -> Any:  # noqa: ANN401
+    chosen = sealapi.EncryptionParameters(sealapi.SCHEME_TYPE.BFV)
+    chosen.set_poly_modulus_degree(degree)
+    chosen.set_coeff_modulus(primes)
+    chosen.set_plain_modulus(sealapi.Modulus(plain_modulus))
+    context = sealapi.SEALContext(chosen, True, level)
+    if not context.parameters_set():
+        raise CryptoError(f"SEAL refuses: {context.parameters_error_message()}")
+    return context
+
+
+class Plaintexts:
+    """Polynomials modulo t, in and out of SEAL.
+
+    Args:
+        context: SEAL's.
+        degree: How many coefficients they have.
     """
 
-    def __init__(self, parameters: BfvParameters, plain_modulus: int) -> None:
-        self.parameters = parameters
-        self.plain_modulus = plain_modulus
-        self.context, self.primes = _context(parameters.prime_bits, plain_modulus)
-        self.first_id = self.context.first_parms_id()
-        self.kept_id = self._level(len(parameters.kept))
-        self.evaluator = sealapi.Evaluator(self.context)
+    def __init__(self, context: Any, degree: int) -> None:  # noqa: ANN401 - SEAL has no types
+        self.context = context
+        self._degree = degree
         self._file = _MemoryFile()
         # Headers must have the version of the library that reads them.
         self._version = self.save(sealapi.Plaintext("1"))[3:5]
 
-    def _level(self, primes: int) -> Any:  # noqa: ANN401 - SEAL's objects have no types
-        # Each level of SEAL's chain has one prime fewer.
-        data = self.context.first_context_data()
-        while len(data.parms().coeff_modulus()) > primes:
-            data = data.next_context_data()
-        return data.parms_id()
+    @classmethod
+    def of_encoding(cls, degree: int, modulus: int) -> Plaintexts:
+        """Those of a ring in which nothing is ever encrypted: numbers are put into slots there."""
+        return cls(_encoding_context(degree, modulus), degree)
 
     def save(self, thing: Any) -> bytes:  # noqa: ANN401
         """What SEAL writes of an object: a header, then compressed members."""
@@ -126,6 +132,64 @@ class Seal:
             self.save(thing)[_HEADER.size :], max_output_size=_LARGEST
         )
         return body
+
+    def coefficients(self, plain: Any) -> WordArray:  # noqa: ANN401
+        """A plaintext's coefficients; SEAL leaves out zeros at the top."""
+        words = np.zeros(self._degree, dtype=np.uint64)
+        body = self.members(plain)
+        present = np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
+        words[: len(present)] = present
+        return words
+
+    def load_plain(self, coefficients: WordArray) -> Any:  # noqa: ANN401
+        """The plaintext polynomial of coefficients below the plaintext modulus."""
+        data = _little(coefficients)
+        array = self._array(data)
+        head = _PLAIN.pack(bytes(32), coefficients.size, 1.0) + array
+        return self._load(sealapi.Plaintext(), head, data, b"")
+
+    def _array(self, data: memoryview) -> bytes:
+        return self._header(8 + data.nbytes) + struct.pack("<Q", data.nbytes // 8)
+
+    def _header(self, size: int) -> bytes:
+        return _HEADER.pack(_MAGIC, _HEADER.size, *self._version, 0, 0, _HEADER.size + size)
+
+    def _framed(self, members: bytes) -> bytes:
+        return self._header(len(members)) + members
+
+    def _load(self, thing: T, head: bytes, body: memoryview, tail: bytes) -> T:
+        size = len(head) + body.nbytes + len(tail)
+        path = self._file.put(self._header(size), head, body, tail)
+        try:
+            thing.load(self.context, path)  # type: ignore[attr-defined]
+        except (RuntimeError, ValueError) as problem:
+            # Headers and lengths were written here: only a coefficient can be at fault.
+            raise CryptoError("a coefficient lies outside its modulus") from problem
+        return thing
+
+
+class Seal(Plaintexts):
+    """A SEAL context for one parameter set and one plaintext modulus.
+
+    **Guarantee.** 128-bit security of the parameters, by SEAL's own check against the standard.
+    **Assumes.** The standard's estimates for ternary secrets.
+    """
+
+    def __init__(self, parameters: BfvParameters, plain_modulus: int) -> None:
+        self.parameters = parameters
+        self.plain_modulus = plain_modulus
+        context, self.primes = _context(parameters.prime_bits, plain_modulus)
+        super().__init__(context, DEGREE)
+        self.first_id = self.context.first_parms_id()
+        self.kept_id = self._level(len(parameters.kept))
+        self.evaluator = sealapi.Evaluator(self.context)
+
+    def _level(self, primes: int) -> Any:  # noqa: ANN401 - SEAL's objects have no types
+        # Each level of SEAL's chain has one prime fewer.
+        data = self.context.first_context_data()
+        while len(data.parms().coeff_modulus()) > primes:
+            data = data.next_context_data()
+        return data.parms_id()
 
     def polynomials(self, cipher: Any, primes: int) -> WordArray:  # noqa: ANN401
         """A ciphertext's coefficients: polynomials by primes by N."""
@@ -156,12 +220,6 @@ class Seal:
         """The ciphertext of given coefficients, or of their transforms."""
         return self._load_cipher(polynomials, len(polynomials), parms_id, b"", ntt=ntt)
 
-    def load_public(self, polynomials: WordArray) -> Any:  # noqa: ANN401
-        """The public key of given coefficients (two polynomials, all primes, in NTT form)."""
-        parms_id = self.context.key_parms_id()
-        head, body = self._cipher_parts(polynomials, len(polynomials), parms_id, ntt=True)
-        return self._load(sealapi.PublicKey(), head, body, b"")
-
     def root_values(self, plain: Any) -> WordArray:  # noqa: ANN401
         """The numbers of a plaintext in NTT form, one prime's after the other's."""
         body = self.members(plain)
@@ -173,21 +231,6 @@ class Seal:
         identity = struct.pack("<4Q", *self.context.key_parms_id())
         head = _PLAIN.pack(identity, words.size, 1.0) + self._array(data)
         return self._load(sealapi.SecretKey(), head, data, b"")
-
-    def coefficients(self, plain: Any) -> WordArray:  # noqa: ANN401
-        """A plaintext's coefficients; SEAL leaves out zeros at the top."""
-        words = np.zeros(DEGREE, dtype=np.uint64)
-        body = self.members(plain)
-        present = np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
-        words[: len(present)] = present
-        return words
-
-    def load_plain(self, coefficients: WordArray) -> Any:  # noqa: ANN401
-        """The plaintext polynomial of coefficients below the plaintext modulus."""
-        data = _little(coefficients)
-        array = self._array(data)
-        head = _PLAIN.pack(bytes(32), coefficients.size, 1.0) + array
-        return self._load(sealapi.Plaintext(), head, data, b"")
 
     def _load_cipher(
         self,
@@ -214,25 +257,6 @@ class Seal:
         primes = polynomials.shape[1]
         members = _CIPHER.pack(identity, ntt, size, DEGREE, primes, 1.0, 1)
         return members + self._array(data), data
-
-    def _array(self, data: memoryview) -> bytes:
-        return self._header(8 + data.nbytes) + struct.pack("<Q", data.nbytes // 8)
-
-    def _header(self, size: int) -> bytes:
-        return _HEADER.pack(_MAGIC, _HEADER.size, *self._version, 0, 0, _HEADER.size + size)
-
-    def _framed(self, members: bytes) -> bytes:
-        return self._header(len(members)) + members
-
-    def _load(self, thing: T, head: bytes, body: memoryview, tail: bytes) -> T:
-        size = len(head) + body.nbytes + len(tail)
-        path = self._file.put(self._header(size), head, body, tail)
-        try:
-            thing.load(self.context, path)  # type: ignore[attr-defined]
-        except (RuntimeError, ValueError) as problem:
-            # Headers and lengths were written here: only a coefficient can be at fault.
-            raise CryptoError("a coefficient lies outside its modulus") from problem
-        return thing
 
 
 def _little(values: WordArray) -> memoryview:

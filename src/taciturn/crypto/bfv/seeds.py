@@ -1,9 +1,10 @@
 """Keys from two seeds: one secret, one that anybody may know.
 
 With s ternary and e SEAL's centred binomial error, both drawn from the secret seed, and a uniform
-modulo all primes, expanded from the public one, a public key is ``(-(a s + e), a)``. On the wire
-it is its first half and the public seed: nobody can send another a than a seed gives. Where the
-seed is joint (``taciturn.protocol.batch_seed``) the owner of the key cannot choose it either.
+modulo the primes of a ciphertext, expanded from the public one, a public key is
+``(-(a s + e), a)``. On the wire it is its first half and the public seed: nobody can send another a
+than a seed gives. Where the seed is joint (``taciturn.protocol.batch_seed``) the owner of the key
+cannot choose it either.
 
 **The expansion.** For the i-th prime p the coefficients of a are the first N numbers below p among
 the 64-bit little-endian words, shifted down to the bits of p - 1, of the ChaCha20 stream of
@@ -34,6 +35,7 @@ from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 _ERROR_COINS = 21
 """Heads less tails of so many each: SEAL's error, of standard deviation 3.24."""
+_SOME = np.uint64((1 << _ERROR_COINS) - 1)
 _ENOUGH = 257
 
 
@@ -62,10 +64,11 @@ def ternary(entropy: Entropy) -> IntArray:
 
 def centred_binomial(entropy: Entropy) -> IntArray:
     """An error's coefficients."""
-    coins = np.frombuffer(entropy.token(8 * DEGREE), dtype=np.uint8).reshape(DEGREE, 8)
-    bits = np.unpackbits(coins, axis=1)[:, : 2 * _ERROR_COINS].astype(np.int64)
-    heads: IntArray = bits[:, :_ERROR_COINS].sum(axis=1) - bits[:, _ERROR_COINS:].sum(axis=1)
-    return heads
+    coins = entropy.words(DEGREE)
+    heads = np.bitwise_count(coins & _SOME).astype(np.int64)
+    tails = np.bitwise_count(coins >> np.uint64(32) & _SOME)
+    difference: IntArray = heads - tails
+    return difference
 
 
 @dataclass(frozen=True)
@@ -111,9 +114,10 @@ class KeySeeds:
     def public_half(self, seal: Seal, secret: WordArray) -> PublicHalf:
         """The key's public half, for s at the roots."""
         error = _at_roots(seal, centred_binomial(self._coins.fork("error")))
-        a = uniform_half(seal.primes, self.public)
-        first = np.empty_like(secret)
-        for at, prime in enumerate(seal.primes):
+        primes = seal.primes[:-1]
+        a = uniform_half(primes, self.public)
+        first = np.empty((len(primes), DEGREE), dtype=np.uint64)
+        for at, prime in enumerate(primes):
             modulus = np.uint64(prime)
             summed = lowered(products(a[at], secret[at], prime) + error[at], modulus)
             first[at] = lowered(modulus - summed, modulus)
@@ -125,7 +129,8 @@ class PublicHalf:
     """A public key: its first polynomial, and the seed of the other.
 
     Args:
-        first: ``-(a s + e)`` at the roots: primes by N.
+        first: ``-(a s + e)`` at the roots, modulo the primes of a ciphertext: primes by N. SEAL's
+            own prime it does without: nothing is encrypted modulo that.
         seed: That of a.
     """
 
@@ -144,8 +149,9 @@ class PublicHalf:
         Raises:
             CryptoError: The bytes are no public key, or one with a uniform half of its own.
         """
-        parts = exactly(data, DEGREE * widths(seal.primes) + KEY_BYTES, "a public key")
-        first = np.stack([parts.words(DEGREE, prime) for prime in seal.primes])
+        primes = seal.primes[:-1]
+        parts = exactly(data, DEGREE * widths(primes) + KEY_BYTES, "a public key")
+        first = np.stack([parts.words(DEGREE, prime) for prime in primes])
         stated = bytes(parts.bytes(KEY_BYTES))
         if seed is not None and stated != seed:
             raise CryptoError(
@@ -153,14 +159,15 @@ class PublicHalf:
             )
         return cls(first, stated)
 
-    def to_bytes(self, primes: tuple[int, ...]) -> bytes:
+    def to_bytes(self, seal: Seal) -> bytes:
         """What goes over the wire."""
+        primes = seal.primes[:-1]
         parts = (trimmed(part, prime) for part, prime in zip(self.first, primes, strict=True))
         return b"".join([*parts, self.seed])
 
-    def polynomials(self, primes: tuple[int, ...]) -> WordArray:
-        """Both halves, as SEAL has them."""
-        return np.stack([self.first, uniform_half(primes, self.seed)])
+    def polynomials(self, seal: Seal) -> WordArray:
+        """Both halves at the roots: two by primes by N."""
+        return np.stack([self.first, uniform_half(seal.primes[:-1], self.seed)])
 
 
 def _at_roots(seal: Seal, coefficients: IntArray) -> WordArray:

@@ -1,10 +1,16 @@
-"""Products number by number: N numbers in a ciphertext, each in a slot of its own.
+"""Products number by number: up to N numbers in a ciphertext, each in a slot of its own.
 
-Modulo a prime t that is 1 modulo 2N a polynomial is the N numbers that it takes at the roots of
-``x^N + 1``, and a product of polynomials is the products of these (SEAL's ``BatchEncoder``). The
-owner encrypts with its secret key, as in ``keys``; the other multiplies by a polynomial of its
-own numbers, adds an encryption of its masks and a flood on *every* coefficient, and switches the
-dropped primes away. ``parameters`` has the bounds on failures and on what an answer tells.
+Modulo a prime t that is 1 modulo 2n a polynomial is the n numbers that it takes at the roots of
+``y^n + 1``, and a product of polynomials is the products of these (SEAL's ``BatchEncoder``). n is
+the smallest power of two that holds the numbers, and y is ``x^(N/n)``: a polynomial in y has every
+``N/n``-th coefficient alone, and so has its product with another. The first half of a ciphertext
+need therefore hold no other coefficient: what is multiplied with a polynomial in y, in these
+places, depends on these places alone. The second half is whole, as ever.
+
+The owner encrypts with its secret key, as in ``keys``; the other multiplies by a polynomial of its
+own numbers, adds an encryption of its masks and a flood on *every* coefficient that is sent, and
+switches the dropped primes away. ``parameters`` has the bounds on failures and on what an answer
+tells.
 
 **Guarantee.** As in ``keys``: exact but for a probability below 2^-100; of a table no more than
 ``parameters.slot_leak_bits`` is told.
@@ -24,6 +30,7 @@ import tenseal.sealapi as sealapi
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, check_slots
 from taciturn.crypto.bfv.answering import Answering
+from taciturn.crypto.bfv.decrypting import Decrypting
 from taciturn.crypto.bfv.modular import Grid, lowered, reduced
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
@@ -32,47 +39,72 @@ from taciturn.crypto.bfv.parameters import (
     SLOTS,
     slot_leak_bits,
 )
-from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.seal import SEED_BYTES, Plaintexts, Seal
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.wire import bytes_of, exactly, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
+LEAST_SLOTS = 64
 _T = np.uint64(SLOT_MODULUS)
-_ALL = slice(None)
 
 
-class _Coder:
-    """Numbers in slots, as polynomials and back."""
+def slots_for(count: int) -> int:
+    """The slots in which so many numbers stand.
 
-    def __init__(self, seal: Seal) -> None:
-        self._seal = seal
-        self._encoder = sealapi.BatchEncoder(seal.context)
+    >>> slots_for(896), slots_for(1025), slots_for(1)
+    (1024, 2048, 64)
+    """
+    return max(LEAST_SLOTS, 1 << (count - 1).bit_length())
 
-    def plain(self, values: WordArray) -> Any:  # noqa: ANN401 - SEAL's objects have no types
-        """The plaintext of N numbers below t."""
-        plain = sealapi.Plaintext()
-        self._encoder.encode(values.tolist(), plain)
-        return plain
+
+class Coder:
+    """Numbers in n slots, as polynomials in y and back; it holds no secret.
+
+    Args:
+        slots: n, a power of two.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self.places = slice(0, DEGREE, DEGREE // slots)
+        self._seal = Plaintexts.of_encoding(slots, SLOT_MODULUS)
+        self._encoder = sealapi.BatchEncoder(self._seal.context)
 
     def polynomial(self, values: WordArray) -> WordArray:
-        """Its coefficients."""
-        return self._seal.coefficients(self.plain(values))
+        """The coefficients in y of n numbers below t."""
+        plain = sealapi.Plaintext()
+        self._encoder.encode(values.tolist(), plain)
+        return self._seal.coefficients(plain)
 
-    def slots(self, plain: Any) -> WordArray:  # noqa: ANN401
-        """The numbers of a plaintext."""
+    def numbers(self, coefficients: WordArray) -> WordArray:
+        """The numbers of coefficients in y."""
+        plain = self._seal.load_plain(coefficients)
         return np.array(self._encoder.decode_uint64(plain), dtype=np.uint64)
 
+    def filled(self, values: WordArray) -> WordArray:
+        """The numbers, with zeros in the slots that are left."""
+        whole = np.zeros(self.slots, dtype=np.uint64)
+        whole[: len(values)] = values
+        return whole
 
-def _filled(values: WordArray) -> WordArray:
-    """The numbers, with zeros in the slots that are left."""
-    whole = np.zeros(DEGREE, dtype=np.uint64)
-    whole[: len(values)] = values
-    return whole
+    def uniform(self, entropy: Entropy) -> WordArray:
+        """A uniform number for each slot, or for each coefficient."""
+        return entropy.integers(SLOT_MODULUS, self.slots)
 
 
-def _uniform(count: int, entropy: Entropy) -> WordArray:
-    return entropy.integers(SLOT_MODULUS, count)
+class Coders:
+    """One key's coders: each has a file of its own, and parties may be threads of one process."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, Coder] = {}
+
+    def of(self, count: int) -> Coder:
+        """That of so many numbers."""
+        slots = slots_for(count)
+        if slots not in self._made:
+            self._made[slots] = Coder(slots)
+        return self._made[slots]
 
 
 class BfvSlotPublicKey:
@@ -82,12 +114,12 @@ class BfvSlotPublicKey:
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._half = half
-        self._answering = Answering(seal, half.polynomials(seal.primes))
-        self._coder = _Coder(seal)
+        self._answering = Answering(seal, half.polynomials(seal))
+        self._coders = Coders()
 
     def to_bytes(self) -> bytes:
-        """A polynomial modulo all primes, and the seed of the other."""
-        return self._half.to_bytes(self._seal.primes)
+        """A polynomial, and the seed of the other."""
+        return self._half.to_bytes(self._seal)
 
     def product(
         self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
@@ -103,25 +135,37 @@ class BfvSlotPublicKey:
                 f"a table of {len(table)} times a vector of {vector.length}, with masks of shape "
                 f"{masks.shape}"
             )
-        parts = exactly(vector.data, self._answering.piece_bytes, "an encrypted vector")
-        (piece,) = self._answering.pieces(parts, 1)
+        coder = self._coders.of(len(table))
+        piece = self._piece(vector, coder)
         # Slots that are left get a mask as well: what is in them is nobody's business.
-        whole = _uniform(DEGREE, entropy.fork("slots"))
+        whole = coder.uniform(entropy.fork("slots"))
         whole[: len(masks)] = masks.astype(np.uint64)
-        covered = self._coder.polynomial(whole).view(np.int64)
-        cover = self._answering.cover(covered, _ALL, entropy.fork("flood"))
+        covered = coder.polynomial(whole).view(np.int64)
+        cover = self._answering.cover(covered, coder.places, entropy.fork("flood"))
         # SEAL refuses a product with nothing but zeros; then the cover alone is the answer.
-        if table.any():
-            self._seal.evaluator.add_inplace(cover, self._times(piece, table))
-        return EncryptedAnswer(self._answering.written(cover, _ALL), len(table))
+        product = self._times(piece, table) if table.any() else None
+        answer = self._answering.covered(product, cover)
+        return EncryptedAnswer(self._answering.written(answer, coder.places), len(table))
+
+    def _piece(self, vector: EncryptedVector, coder: Coder) -> Any:  # noqa: ANN401
+        """The ciphertext of a vector, in NTT form."""
+        primes = self._seal.primes[:-1]
+        size = coder.slots * widths(primes) + SEED_BYTES
+        parts = exactly(vector.data, size, "an encrypted vector")
+        first = np.zeros((len(primes), DEGREE), dtype=np.uint64)
+        for at, prime in enumerate(primes):
+            first[at, coder.places] = parts.words(coder.slots, prime)
+        piece = self._seal.load_seeded(first, bytes(parts.bytes(SEED_BYTES)))
+        self._seal.evaluator.transform_to_ntt_inplace(piece)
+        return piece
 
     def _times(self, piece: Any, table: IntArray) -> Any:  # noqa: ANN401
-        """The bare product of a ciphertext in NTT form with a table."""
-        plain = self._coder.plain(_filled(reduced(table, SLOT_MODULUS)))
-        evaluator = self._seal.evaluator
+        """The bare product of a ciphertext with a table, both in NTT form."""
+        coder, whole = self._coders.of(len(table)), np.zeros(DEGREE, dtype=np.uint64)
+        whole[coder.places] = coder.polynomial(coder.filled(reduced(table, SLOT_MODULUS)))
+        plain, evaluator = self._seal.load_plain(whole), self._seal.evaluator
         evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
         evaluator.multiply_plain_inplace(piece, plain)
-        evaluator.transform_from_ntt_inplace(piece)
         return piece
 
 
@@ -133,12 +177,12 @@ class BfvSlotSecretKey:
         secret = seal.load_secret(values)
         self._seal, self._seeds = seal, seeds
         self._encryptor = sealapi.Encryptor(seal.context, secret)
-        self._decryptor = sealapi.Decryptor(seal.context, secret)
-        self._coder = _Coder(seal)
         self._grid = Grid(seal.primes[:-1], SLOT_MODULUS)
         self._blinds = Grid(seal.primes[: len(SLOTS.kept)], SLOT_MODULUS)
         # For blinds and roundings; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
+        self._decrypting = Decrypting(seal, secret, self._coins)
+        self._coders = Coders()
         self.public = BfvSlotPublicKey(seal, seeds.public_half(seal, values))
 
     def to_bytes(self) -> bytes:
@@ -152,21 +196,21 @@ class BfvSlotSecretKey:
             CryptoError: There are too many, or one is too large.
         """
         check_slots(values, DEGREE, "a vector")
-        points = self._grid.at_random(
-            self._blinded(_filled(reduced(values, SLOT_MODULUS))), _uniform(DEGREE, self._coins)
-        )
+        coder = self._coders.of(len(values))
+        polynomial = self._blinded(coder, coder.filled(reduced(values, SLOT_MODULUS)))
+        points = self._grid.at_random(polynomial, coder.uniform(self._coins))
         first, seed = self._seal.seeded(self._encryptor.encrypt_zero_symmetric())
         parts = []
         for at, prime in enumerate(self._seal.primes[:-1]):
-            words = lowered(first[at] + points[at], np.uint64(prime))
+            words = lowered(first[at, coder.places] + points[at], np.uint64(prime))
             parts.append(bytes_of(words)[:, : width(prime)].tobytes())
         return EncryptedVector(b"".join([*parts, seed]), len(values))
 
-    def _blinded(self, values: WordArray) -> WordArray:
+    def _blinded(self, coder: Coder, values: WordArray) -> WordArray:
         """The polynomial of numbers, of which SEAL sees uniform ones only."""
-        blinds = _uniform(DEGREE, self._coins)
-        summed = self._coder.polynomial(lowered(values + blinds, _T))
-        return lowered(summed + _T - self._coder.polynomial(blinds), _T)
+        blinds = coder.uniform(self._coins)
+        summed = coder.polynomial(lowered(values + blinds, _T))
+        return lowered(summed + _T - coder.polynomial(blinds), _T)
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
         """The masked products modulo t; the same work for all of them.
@@ -176,20 +220,13 @@ class BfvSlotSecretKey:
         """
         if not 1 <= answer.length <= DEGREE:
             raise CryptoError(f"an answer of {answer.length} entries where 1 to {DEGREE} fit")
-        primes = self._blinds.primes
-        parts = exactly(answer.data, 2 * DEGREE * widths(primes), "an answer")
-        blinds = _uniform(DEGREE, self._coins)
-        shifts = self._blinds(self._coder.polynomial(blinds).view(np.int64))
-        polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
-        for at, prime in enumerate(primes):
-            words = parts.words(DEGREE, prime)
-            # A peer's number beyond its prime stays beyond it, for SEAL to refuse.
-            summed = lowered(words + shifts[at], np.uint64(prime))
-            polynomials[0, at] = np.where(words < np.uint64(prime), summed, words)
-            polynomials[1, at] = parts.words(DEGREE, prime)
-        plain = sealapi.Plaintext()
-        self._decryptor.decrypt(self._seal.load_cipher(polynomials, self._seal.kept_id), plain)
-        return lowered(self._coder.slots(plain) + _T - blinds, _T)[: answer.length]
+        coder, primes = self._coders.of(answer.length), self._blinds.primes
+        size = (coder.slots + DEGREE) * widths(primes)
+        parts = exactly(answer.data, size, "an answer")
+        blinds = coder.uniform(self._coins)
+        shifts = self._blinds(coder.polynomial(blinds).view(np.int64))
+        words = self._decrypting.entries(parts, coder.places, shifts)
+        return lowered(coder.numbers(words) + _T - blinds, _T)[: answer.length]
 
     def __repr__(self) -> str:
         return "BfvSlotSecretKey(<hidden>)"
@@ -206,9 +243,9 @@ class BfvSlots:
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
 
-    def leak_bits(self, answers: int) -> float:
+    def leak_bits(self, answers: int, numbers: int = DEGREE) -> float:
         """The bound of ``parameters``."""
-        return slot_leak_bits(answers)
+        return slot_leak_bits(answers, slots_for(numbers))
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> BfvSlotSecretKey:
         """A fresh key pair.

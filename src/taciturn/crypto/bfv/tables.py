@@ -118,10 +118,7 @@ class Sheet:
         places = side.answered(len(mask))
         cover = self._answering.cover(self._ring.centred(mask), places, entropy)
         # For tiles of zeros the cover alone is the answer.
-        if total is not None:
-            self._evaluator.transform_from_ntt_inplace(total)
-            self._evaluator.add_inplace(cover, total)
-        return cover
+        return self._answering.covered(total, cover)
 
     def _added(self, total: Any, piece: Any, row: int, column: int) -> Any:  # noqa: ANN401
         plain = self._plain(row, column)
@@ -203,7 +200,7 @@ class BfvTable:
     def transposed_product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``table.T @ vector + mask``; SEAL and the flood draw from the operating system.
+        """``table.T @ vector + mask``; covers are drawn from the operating system.
 
         Each process sums over its own rows, and covers some of the columns.
 
@@ -237,7 +234,7 @@ class BfvTable:
         return EncryptedAnswer(b"".join(answers), side.length)
 
     def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
-        """``table @ vector + mask``; SEAL and the flood draw from the operating system.
+        """``table @ vector + mask``; covers are drawn from the operating system.
 
         Each process answers for its own rows.
 

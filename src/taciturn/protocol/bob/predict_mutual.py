@@ -18,7 +18,13 @@ from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.mutual import Matrix, Question, exchange, offer_key, receive_key
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, Scored, chunks, shared_terms
+from taciturn.protocol.prediction import (
+    SEALED_CHUNK_ROWS,
+    Scored,
+    chunks,
+    shared_terms,
+    whitened_rows,
+)
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -39,7 +45,7 @@ def predict(
     Raises:
         RemoteProtocolError: Alice's table has another number of columns than the share.
     """
-    scales, share = alices.scales, alices.values
+    scales, share, features = alices.scales, alices.values, whitened_rows(features, own.whitening)
     size = max(own.magnitude_bits, magnitude_bits(features.largest) if features.columns else 0)
     stated = shared_terms(terms, scales, "predict-mutual")
     hello = yield from shake_hands(greeting("bob", stated, features, size))

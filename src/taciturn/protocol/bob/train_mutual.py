@@ -24,13 +24,11 @@ from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
-from taciturn.protocol.bob.slots import Questions
+from taciturn.protocol.bob.slots import Questions, offer_slot_key
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import (
     GivenShare,
-    KeyOffer,
-    PublicBytes,
 )
 from taciturn.protocol.mutual import (
     Asking,
@@ -45,7 +43,7 @@ from taciturn.protocol.mutual import (
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, keep, receive, send
+from taciturn.protocol.steps import Program, emit, receive
 from taciturn.rng import Entropy
 
 _NO_WEIGHTS = np.empty(0)
@@ -103,7 +101,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         yield from release_share(inputs, shares.other)
     weights = _NO_WEIGHTS
     if terms.agreement.reveal_bob:
-        weights = scales.weights((yield from _given_share(shares.own)))
+        weights = scales.weights((yield from given_share(shares.own)))
     return BobTrained(
         weights,
         batches.iterations,
@@ -135,7 +133,7 @@ def _opened(
     state = yield from with_seed(inputs, state)
     entropy, ring = inputs.entropy, plan.alice.ring
     his = yield from offer_key(terms, ring, entropy, key_seed(state.seed, "bob"))
-    waves = yield from _offer_waves_key(plan, bits, entropy, key_seed(state.seed, "waves"))
+    waves = yield from offer_slot_key(plan.slots, bits, entropy, key_seed(state.seed, "waves"))
     hers = None
     if features.columns:
         hers = yield from receive_key(terms, plan.bob.ring, key_seed(state.seed, "alice"))
@@ -153,19 +151,6 @@ def _opened(
         ),
     )
     return state, plan, his, waves, hers
-
-
-def _offer_waves_key(
-    plan: Plan, bits: int, entropy: Entropy, seed: bytes
-) -> Program[SlotSecretKey]:
-    """A new key for the sigmoid, with its public half on its way to Alice."""
-    key = plan.slots.generate(bits, entropy.fork("waves key"), seed)
-    # Whatever a scheme draws its keys from: after a stop it is this one.
-    kept = yield from keep(key.to_bytes())
-    if kept != key.to_bytes():
-        key = plan.slots.read_secret(kept, bits)
-    yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
-    return key
 
 
 def _size(inputs: BobInputs[EncryptedMechanism]) -> int:
@@ -205,7 +190,7 @@ def _mutual(state: TrainingState) -> MutualState:
     return state.mutual
 
 
-def _given_share(share: IntArray) -> Program[IntArray]:
+def given_share(share: IntArray) -> Program[IntArray]:
     """His weights in exact integers: Alice's share, which she reveals, and his.
 
     Raises:
