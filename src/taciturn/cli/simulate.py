@@ -57,12 +57,12 @@ def check(
         int | None, typer.Option(min=2, help="With --columns: the number of rows (default: 2000).")
     ] = None,
     seat: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="bob or both: also what Bob will be able to tell of Alice's columns, with advice "
-            "to her."
+            "to her (default: both for her own file, else alice)."
         ),
-    ] = "alice",
+    ] = None,
     known_rows: Annotated[
         int | None,
         typer.Option(
@@ -85,6 +85,8 @@ def check(
     taciturn check --columns 40 --rows 5000 --mechanism add --epsilon 1 --epochs 5
 
     taciturn check --data alice.csv --id customer --mechanism none --batch-size 64
+
+    taciturn check --dataset breast-cancer --alice-columns half --seat bob
 
     taciturn check bob.toml
     """
