@@ -498,7 +498,6 @@ CASES = (
         "--guesses g.json --truth bob.toml",
         edited("g.json", '"rows": 92', '"rows": 91'),
     ),
-    Case("one mechanism where several are compared", "compare --dataset x --mechanism none"),
     Case("a mechanism compared twice", "compare --dataset x --mechanisms none,none"),
     Case("no mechanism to compare", "compare --dataset x --mechanisms ,"),
     Case("an unknown mechanism to compare", "compare --dataset x --mechanisms sealed,magic"),
@@ -551,6 +550,12 @@ CASES = (
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
     party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
+    Case(
+        "Bob's seat in a check of his own file",
+        "check bob.toml --seat bob",
+        "bob.toml",
+        lambda: template("bob", Trial("add")).encode(),
+    ),
     Case(
         "a setting beside a party's file that is checked",
         "check bob.toml --epochs 3",

@@ -27,6 +27,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
@@ -51,9 +52,9 @@ SCORE_RANGE, POINTS = 32.0, 2049
 # The runtime's own first, then those of its examples and settings.
 SIGMOIDS = ("real", "seg3", "t1")
 PACKAGES = ("spu", "jax", "numpy")
-MAKE_ENVIRONMENT = (
+MAKE_ENVIRONMENT = Hint(
     "in a checkout of taciturn: python3.11 -m venv spu-env && spu-env/bin/pip install "
-    "-r paper/spu-requirements.txt, then --spu-python spu-env/bin/python, or that path in "
+    "-r paper/spu-requirements.txt; then name spu-env/bin/python as {spu_python}, or in "
     "TACITURN_SPU_PYTHON"
 )
 _ASK = "import json, sys, {0}; print(json.dumps([{0}.__version__, sys.version.split()[0]]))"
@@ -234,7 +235,7 @@ def versions(python: Path | None) -> dict[str, str]:
     if python is None:
         raise ConfigError(
             "SPU needs a Python of its own, and none is named",
-            where="--spu-python",
+            setting="spu_python",
             hint=MAKE_ENVIRONMENT,
         )
     had: dict[str, str] = {}
@@ -249,14 +250,16 @@ def versions(python: Path | None) -> dict[str, str]:
         except OSError as problem:
             raise ConfigError(
                 f"this is no Python that can be run: {problem.strerror}",
-                where=f"--spu-python {python}",
+                setting="spu_python",
+                value=str(python),
                 hint=MAKE_ENVIRONMENT,
             ) from None
         if asked.returncode:
             words = asked.stderr.strip().splitlines()[-1:] or ["it failed"]
             raise ConfigError(
                 f"the package {package} cannot be loaded there: {words[0][:200]}",
-                where=f"--spu-python {python}",
+                setting="spu_python",
+                value=str(python),
                 hint=MAKE_ENVIRONMENT,
             )
         had[package], had["python"] = json.loads(asked.stdout.splitlines()[-1])
