@@ -251,10 +251,10 @@ def demo(
     ),
     json: Json = False,
 ) -> None:
-    """Train on breast-cancer: without protection, as the paper does it, and sealed.
+    """Train on breast-cancer: without protection, as the paper does it, sealed, and mutual.
 
     Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
-    labels; the attacks show what she can learn about them from the messages.
+    labels; the attacks show what either can learn of the other's from the messages.
     """
     from taciturn import api
     from taciturn.report.audit import demo_blocks
@@ -263,7 +263,7 @@ def demo(
     require_writable(html)
     runs = []
     with progress_bar() as meter:
-        for mechanism in ("none", "hybrid", "sealed"):
+        for mechanism in ("none", "hybrid", "sealed", "mutual"):
             result = api.audit(
                 dataset="breast-cancer",
                 mechanism=mechanism,
