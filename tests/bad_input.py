@@ -551,6 +551,12 @@ CASES = (
     party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
     Case(
+        "Bob's seat in a check of his own file",
+        "check bob.toml --seat bob",
+        "bob.toml",
+        lambda: template("bob", Trial("add")).encode(),
+    ),
+    Case(
         "a setting beside a party's file that is checked",
         "check bob.toml --epochs 3",
         "bob.toml",

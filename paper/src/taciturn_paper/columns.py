@@ -92,7 +92,7 @@ def measured(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     settings = Settings.of({**options, **length, "scheme": "clear", "seed": 1}).resolved()
     coins = Coins.for_seed(1)
     outcome = simulate(settings, spaced(load_raw(settings)), keep=True, coins=coins)
-    view, truth = bob_view(outcome, coins), Truth.of(outcome.data.alice_train)
+    view, truth = bob_view(outcome, coins, predict=True), Truth.of(outcome.data.alice_train)
     for passes in PASSES if view.observations else PASSES[-1:]:
         # What one joint prediction tells does not depend on how many passes came before it.
         seen = view.until(passes) if passes < max(PASSES) else view
