@@ -199,8 +199,7 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     if not agreed.fresh_keys:
         warnings.append(
             "for Bob: against an Alice who does not keep to the protocol the encryption must be "
-            "funcCPA, which does not follow from IND-CPA"
-            + ("" if rehearsal.method.shares_scores else "; --fresh-keys does without")
+            "funcCPA, which does not follow from IND-CPA; --fresh-keys does without"
         )
     if agreed.reveal_epsilon is not None:
         warnings.append(
