@@ -8,7 +8,7 @@ before each vector, and nothing that was decrypted with a key goes out under it 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from taciturn.crypto.base import (
     PublicKey,
@@ -23,8 +23,24 @@ from taciturn.protocol.steps import Program, keep, receive, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
-K = TypeVar("K", SecretKey, SlotSecretKey)
-P = TypeVar("P", PublicKey, SlotPublicKey)
+
+class _Public(Protocol):
+    """Of any kind of key: what may be sent."""
+
+    def to_bytes(self) -> bytes: ...
+
+
+class _Secret(Protocol):
+    """Of any kind of key: what its owner keeps."""
+
+    def to_bytes(self) -> bytes: ...
+
+    @property
+    def public(self) -> _Public: ...
+
+
+K = TypeVar("K", bound=_Secret)
+P = TypeVar("P", bound=_Public)
 
 
 class OwnKeys(Generic[K]):
