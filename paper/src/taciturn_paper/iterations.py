@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,12 @@ MECHANISMS: dict[str, dict[str, object]] = {
     "mutual, fresh keys": {"mechanism": "mutual", "fresh_keys": True},
 }
 SIGMOID_ROWS, SIGMOID_NUMBERS = 32, 28
-WHOLE = {"dataset": "breast-cancer", "alice_columns": "half", "batch_size": 32, "epochs": 5}
+WHOLE: dict[str, Any] = {
+    "dataset": "breast-cancer",
+    "alice_columns": "half",
+    "batch_size": 32,
+    "epochs": 5,
+}
 
 
 @dataclass(frozen=True, slots=True)
