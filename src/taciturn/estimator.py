@@ -35,9 +35,11 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ConfigError, DataError, DivergenceError, counted
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_weighable
+from taciturn.report.progress import in_cell
 from taciturn.results.runs import AuditResult
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
@@ -89,7 +91,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
         fresh_keys: `sealed`, `mutual`: a new key for each encrypted vector.
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
-        score_range: `mutual`: the largest score that does not wrap (default: 32).
+        score_range: `mutual`: the largest score that does not wrap (default: 32); `newton`: 64.
         sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
             (default: 0.001).
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
@@ -99,7 +101,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         solver: `newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs
             and a learning rate (default: newton on own data).
-        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4).
+        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with `mutual`
+            40).
         batch_size: `sgd`: rows per iteration.
         minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
             merged with the one before it.
@@ -243,7 +246,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         labels = self._learn_classes(y)
         self.seed_ = _seed(self.random_state)
-        outcome = simulate(self._settings(labels), self._raw(X, labels))
+        settings, raw = self._settings(labels), self._raw(X, labels)
+        with in_cell(SILENT) as watching:
+            outcome = simulate(settings, raw, observe=watching.observe)
         _warn_of_divergence(outcome.result)
         _warn_of_wraps(outcome.result)
         self._take_weights(outcome)

@@ -286,7 +286,7 @@ LOSSLESS = {"none", "hybrid", "sealed", "sealed revealed", "mutual"}
 SHARING = {"sealed", "sealed revealed", "label-rr over sealed", "mutual"}
 FLIPPING = {"label-rr", "label-rr over sealed"}
 WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed", "mutual"}
-WHOLE_TABLE = {"none", "sealed", "sealed revealed", "label-rr", "label-rr over sealed"}
+WHOLE_TABLE = {"none", "sealed", "sealed revealed", "mutual", "label-rr", "label-rr over sealed"}
 
 
 def test_it_says_what_others_ask_of_it(name, method):

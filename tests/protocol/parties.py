@@ -93,8 +93,8 @@ class Tables:
 
 def alice_program(tables: Tables, terms: Agreement, scheme: Scheme = CLEAR) -> Program[Trained]:
     """Her side of the conversation that the agreement's mechanism has."""
-    train = ALICES[mechanism_of(terms).conversation]
-    return train(AliceInputs(tables.alice, Terms(terms, scheme), ALICE))
+    agreed = Terms(terms, scheme)
+    return ALICES[agreed.conversation](AliceInputs(tables.alice, agreed, ALICE))
 
 
 def bob_program(
@@ -109,8 +109,9 @@ def bob_program(
     """His side of it."""
     method = mechanism or mechanism_of(terms)
     book = ledger or Ledger(tables.labels.rows, method.assumption)
-    train = BOBS[method.conversation]
-    return train(BobInputs(tables.bob, tables.labels, Terms(terms, scheme), method, book, coins))
+    agreed = Terms(terms, scheme)
+    inputs = BobInputs(tables.bob, tables.labels, agreed, method, book, coins)
+    return BOBS[agreed.conversation](inputs)
 
 
 def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:

@@ -44,6 +44,10 @@ CONVERSATIONS: dict[str, dict[str, Any]] = {
     "mutual": {"mechanism": "mutual", "score_range": 32.0, "sigmoid_error": 1e-3},
     "revealed-table": {"solver": "newton", "l2": 0.1},
     "sealed-table": {"mechanism": "sealed", "solver": "newton", "l2": 0.1},
+    "mutual-table": {
+        **{"mechanism": "mutual", "score_range": 64.0, "sigmoid_error": 1e-3},
+        **{"solver": "newton", "l2": 0.1},
+    },
 }
 
 
@@ -54,7 +58,8 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(conversation):
     names = {field.name for field in fields(ended.alice)}
     assert names == {"weights", "iterations", "stopped", "share", "bob_share"}
     assert {field.name for field in fields(ended.bob)} - names == {"suspected_wraps", "redraws"}
-    assert ended.alice.iterations == ended.bob.iterations == 10
+    done = 2 if conversation.endswith("-table") else 10
+    assert ended.alice.iterations == ended.bob.iterations == done
 
 
 def test_neither_inputs_nor_results_show_their_values():

@@ -39,7 +39,6 @@ from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.alice import predict_sealed as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.alice.whitened import whitened_rows
 from taciturn.protocol.bob import predict_sealed as bob_predict
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
@@ -67,6 +66,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.observations import MomentsSeen, Observation, ShareRevealed
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
+from taciturn.protocol.prediction import whitened_rows
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms

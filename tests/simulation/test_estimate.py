@@ -67,6 +67,21 @@ def test_the_forecast_of_the_bytes_of_shared_scores_is_the_truth_but_for_the_las
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.1)
 
 
+@pytest.mark.parametrize("columns", ["all", "half"])
+def test_the_forecast_of_newtons_bytes_of_shared_scores_is_the_truth(columns, monkeypatch):
+    monkeypatch.setattr(forecast_table, "TRIALS", 1)
+    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
+    options: dict[str, Any] = {
+        **{"dataset": "breast-cancer", "mechanism": "mutual", "solver": "newton", "passes": 2},
+        "alice_columns": columns,
+    }
+    forecast = taciturn.estimate(**options)
+    record = taciturn.train(**options, seed=1).to_dict()
+    assert forecast.iterations == record["iterations"] == 2
+    assert forecast.bytes_to_alice == pytest.approx(record["bytes_to_alice"], rel=0.02)
+    assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.02)
+
+
 @pytest.mark.slow  # a measurement
 def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch):
     # The machine may be busy: what others take of it is not counted, on either side. Caches are

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import state_key
@@ -82,6 +83,7 @@ class BobSide:
         coins: Entropy,
         resume: TrainingState | None = None,
         peer: PeerTable = ANY_TABLE,
+        memory: int = DEFAULT_TABLE_MEMORY,
     ) -> Program[PartyResult]:
         """His program, from the first word to the last.
 
@@ -91,6 +93,7 @@ class BobSide:
             coins: His coins.
             resume: The state from which to resume; None to begin.
             peer: What Alice's table must be.
+            memory: Bytes that a whole table of his may take in the scheme's own form.
 
         Raises:
             ConfigError: Held-out rows are to be looked at or spoken of, and there are none.
@@ -105,6 +108,7 @@ class BobSide:
             resume,
             _held_out(tables, terms),
             peer,
+            memory,
         )
         return bob_program(inputs)
 

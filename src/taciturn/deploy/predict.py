@@ -36,22 +36,28 @@ from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import ConfigError, DataError, ExtensionError, FileError, TaciturnError
+from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold, at_probability, one_half
+from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.align import Spread, align
 from taciturn.protocol.events import Event, ScoresDue
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import ModelName, Scored, alignment_terms, meet
+from taciturn.protocol.prediction import (
+    ModelName,
+    Scored,
+    alignment_terms,
+    meet,
+    whitened_rows,
+)
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PredictionResult, ScoredRow
-from taciturn.results.serialise import read
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
@@ -108,7 +114,7 @@ class Question:
         question = cls(share, table, _terms(share, model), chosen)
         if threshold is not None:
             return replace(question, threshold=at_probability(threshold, question.shift))
-        return replace(question, threshold=_threshold(share, model, question.shift))
+        return replace(question, threshold=_threshold(share, model))
 
     @property
     def shift(self) -> float:
@@ -170,12 +176,7 @@ class Question:
             theirs = self._bob_share()
             yield from predict_mutual.predict(table, share, theirs, self.terms, entropy)
             return
-        if model.whitening:
-            from taciturn.numerics.whitening import Whitening
-            from taciturn.protocol.alice.whitened import whitened_rows
-
-            whitening = Whitening.of_numbers(model.whitening, len(share.values))
-            table = whitened_rows(table, whitening)
+        table = whitened_rows(table, share.whitening)
         yield from predict_sealed.predict(
             table, share.values, self.terms, share.scales, entropy, model.magnitude_bits
         )
@@ -198,14 +199,23 @@ class Question:
         )
 
     def _weight_share(self) -> WeightShare:
-        values = np.array(self.model.share, dtype=np.int64)
-        bits = self.model.magnitude_bits
-        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
+        values, bits = np.array(self.model.share, dtype=np.int64), self.model.magnitude_bits
+        return WeightShare(values, self._scales, self._whitening("alice"), bits)
 
     def _bob_share(self) -> WeightShare:
-        values = np.array(self.model.bob_share, dtype=np.int64)
-        bits = self.model.bob_bits
-        return WeightShare(values, Scales.of_json(self.model.scales), magnitude_bits=bits)
+        values, bits = np.array(self.model.bob_share, dtype=np.int64), self.model.bob_bits
+        return WeightShare(values, self._scales, self._whitening("bob"), bits)
+
+    @property
+    def _scales(self) -> Scales:
+        return Scales.of_json(self.model.scales)
+
+    def _whitening(self, owner: Role) -> Whitening | None:
+        """The coordinates of a side's weights, where this is that side and has any."""
+        numbers = self.model.whitening
+        if self.model.role != owner or not numbers:
+            return None
+        return Whitening.of_numbers(numbers, len(self.model.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,16 +362,12 @@ def predict(
         return Predictor(config, endpoint, callbacks).run(question)
 
 
-def _threshold(share: ModelShare, path: Path, shift: float) -> Threshold:
+def _threshold(share: ModelShare, path: Path) -> Threshold:
     """What the training chose; even odds in files that know of no choice."""
-    if share.metrics.get("threshold") is None:
-        return one_half(shift)
     try:
-        return read(Threshold, share.metrics["threshold"])
-    except DataError as problem:
-        raise FileError(
-            f"the model's threshold cannot be read: {problem.message}", where=str(path)
-        ) from None
+        return share.threshold
+    except ConfigError as problem:
+        raise FileError(problem.message, where=str(path)) from None
 
 
 def _role(model: ModelShare) -> Role:

@@ -383,6 +383,11 @@ class Party:
     @property
     def magnitude_bits(self) -> int:
         """The size of Alice's values, which both sides know; Bob's only where it is needed."""
+        if self.terms.whole_table and self.terms.mechanism.shares_scores:
+            # Loaded here: other trainings have no use for it.
+            from taciturn.protocol.mutual_table import whitened_bits
+
+            return whitened_bits(self.tables.train, self.terms)
         if self.config.role == "bob":
             if not self.terms.mechanism.shares_scores or not self.tables.train.columns:
                 return 0
@@ -408,13 +413,13 @@ class Party:
             resume: The state from which to resume; None to begin.
         """
         tables, terms = self.tables, self.terms
+        memory = self.config.compute.table_memory << 20
         if bob is not None:
-            return bob.program(tables, terms, coins, resume, self.peer_table)
+            return bob.program(tables, terms, coins, resume, self.peer_table, memory)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
 
-        memory = self.config.compute.table_memory << 20
         return alice_program(
             AliceInputs(tables.train, terms, coins, resume, tables.held_out, memory)
         )
@@ -623,7 +628,7 @@ class _Training:
             bob_bits=0 if trained.bob_share is None else trained.bob_share.magnitude_bits,
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
-            whitening=_whitening_of(trained.share),
+            whitening=_whitening_of(trained.share) or _whitening_of(trained.bob_share),
         )
 
     def _importance(self, weights: FloatArray) -> tuple[ColumnImportance, ...] | None:
@@ -657,7 +662,7 @@ def _values(share: WeightShare | None) -> tuple[int, ...]:
 
 
 def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
-    """The coordinates of shared weights, for Alice's file; nothing where they are her columns'."""
+    """The coordinates of a side's own weights, where they are shared and not its columns'."""
     return () if share is None or share.whitening is None else share.whitening.to_numbers()
 
 

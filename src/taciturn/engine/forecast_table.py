@@ -33,12 +33,16 @@ from taciturn.crypto.bfv.parameters import DEGREE, require_fit
 from taciturn.crypto.bfv.tables import LEAST_SHARED_TILES
 from taciturn.crypto.bfv.tiles import Tiling
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.trial import KeyPair
+from taciturn.engine.trial import KeyPair, SlotsTrial
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.periodic_sigmoid import SharedSigmoid
+from taciturn.numerics.shared_fraction import SEGMENTS
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
 from taciturn.parallel import one_thread
+from taciturn.protocol.mutual import cut, slots_of
+from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
@@ -50,6 +54,7 @@ TRIALS_OF_FEW = 10
 # Rows on which the work in clear is timed, and tiles on which products are: more than fit a cache.
 SAMPLE_ROWS = 1 << 18
 SAMPLE_TILES, FEW_TILES = 192, 4
+SAMPLE_WAVES = 1 << 12
 # What a further process adds.
 SHARED = 0.6
 # Frames of a pass besides ciphertexts and numbers.
@@ -140,6 +145,10 @@ def forecast_table(
         memory: Bytes that the table may take in the scheme's own form.
     """
     with one_thread():
+        if terms.mechanism.shares_scores:
+            return _SharedTable(terms, features, KeyedEntropy.from_system()).estimate(
+                bob_columns, memory
+            )
         table = _Table(terms, features, KeyedEntropy.from_system())
         return Estimate(
             iterations=terms.agreement.epochs,
@@ -161,10 +170,14 @@ class _Table:
         self._whitened = whitening.apply(self._sample)
         # The largest value may lie in another row; a bit more or less changes no cost.
         bits = magnitude_bits(float(np.abs(self._whitened).max(initial=0.0)))
-        self._scales = Scales.of_table(terms.agreement, self._size.rows, self._size.columns, bits)
+        self._scales = self._chosen_scales(bits)
         self._ring = self._scales.ring(bits, max(self._size.rows, self._size.columns))
         self._pair = KeyPair.of(terms.scheme, terms.agreement.key_bits, self._ring, entropy)
         self._whole = self._scales.feature_grid.rounded(self._whitened)
+
+    def _chosen_scales(self, bits: int) -> Scales:
+        size = self._size
+        return Scales.of_table(self._terms.agreement, size.rows, size.columns, bits)
 
     # --- bytes --------------------------------------------------------------------------------
 
@@ -225,8 +238,7 @@ class _Table:
         if not self._terms.scheme.protects:
             return 0.0
         count, passes, sealed = self._count, self._passes, self._terms.mechanism.shares_weights
-        cost = self._cost()
-        kept = memory // (8 * DEGREE * (len(require_fit(self._ring).prime_bits) - 1))
+        cost, kept = self._cost(), self._kept(memory)
         products = 2 * passes + 1 if sealed else passes + 1
         # Tiles for which there is no memory are made for each product, and all for a fresh key.
         made = count.tiles * self._keys + max(0, count.tiles - kept) * (products - self._keys)
@@ -235,6 +247,10 @@ class _Table:
         if sealed:
             seconds += cost.product(count.columns, count.rows) * passes
         return seconds
+
+    def _kept(self, memory: int) -> int:
+        """How many tiles fit in so many bytes."""
+        return memory // (8 * DEGREE * (len(require_fit(self._ring).prime_bits) - 1))
 
     def _cost(self) -> _Cost:
         """From a table of a few tiles and one of more."""
@@ -334,6 +350,78 @@ class _Table:
 
         usual = _seconds(partial(one_pass, last=False))
         return begin + (self._passes - 1) * usual + _seconds(partial(one_pass, last=True))
+
+
+class _SharedTable(_Table):
+    """Where nobody sees a score: the same products for both tables, each above its penalty."""
+
+    def _chosen_scales(self, bits: int) -> Scales:
+        return Scales.of_shared_table(self._terms.agreement, self._size.rows)
+
+    def estimate(self, bob_columns: int, memory: int) -> Estimate:
+        """What both sides take; Bob's values are taken to be as large as Alice's."""
+        rows, agreed = self._size.rows, self._terms.agreement
+        slots, coins = slots_of(self._terms.scheme), self._entropy
+        counts = (self._size.columns, bob_columns)
+        sizes = [TableSize(rows + count, count) for count in counts if count]
+        sigmoid = shared_sigmoid(self._scales, agreed, rows)
+        waves = SlotsTrial.of(slots, agreed.key_bits, rows, sigmoid.entries, coins)
+        carries = len(list(cut(slots, sum(counts), SEGMENTS)))
+        # A ciphertext of carries takes what one of waves does.
+        parts = self._passes * (waves.messages + carries) / waves.messages
+        there, back = zip(*(self._crossing(size) for size in sizes), strict=True)
+        key, beside = (
+            len(self._pair.public.to_bytes()),
+            self._overhead + OVERHEAD_BYTES * round(parts * waves.messages + 2 * self._passes),
+        )
+        return Estimate(
+            iterations=self._passes,
+            seconds=parts * waves.seconds
+            + self._seconds_of_products(sizes, memory)
+            + self._seconds_alone(sigmoid),
+            # With Bob's table the sides change places.
+            bytes_to_alice=round(parts * waves.bytes_to_alice)
+            + there[0]
+            + sum(back[1:])
+            + waves.key_bytes
+            + key
+            + beside,
+            bytes_to_bob=round(parts * waves.bytes_to_bob)
+            + back[0]
+            + sum(there[1:])
+            + key * (len(sizes) - 1)
+            + beside,
+        )
+
+    def _crossing(self, size: TableSize) -> tuple[int, int]:
+        """The bytes to the owner of a table in all passes, and back; the first has no scores."""
+        count, passes = _Count.of(size), self._passes
+        there = self._vector(count.rows, size.rows) * passes
+        there += self._vector(count.columns, size.columns) * (passes - 1)
+        back = self._answer(count.columns, size.columns) * passes
+        return there, back + self._answer(count.rows, size.rows) * (passes - 1)
+
+    def _seconds_of_products(self, sizes: list[TableSize], memory: int) -> float:
+        if not self._terms.scheme.protects:
+            return 0.0
+        cost, kept, seconds = self._cost(), self._kept(memory), 0.0
+        for count in map(_Count.of, sizes):
+            again = max(0, count.tiles - kept) * (2 * self._passes - 2)
+            seconds += cost.prepared(count.tiles, count.tiles + again)
+            seconds += cost.product(count.rows, count.columns) * self._passes
+            seconds += cost.product(count.columns, count.rows) * (self._passes - 1)
+        return seconds
+
+    def _seconds_alone(self, sigmoid: SharedSigmoid) -> float:
+        """Whitening, the numbers of waves on both sides, and products with own shares."""
+        share = self._ring.draw(min(len(self._sample), SAMPLE_WAVES), self._entropy)
+        waving = _seconds(lambda: sigmoid.table(share, self._entropy))
+        waving += _seconds(lambda: sigmoid.phases(share, np.ones(len(share))))
+        weights = np.ones(self._size.columns, dtype=np.int64)
+        multiplying = 4 * _seconds(lambda: self._ring.product(self._whole, weights))
+        scale = self._size.rows / len(self._sample)
+        waves = self._size.rows / len(share) * waving
+        return scale * (_seconds(self._whiten) + self._passes * multiplying) + self._passes * waves
 
 
 def _trial(

@@ -113,10 +113,7 @@ def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if len(alice.share) != len(bob.share) or alice.scales != bob.scales:
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
     hers, his = (np.array(side.share, dtype=np.int64) for side in (alice, bob))
-    weights = Scales.of_json(alice.scales).weights(hers + his)
-    if not alice.whitening:
-        return weights
-    return Whitening.of_numbers(alice.whitening, len(weights)).weights(weights)
+    return _in_columns(alice, Scales.of_json(alice.scales).weights(hers + his))
 
 
 def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
@@ -125,4 +122,11 @@ def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if len(alice.bob_share) != len(bob.bob_share):
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
     hers, his = (np.array(side.bob_share, dtype=np.int64) for side in (alice, bob))
-    return Scales.of_json(alice.scales).weights(hers + his)
+    return _in_columns(bob, Scales.of_json(alice.scales).weights(hers + his))
+
+
+def _in_columns(owner: ModelShare, weights: FloatArray) -> FloatArray:
+    """The weights of a side's columns, from those in the coordinates that its file has."""
+    if not owner.whitening:
+        return weights
+    return Whitening.of_numbers(owner.whitening, len(weights)).weights(weights)

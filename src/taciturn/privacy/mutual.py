@@ -10,25 +10,28 @@ centralised training with another sigmoid, off by at most ``sigmoid_error`` for 
 ``score_range``, up to fixed-point rounding.
 
 **Assumes.** IND-CPA of the scheme for both keys, and that both keep to the protocol. Of a party
-that does not: funcCPA, or IND-CPA with ``fresh_keys``. Of Alice's
-columns also what the flood of an answer leaves, 2^-40 over a whole training (``protocol.mutual``).
-With ``reveal`` Bob's share of her weights goes to her after the last iteration: a release without
-protection, priced at infinity. What joint prediction opens is not the mechanism's.
+that does not: funcCPA, or IND-CPA with ``fresh_keys``. Of Alice's columns also what the flood of an
+answer leaves, 2^-40 over a whole training (``protocol.mutual``). With ``reveal`` Bob's share of her
+weights goes to her after the last iteration: a release without protection, priced at infinity. What
+joint prediction opens is not the mechanism's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 from taciturn.privacy.sealed import REVEALED, require_sealable
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 
 ASSUMPTION = "IND-CPA of both keys, honest-but-curious"
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
@@ -40,6 +43,8 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
         "fresh_keys": False,
     }
 )
+# Newton goes to the optimum, where scores are larger than after some epochs of sgd.
+NEWTON_SCORE_RANGE = 64.0
 
 
 class Mutual(EncryptedMechanism):
@@ -60,6 +65,7 @@ class Mutual(EncryptedMechanism):
     weighable = True
     conversation = "mutual"
     lossless = True
+    whole_table = True
     shares_weights = True
     shares_scores = True
     # No score is computed for him to read, whatever weights he makes up.
@@ -100,6 +106,15 @@ class Mutual(EncryptedMechanism):
             )
         return cls(reveal=bool(agreed.reveal), class_weight=agreed.class_weight)
 
+    @classmethod
+    def derived(
+        cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
+    ) -> Mapping[str, object]:
+        """The range of scores, where it is not given."""
+        if settings.solver != "newton" or settings.score_range is not None:
+            return {}
+        return {"score_range": NEWTON_SCORE_RANGE}
+
     def receives(self) -> str:
         """Ciphertexts and uniform numbers; her weights where they are revealed."""
         shares = "ciphertexts under Bob's key, and numbers that his masks make uniform"
@@ -110,3 +125,7 @@ class Mutual(EncryptedMechanism):
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """``y - sigma(z)`` times the weight of its class: what the shares add up to."""
         return weighted_residue(scores, labels, self._class_weight)
+
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """That of the labels, times the weight of their class."""
+        return weighted_likelihood(scores, labels, self._class_weight)

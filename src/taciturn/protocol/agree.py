@@ -98,18 +98,11 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
 
 
 def _require_whole_table(settings: Settings, method: type[Mechanism], rows: int) -> None:
-    if method.shares_scores:
-        raise ConfigError(
-            f"{method.name} has no newton: Bob's search between passes reads scores, and nobody "
-            "sees one here",
-            setting="solver",
-            hint=Hint("use {solver}", solver="sgd"),
-        )
     if not method.whole_table:
         raise ConfigError(
             f"{method.name} has no newton: what it releases, and its price, are those of batches",
             setting="solver",
-            hint=Hint("use {solver}, or sealed, label-rr or none", solver="sgd"),
+            hint=Hint("use {solver}, or sealed, mutual, label-rr or none", solver="sgd"),
         )
     if rows > MOST_ROWS:
         raise ConfigError(

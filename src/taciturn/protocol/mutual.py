@@ -49,8 +49,9 @@ decrypts changes what it does.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -335,6 +336,31 @@ class Shares:
     scores: IntArray
 
 
+class Asks(Protocol):
+    """What one side of an exchange asks: a vector under its own key."""
+
+    @property
+    def entries(self) -> int:
+        """How many entries the answer has."""
+
+    def encrypted(self, coins: Entropy) -> EncryptedVector:
+        """The vector for the peer."""
+
+    def decrypted(self, answer: EncryptedAnswer) -> IntArray:
+        """What the answer holds, modulo t."""
+
+
+class Multiplies(Protocol):
+    """What the other side multiplies it with."""
+
+    @property
+    def length(self) -> int:
+        """How many entries the vector has."""
+
+    def ready(self, coins: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
+        """The product, with all done that can be done before the vector is there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A vector under its owner's key.
@@ -348,6 +374,14 @@ class Question:
     key: SecretKey
     vector: IntArray
     entries: int
+
+    def encrypted(self, coins: Entropy) -> EncryptedVector:
+        """The vector for the peer."""
+        return self.key.encrypt(self.vector, self.entries, coins)
+
+    def decrypted(self, answer: EncryptedAnswer) -> IntArray:
+        """What the answer holds, modulo t."""
+        return self.key.decrypt_shares(answer, len(self.vector))
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,9 +398,21 @@ class Matrix:
     values: IntArray | FloatArray
     masks: IntArray
 
+    @property
+    def length(self) -> int:
+        """How many entries the vector has."""
+        return len(self.values[0])
+
+    def ready(self, coins: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
+        """The product; covers are made ahead."""
+        prepared = self.key.prepare(self.values)
+        mask = self.key.mask_of(self.masks, coins.fork("multiples"))
+        self.key.stock(prepared, mask, coins)
+        return lambda vector: self.key.masked_product(prepared, vector, mask, coins)
+
 
 def exchange(
-    turn: int, question: Question | None, matrix: Matrix | None, coins: Entropy
+    turn: int, question: Asks | None, matrix: Multiplies | None, coins: Entropy
 ) -> Program[IntArray]:
     """Asks the peer, answers it, or both: the same program on both sides.
 
@@ -383,27 +429,22 @@ def exchange(
         RemoteProtocolError: A message has another size or turn than is due.
     """
     if question is not None:
-        vector = question.key.encrypt(question.vector, question.entries, coins.fork("vector"))
-        yield from send(SharedVector(turn, vector))
+        yield from send(SharedVector(turn, question.encrypted(coins.fork("vector"))))
     if matrix is not None:
         yield from _answer(turn, matrix, coins.fork("answer"))
     if question is None:
         return _EMPTY
     message = yield from receive(SharedProduct)
     require_turn("SharedProduct", message.turn, turn)
-    answer = sized_answer(message.answer, question.entries)
-    return question.key.decrypt_shares(answer, len(question.vector))
+    return question.decrypted(sized_answer(message.answer, question.entries))
 
 
-def _answer(turn: int, matrix: Matrix, coins: Entropy) -> Program[None]:
-    prepared = matrix.key.prepare(matrix.values)
-    mask = matrix.key.mask_of(matrix.masks, coins.fork("multiples"))
+def _answer(turn: int, matrix: Multiplies, coins: Entropy) -> Program[None]:
     # Before waiting, not after: the peer is at work meanwhile.
-    matrix.key.stock(prepared, mask, coins)
+    product = matrix.ready(coins)
     message = yield from receive(SharedVector)
     require_turn("SharedVector", message.turn, turn)
-    vector = sized_vector(message.vector, prepared.length)
-    answer = matrix.key.masked_product(prepared, vector, mask, coins)
+    answer = product(sized_vector(message.vector, matrix.length))
     yield from send(SharedProduct(turn, answer))
 
 

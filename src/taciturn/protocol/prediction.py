@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from taciturn.arrays import FloatArray
@@ -12,6 +12,7 @@ from taciturn.data.normalisation import Normalisation
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError
 from taciturn.files import canonical_json
+from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.handshake import compare, greeting, same_ids, wire_form
 from taciturn.protocol.messages import Hello, Role
 from taciturn.protocol.scales import Scales
@@ -111,6 +112,13 @@ def _require_same(ours: Hello, theirs: Hello) -> None:
             f"the rows to score are not the same on both sides: {counts}",
             hint="align them again: taciturn align finds the rows that both have",
         )
+
+
+def whitened_rows(features: FeatureTable, whitening: Whitening | None) -> FeatureTable:
+    """Rows as a table of whitened columns; as they are where weights are those of the columns."""
+    if whitening is None:
+        return features
+    return replace(features, values=whitening.apply(features.values))
 
 
 def sealed_terms(terms: Terms, scales: Scales) -> str:

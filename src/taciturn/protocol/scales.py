@@ -51,6 +51,10 @@ ROW_DIGITS = 11
 RESIDUE_DIGITS = 10
 SHARED_RESIDUE_DIGITS = 21
 LEAST = 8
+# Of newton with shared scores: the bits by which weights have more room than scores, and the
+# digits of a residue divided by the number of rows.
+SHARED_ROOM = 2
+SHARED_ROW_DIGITS = 16
 # How far the roundings of a step may move whitened weights where the model is told.
 _MOST_ROUNDING = 1 / 16
 _ROOM, _ROOM_ABOVE_FEATURES = 8, 2
@@ -143,6 +147,46 @@ class Scales:
         whole = math.floor(free - 2 * digits)
         exact = reach / last * 2.0 ** (2 * digits + whole + 1 - bits)
         return cls(bits, digits, whole, decay * exact)
+
+    @classmethod
+    def of_shared_table(cls, agreed: Agreement, rows: int) -> Scales:
+        """The scales of newton where scores stay shared, and the ring is their range.
+
+        A product with ``X~^T`` and the penalty's matrix has ``shared_shift`` digits more than a
+        weight, by which it is scaled down in each pass; that leaves weights four times the room of
+        scores. A row's residue divided by their number has ``SHARED_ROW_DIGITS`` digits or more.
+        Its rounding is as often up as down, and averages out over the rows.
+
+        Raises:
+            ConfigError: The modulus has no room for it.
+        """
+        reach = half_range(given(agreed, "score_range"), given(agreed, "sigmoid_error"))
+        bits = MODULI[-1]
+        free = bits - 1 - math.log2(reach)
+        spare = free - SHARED_ROOM - SHARED_ROW_DIGITS - math.log2(rows)
+        digits = min(math.floor(spare), agreed.feature_bits)
+        if digits < LEAST_OF_TABLE:
+            raise ConfigError(
+                f"{rows:,} rows, scores up to {given(agreed, 'score_range'):g} and feature-bits of "
+                f"{agreed.feature_bits} leave fewer than {LEAST_OF_TABLE} bits of a modulus of "
+                f"2^{bits} for features",
+                setting="solver",
+                hint=Hint(
+                    "lower {score_range}, raise {feature_bits}, or use {solver}", solver="sgd"
+                ),
+            )
+        whole = math.floor(free - 2 * digits)
+        return cls(bits, digits, whole, np.array([reach * 2.0 ** (2 * digits + whole + 1 - bits)]))
+
+    @property
+    def shared_shift(self) -> int:
+        """The digits that newton's shared products have beyond those of a weight."""
+        return self.feature_bits - SHARED_ROOM
+
+    @property
+    def shared_unit(self) -> float:
+        """The unit of a residue in newton's shared products; see ``of_shared_table``."""
+        return 2.0 ** (self.weight_bits - SHARED_ROOM) / float(self.decay[-1])
 
     @classmethod
     def of_table(cls, agreed: Agreement, rows: int, columns: int, magnitude_bits: int) -> Scales:

@@ -65,12 +65,17 @@ class MutualState:
         bob_bits: The size of Bob's values, for which that key is made.
         bob_share: This party's share of Bob's weights.
         waves_key: Bob's secret key for the sigmoid, or as Alice has it the public one.
+        products: In newton, this party's shares of all weights before they are scaled down, Alice's
+            first; shares of both hold the points that a step starts from.
+        carries: Its shares of their carries.
     """
 
     alice_key: bytes = field(repr=False)
     bob_bits: int
     bob_share: IntArray = field(repr=False)
     waves_key: bytes = field(repr=False)
+    products: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    carries: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The state for a file."""
@@ -79,6 +84,8 @@ class MutualState:
             "bob_bits": self.bob_bits,
             "bob_share": self.bob_share.astype("<i8").tobytes().hex(),
             "waves_key": self.waves_key.hex(),
+            "products": self.products.astype("<i8").tobytes().hex(),
+            "carries": self.carries.astype("<i8").tobytes().hex(),
         }
 
     @classmethod
@@ -89,6 +96,8 @@ class MutualState:
             int(values["bob_bits"]),
             _integers(values["bob_share"]),
             bytes.fromhex(values["waves_key"]),
+            _integers(values["products"]),
+            _integers(values["carries"]),
         )
 
 

@@ -66,10 +66,12 @@ OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10
 DEFAULT_PASSES = 12
 # Where the model is told with noise: that grows with each pass, and few steps go most of the way.
 DEFAULT_TOLD_PASSES = 4
+# Where nobody sees a score there is no search: steps on a public schedule, which need more.
+DEFAULT_SHARED_PASSES = 40
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
 # Where newton is the default on own data; the mechanisms say it of themselves (``whole_table``).
-WHOLE_TABLE = ("none", "sealed", "label-rr")
+WHOLE_TABLE = ("none", "sealed", "mutual", "label-rr")
 
 
 # What says how own data are read: the paper's datasets are read in one way.
@@ -198,7 +200,7 @@ class Protection(Checked):
     score_range: Annotated[
         Annotated[float, Field(ge=4, le=256)] | None,
         _protection(
-            "`mutual`: the largest score that does not wrap (default: 32).",
+            "`mutual`: the largest score that does not wrap (default: 32); `newton`: 64.",
             detail="A larger one takes more numbers a row and leaves fewer digits",
             example=32.0,
         ),
@@ -310,8 +312,9 @@ class Settings(TableSettings, Protection):
         _model(
             "`newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs "
             "and a learning rate (default: newton on own data).",
-            detail="`none`, `sealed` and `label-rr` have both, under `bfv`; the others have `sgd`. "
-            "Naming `epochs`, `batch-size` or `learning-rate` without a solver means `sgd`",
+            detail="`none`, `sealed`, `mutual` and `label-rr` have both, under `bfv`; the others "
+            "have `sgd`. Naming `epochs`, `batch-size` or `learning-rate` without a solver means "
+            "`sgd`",
             example="newton",
         ),
     ] = None
@@ -319,8 +322,8 @@ class Settings(TableSettings, Protection):
         Annotated[int, Field(ge=1, le=1000)] | None,
         _model(
             f"`newton`: passes over the rows (default: {DEFAULT_PASSES}; with `reveal-epsilon` "
-            f"{DEFAULT_TOLD_PASSES}).",
-            detail="Each gives Bob one more score of every row",
+            f"{DEFAULT_TOLD_PASSES}, with `mutual` {DEFAULT_SHARED_PASSES}).",
+            detail="Each gives Bob one more score of every row, but in `mutual`",
             example=DEFAULT_PASSES,
         ),
     ] = None
@@ -499,6 +502,8 @@ class Settings(TableSettings, Protection):
     @property
     def default_passes(self) -> int:
         """How many passes newton takes where the number is not given."""
+        if self.mechanism == "mutual":
+            return DEFAULT_SHARED_PASSES
         return DEFAULT_PASSES if self.reveal_epsilon is None else DEFAULT_TOLD_PASSES
 
     def _usual_solver(self) -> Solver:

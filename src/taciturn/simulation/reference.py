@@ -12,6 +12,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
+from taciturn.numerics.acceleration import fit_on_schedule
 from taciturn.numerics.likelihood import weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
@@ -78,7 +79,11 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     labels, agreed, free = data.labels_train.values, terms.agreement, data.bob_train.free
     true = partial(weighted_likelihood, labels=labels, class_weight=agreed.class_weight)
     alice, bob = data.alice_train.values, data.bob_train.values
-    fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.epochs)
+    if mechanism(agreed).shares_scores:
+        heaviest = max(agreed.class_weight or (1.0,))
+        fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.epochs, heaviest)
+    else:
+        fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.epochs)
     reference = np.concatenate([fit.alice, fit.own])
     joined = _joined(alice, bob)
     best = optimum(joined, true, agreed.l2, free)

@@ -181,7 +181,9 @@ def both_programs(
     """Alice's and Bob's training, ready to be driven."""
     alice = AliceInputs(data.alice_train, terms, coins.alice, table_memory=table_memory)
     labels = released_labels(data.labels_train, method, ledger, coins.bob)
-    bob = BobInputs(data.bob_train, labels, terms, method, ledger, coins.bob)
+    bob = BobInputs(
+        data.bob_train, labels, terms, method, ledger, coins.bob, table_memory=table_memory
+    )
     return ALICE[terms.conversation](alice), BOB[terms.conversation](bob)
 
 

@@ -16,6 +16,7 @@ from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.mutual import Sigmoids
+from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.terms import Terms
 from taciturn.results.training import ReleasedModel, SharedScores, SharedWeights
@@ -52,7 +53,8 @@ class Shared:
         if self.of_bob is None:
             return None
         hers, his = self.of_bob
-        return self.alice.scales.weights(hers.values + his.values)
+        weights = self.alice.scales.weights(hers.values + his.values)
+        return weights if his.whitening is None else his.whitening.weights(weights)
 
     def describe(self, terms: Terms, bob: FeatureTable) -> SharedWeights:
         """The scales of the run, for its result; ``bob`` are his training columns."""
@@ -68,20 +70,25 @@ class Shared:
             dither=agreed.dither or 0.0,
             fresh_keys=bool(agreed.fresh_keys),
             model_release=None if release is None else _figures(release),
-            shared_scores=None if self.of_bob is None else _sigmoid(terms, bob.rows),
+            shared_scores=None if self.of_bob is None else self._sigmoid(terms, bob.rows),
         )
 
-
-def _sigmoid(terms: Terms, rows: int) -> SharedScores:
-    agreed, sigmoids = terms.agreement, Sigmoids.of(terms, rows)
-    return SharedScores(
-        score_range=given(agreed, "score_range"),
-        sigmoid_error=given(agreed, "sigmoid_error"),
-        waves=sigmoids.waves,
-        error_bound=sigmoids.error_bound,
-        rounding=sigmoids.at(0, min(agreed.batch_size, rows)).rounding,
-        reveal_bob=bool(agreed.reveal_bob),
-    )
+    def _sigmoid(self, terms: Terms, rows: int) -> SharedScores:
+        agreed = terms.agreement
+        if terms.whole_table:
+            whole = shared_sigmoid(self.alice.scales, agreed, rows)
+            bound = whole.sigmoid.bound(given(agreed, "score_range"))
+        else:
+            sigmoids = Sigmoids.of(terms, rows)
+            whole, bound = sigmoids.at(0, min(agreed.batch_size, rows)), sigmoids.error_bound
+        return SharedScores(
+            score_range=given(agreed, "score_range"),
+            sigmoid_error=given(agreed, "sigmoid_error"),
+            waves=whole.sigmoid.waves,
+            error_bound=bound,
+            rounding=whole.rounding,
+            reveal_bob=bool(agreed.reveal_bob),
+        )
 
 
 def _figures(release: ModelRelease) -> ReleasedModel:

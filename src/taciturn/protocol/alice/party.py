@@ -6,8 +6,8 @@ from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.quality import hear
 from taciturn.protocol.alice.registry import TRAININGS
-from taciturn.protocol.alice.whitened import whitened_rows
 from taciturn.protocol.party import PartyResult, compare_held_out
+from taciturn.protocol.prediction import whitened_rows
 from taciturn.protocol.steps import Program
 
 
@@ -31,6 +31,6 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     elif held_out is not None:
         # Training rows are not scored: each score from shares costs an encrypted product.
         share, coins = trained.share, inputs.entropy.fork("held out")
-        rows = held_out if share.whitening is None else whitened_rows(held_out, share.whitening)
+        rows = whitened_rows(held_out, share.whitening)
         yield from predict_sealed.predict(rows, share.values, terms, share.scales, coins)
     return PartyResult(trained, quality=(yield from hear(inputs, trained.iterations)))

@@ -31,7 +31,7 @@ from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.keyrings import OwnKeys, own_keys, peer_keys
 from taciturn.protocol.mutual import Matrix, Question, exchange
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks, shared_terms
+from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks, shared_terms, whitened_rows
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -52,7 +52,7 @@ def predict(
     Raises:
         RemoteProtocolError: Bob's table has another number of columns than the share.
     """
-    scales, share = own.scales, own.values
+    scales, share, features = own.scales, own.values, whitened_rows(features, own.whitening)
     size = max(own.magnitude_bits, magnitude_bits(features.largest))
     stated = shared_terms(terms, scales, "predict-mutual")
     hello = yield from shake_hands(greeting("alice", stated, features, size))

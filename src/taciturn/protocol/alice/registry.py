@@ -12,6 +12,7 @@ from taciturn.protocol.alice import (
     train_residues,
     train_revealed,
     train_sealed,
+    train_table_mutual,
     train_table_revealed,
     train_table_sealed,
 )
@@ -31,5 +32,6 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "mutual": train_mutual.train,
         "revealed-table": train_table_revealed.train,
         "sealed-table": train_table_sealed.train,
+        "mutual-table": train_table_mutual.train,
     }
 )

@@ -23,6 +23,7 @@ from taciturn.crypto.base import (
     Wrapping,
 )
 from taciturn.crypto.bfv.modular import block_sums
+from taciturn.numerics.periodic_sigmoid import SharedSigmoid
 from taciturn.protocol.messages import CarryShares, Phases, ResidueShares, Segments
 from taciturn.protocol.mutual import cut, shares_modulo_power, sized_vector
 from taciturn.protocol.steps import Program, receive, require_turn, send
@@ -45,40 +46,42 @@ class Answers:
     ring: Wrapping
     entropy: Entropy
 
-    def residues(self, number: int, table: IntArray) -> Program[IntArray]:
-        """Her share of the rows' residues, from her table of the sigmoid, a row each."""
-        masks = self._masks(table, self.entropy.fork(f"residues {number}"))
-        for rows in cut(self.slots, *table.shape):
+    def residues(self, number: int, sigmoid: SharedSigmoid, scores: IntArray) -> Program[IntArray]:
+        """Her share of the rows' residues, from her table of the sigmoid.
+
+        Args:
+            number: The iteration, or the pass.
+            sigmoid: That of these rows.
+            scores: Her share of their scores.
+        """
+        shares = np.empty(len(scores), dtype=np.int64)
+        for rows in cut(self.slots, len(scores), sigmoid.entries):
+            coins = self.entropy.fork(f"waves {number} {rows.start}")
+            table = sigmoid.table(scores[rows], coins.fork("table"))
             message = yield from receive(Phases)
             require_turn("Phases", message.iteration, number)
-            coins = self.entropy.fork(f"waves {number} {rows.start}")
-            answer = self._answer(table[rows], message.phases, masks[rows], coins)
+            answer, shares[rows] = self._masked(table, message.phases, coins)
             yield from send(ResidueShares(number, answer))
-        return self._shares(masks)
+        return shares
 
     def carries(self, number: int, table: IntArray) -> Program[IntArray]:
         """Her share of the weights' carries, from what each segment of Bob's would make."""
-        masks = self._masks(table, self.entropy.fork(f"carries {number}"))
+        shares = np.empty(len(table), dtype=np.int64)
         for rows in cut(self.slots, *table.shape):
             message = yield from receive(Segments)
             require_turn("Segments", message.iteration, number)
             coins = self.entropy.fork(f"segments {number} {rows.start}")
-            answer = self._answer(table[rows], message.marks, masks[rows], coins)
+            answer, shares[rows] = self._masked(table[rows], message.marks, coins)
             yield from send(CarryShares(number, answer))
-        return self._shares(masks)
+        return shares
 
-    def _masks(self, table: IntArray, entropy: Entropy) -> IntArray:
-        drawn = entropy.integers(self.slots.modulus, table.size)
-        return drawn.reshape(table.shape).view(np.int64)
-
-    def _answer(
-        self, table: IntArray, vector: EncryptedVector, masks: IntArray, coins: Entropy
-    ) -> EncryptedAnswer:
-        sized = sized_vector(vector, table.size)
-        return self.key.product(table.ravel(), sized, masks.ravel(), coins)
-
-    def _shares(self, masks: IntArray) -> IntArray:
-        """Minus the sums of the masks, from 0 to the modulus, as shares."""
+    def _masked(
+        self, table: IntArray, vector: EncryptedVector, coins: Entropy
+    ) -> tuple[EncryptedAnswer, IntArray]:
+        """The masked products, and her shares of their sums: minus those of the masks."""
         modulus = self.slots.modulus
-        taken = np.uint64(modulus) - block_sums(masks.view(np.uint64), modulus)
-        return shares_modulo_power(taken, modulus, self.ring, less=True)
+        masks = coins.fork("masks").integers(modulus, table.size)
+        sized = sized_vector(vector, table.size)
+        answer = self.key.product(table.ravel(), sized, masks.view(np.int64), coins)
+        taken = np.uint64(modulus) - block_sums(masks.reshape(table.shape), modulus)
+        return answer, shares_modulo_power(taken, modulus, self.ring, less=True)

@@ -72,9 +72,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         rows = rounded(batch) if rows is None else rows
         after = None if following is None else rounded(following)
         sigmoid = plan.sigmoids.at(number, len(shares.scores))
-        table = sigmoid.table(shares.scores, entropy.fork(f"table {number}"))
         answers = Answers((yield from keys.waves.receive()), plan.slots, ring, entropy)
-        residues = yield from answers.residues(number, table)
+        residues = yield from answers.residues(number, sigmoid, shares.scores)
         step = Step(number, ring, asking, holding, rows, after, entropy)
         shares, rows = (yield from step.advance(shares, residues)), after
     weights = _NO_WEIGHTS

@@ -7,7 +7,7 @@ the same numbers of Bob's, where she sees products in clear.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -104,8 +104,3 @@ def _whitened(
         return bounded.values, bounded.whitening, bounded
     whitening = Whitening.of(features.values, agreed.l2)
     return whitening.apply(features.values), whitening, None
-
-
-def whitened_rows(features: FeatureTable, whitening: Whitening) -> FeatureTable:
-    """Other rows as a table of whitened columns."""
-    return replace(features, values=whitening.apply(features.values))

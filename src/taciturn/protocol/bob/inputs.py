@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
@@ -32,6 +33,7 @@ class BobInputs(Generic[M_co]):
         resume: The state from which to resume; None to begin.
         held_out: His part of the held-out rows; None where there are none.
         peer: What Alice's table must be.
+        table_memory: Bytes that a whole table of his may take in the scheme's own form.
 
     Raises:
         RowOrderError: The labels are not those of the features' rows.
@@ -46,6 +48,7 @@ class BobInputs(Generic[M_co]):
     resume: TrainingState | None = None
     held_out: HeldOut | None = None
     peer: PeerTable = ANY_TABLE
+    table_memory: int = DEFAULT_TABLE_MEMORY
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))

@@ -19,7 +19,13 @@ from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.keyrings import PeerKeys, own_keys, peer_keys
 from taciturn.protocol.mutual import Matrix, Question, exchange
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, Scored, chunks, shared_terms
+from taciturn.protocol.prediction import (
+    SEALED_CHUNK_ROWS,
+    Scored,
+    chunks,
+    shared_terms,
+    whitened_rows,
+)
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -40,7 +46,7 @@ def predict(
     Raises:
         RemoteProtocolError: Alice's table has another number of columns than the share.
     """
-    scales, share = alices.scales, alices.values
+    scales, share, features = alices.scales, alices.values, whitened_rows(features, own.whitening)
     size = max(own.magnitude_bits, magnitude_bits(features.largest) if features.columns else 0)
     stated = shared_terms(terms, scales, "predict-mutual")
     hello = yield from shake_hands(greeting("bob", stated, features, size))

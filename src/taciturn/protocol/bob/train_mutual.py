@@ -102,7 +102,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         yield from release_share(inputs, shares.other)
     weights = _NO_WEIGHTS
     if terms.agreement.reveal_bob:
-        weights = scales.weights((yield from _given_share(shares.own)))
+        weights = scales.weights((yield from given_share(shares.own)))
     return BobTrained(
         weights,
         batches.iterations,
@@ -204,7 +204,7 @@ def _mutual(state: TrainingState) -> MutualState:
     return state.mutual
 
 
-def _given_share(share: IntArray) -> Program[IntArray]:
+def given_share(share: IntArray) -> Program[IntArray]:
     """His weights in exact integers: Alice's share, which she reveals, and his.
 
     Raises:

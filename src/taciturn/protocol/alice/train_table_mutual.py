@@ -1,0 +1,144 @@
+"""Alice's side of newton in which nobody sees a score.
+
+The chart of messages, and what both sides do alike, stand in ``taciturn.protocol.mutual_table``.
+Alice's own part is her tables of the sigmoid and of the carries. At the end her weights stay
+shared; with ``reveal`` Bob sends his share of hers, and with ``reveal_bob`` she sends hers of his.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
+from taciturn.errors import RemoteProtocolError
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import with_seed
+from taciturn.protocol.alice.sealed import revealed_share
+from taciturn.protocol.alice.slots import Answers
+from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.events import Boundary
+from taciturn.protocol.handshake import open_training
+from taciturn.protocol.messages import GivenShare, KeyOffer, ShareNumbers
+from taciturn.protocol.mutual import Columns, offer_key, receive_key
+from taciturn.protocol.mutual_table import (
+    OwnTable,
+    Point,
+    TablePlan,
+    Tables,
+    weight_shares,
+    whitened_bits,
+)
+from taciturn.protocol.observations import ShareRevealed
+from taciturn.protocol.outcome import Trained
+from taciturn.protocol.state import MutualState, TrainingState
+from taciturn.protocol.steps import Program, emit, receive, send
+
+_NO_WEIGHTS = np.empty(0)
+
+
+def train(inputs: AliceInputs) -> Program[Trained]:
+    """Trains Alice's share of all weights.
+
+    Returns:
+        Her shares, and no weights: she has none in clear. Her weights too, one per column, where
+        Bob reveals his share.
+    """
+    terms, entropy = inputs.terms, inputs.entropy
+    opened = yield from _opened(inputs)
+    plan, state, mutual = opened.plan, opened.state, opened.mutual
+    ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=True), plan.alice.count
+    table = OwnTable.of(inputs.features, plan, plan.bob.count)
+    asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
+    tables = Tables(ring, asking, (table, opened.bobs), inputs.table_memory, entropy)
+    answers = Answers(opened.waves, plan.slots, ring, entropy)
+    point = Point.of_state(state, mutual)
+    try:
+        for number in range(state.iteration, plan.passes):
+            yield from emit(Boundary(point.kept(state, mutual, number)))
+            own, other = point.ahead[:count], point.ahead[count:]
+            scores = yield from tables.shared_scores(number, plan.rows, own, other)
+            residues = yield from answers.residues(number, plan.sigmoid, scores)
+            hers, his = yield from tables.shared_steps(number, residues, own, other)
+            products = np.concatenate([hers, his])
+            carries = yield from answers.carries(number, fraction.table(fraction.parts(products)))
+            point = point.following(fraction, ring, number, products, carries)
+    finally:
+        tables.close()
+    share, bobs_share = weight_shares(plan, point.weights(fraction, ring), alice=table.whitening)
+    weights = _NO_WEIGHTS
+    if terms.agreement.reveal:
+        whole = yield from revealed_share(ring, share.values)
+        weights = table.whitening.weights(plan.scales.weights(whole))
+        yield from emit(ShareRevealed(plan.passes, weights))
+    if terms.agreement.reveal_bob:
+        yield from send(GivenShare(ShareNumbers(bobs_share.values)))
+    return Trained(weights, plan.passes, share=share, bob_share=bobs_share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What she has before the first pass, or before the one where she resumes.
+
+    Args:
+        state: The state.
+        mutual: What belongs to shares of Bob's weights.
+        plan: How numbers lie.
+        bobs: His public key.
+        waves: His key for products number by number.
+        own: Hers; None where Bob has no columns.
+    """
+
+    state: TrainingState
+    mutual: MutualState
+    plan: TablePlan
+    bobs: PublicKey
+    waves: SlotPublicKey
+    own: SecretKey | None
+
+
+def _opened(inputs: AliceInputs) -> Program[_Opened]:
+    features, terms = inputs.features, inputs.terms
+    if inputs.resume is not None:
+        return _resumed(inputs, inputs.resume)
+    bits = terms.agreement.key_bits
+    size = whitened_bits(features, terms)
+    hello = yield from open_training("alice", terms, features, size)
+    bob = Columns(hello.columns, hello.magnitude_bits)
+    plan = TablePlan.of(terms, features.rows, Columns(len(features.columns), size), bob)
+    state = TrainingState(0, _NO_WEIGHTS, columns=bob.count, magnitude_bits=size)
+    state = yield from with_seed(inputs, state)
+    bobs = yield from receive_key(terms, plan.ring(plan.alice), key_seed(state.seed, "bob"))
+    offer = yield from receive(KeyOffer)
+    waves = plan.slots.read_public(offer.public_key, bits, key_seed(state.seed, "waves"))
+    own = None
+    if bob.count:
+        seed = key_seed(state.seed, "alice")
+        own = yield from offer_key(terms, plan.ring(bob), inputs.entropy, seed)
+    start = Point.start(plan.alice.count + bob.count)
+    mutual = MutualState(
+        b"" if own is None else own.to_bytes(),
+        bob.bits,
+        start.ahead[plan.alice.count :],
+        waves.to_bytes(),
+        start.products,
+        start.carries,
+    )
+    share = start.ahead[: plan.alice.count]
+    state = replace(state, key=bobs.to_bytes(), share=share, mutual=mutual)
+    return _Opened(state, mutual, plan, bobs, waves, own)
+
+
+def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
+    terms, features, mutual = inputs.terms, inputs.features, state.mutual
+    if mutual is None:
+        raise RemoteProtocolError("the state is not that of a training that shares scores")
+    scheme, bits = terms.scheme, terms.agreement.key_bits
+    alice = Columns(len(features.columns), state.magnitude_bits)
+    plan = TablePlan.of(terms, features.rows, alice, Columns(state.columns, mutual.bob_bits))
+    own = None
+    if plan.bob.count:
+        own = scheme.read_secret(mutual.alice_key, bits, plan.ring(plan.bob))
+    bobs = scheme.read_public(state.key, bits, plan.ring(alice))
+    return _Opened(state, mutual, plan, bobs, plan.slots.read_public(mutual.waves_key, bits), own)

@@ -1,0 +1,149 @@
+"""Bob's side of newton in which nobody sees a score.
+
+The chart of messages, and what both sides do alike, stand in ``taciturn.protocol.mutual_table``.
+Bob's own part is the numbers of waves and segments, under his key, and the labels, which he adds
+to his share of the residues.
+
+**What he does never depends on what he decrypts**: a fixed number of passes, the same work in
+each, and nothing but uniform numbers to decrypt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
+from taciturn.errors import RemoteProtocolError
+from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.opening import with_seed
+from taciturn.protocol.bob.sealed import release_share
+from taciturn.protocol.bob.slots import Questions, offer_slot_key
+from taciturn.protocol.bob.train_mutual import given_share
+from taciturn.protocol.events import Boundary, Progress
+from taciturn.protocol.handshake import open_training
+from taciturn.protocol.mutual import Columns, offer_key, receive_key
+from taciturn.protocol.mutual_table import (
+    OwnTable,
+    Point,
+    TablePlan,
+    Tables,
+    weight_shares,
+    whitened_bits,
+)
+from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.state import MutualState, TrainingState
+from taciturn.protocol.steps import Program, emit
+
+_NO_WEIGHTS = np.empty(0)
+
+
+def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
+    """Trains Bob's share of all weights; charged only where he reveals Alice's.
+
+    Returns:
+        His shares, and no weights; his weights too, one per column, where Alice reveals her share.
+    """
+    features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
+    opened = yield from _opened(inputs)
+    plan, state, mutual = opened.plan, opened.state, opened.mutual
+    ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=False), plan.alice.count
+    table = None if opened.hers is None else OwnTable.of(features, plan, count)
+    holding = None if table is None or opened.hers is None else (table, opened.hers)
+    asking = opened.own, plan.size(plan.alice)
+    tables = Tables(ring, asking, holding, inputs.table_memory, entropy)
+    questions = Questions(opened.waves, plan.slots, ring, entropy)
+    # The residue of a score of zero is half the weight of its class, with the label's sign.
+    halves = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
+    point = Point.of_state(state, mutual)
+    try:
+        for number in range(state.iteration, plan.passes):
+            yield from emit(Boundary(point.kept(state, mutual, number)))
+            other, own = point.ahead[:count], point.ahead[count:]
+            scores = yield from tables.shared_scores(number, plan.rows, own, other)
+            residues = yield from questions.residues(number, plan.sigmoid, scores, halves)
+            his, hers = yield from tables.shared_steps(number, residues, own, other)
+            products = np.concatenate([hers, his])
+            carries = yield from questions.carries(number, fraction.marks(fraction.parts(products)))
+            point = point.following(fraction, ring, number, products, carries)
+            yield from emit(Progress(number + 1, plan.passes, np.arange(plan.rows)))
+    finally:
+        tables.close()
+    whitening = None if table is None else table.whitening
+    share, own_share = weight_shares(plan, point.weights(fraction, ring), bob=whitening)
+    if terms.agreement.reveal:
+        yield from release_share(inputs, share.values)
+    weights = _NO_WEIGHTS
+    if terms.agreement.reveal_bob:
+        weights = plan.scales.weights((yield from given_share(own_share.values)))
+        weights = weights if whitening is None else whitening.weights(weights)
+    return BobTrained(weights, plan.passes, share=share, bob_share=own_share)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What he has before the first pass, or before the one where he resumes.
+
+    Args:
+        state: The state.
+        mutual: What belongs to shares of his weights.
+        plan: How numbers lie.
+        own: His key.
+        waves: His key for products number by number.
+        hers: Alice's public key; None where he has no columns.
+    """
+
+    state: TrainingState
+    mutual: MutualState
+    plan: TablePlan
+    own: SecretKey
+    waves: SlotSecretKey
+    hers: PublicKey | None
+
+
+def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
+    features, terms = inputs.features, inputs.terms
+    if inputs.resume is not None:
+        return _resumed(inputs, inputs.resume)
+    bits, entropy = terms.agreement.key_bits, inputs.entropy
+    size = whitened_bits(features, terms)
+    hello = yield from open_training("bob", terms, features, size, inputs.peer)
+    alice = Columns(hello.columns, hello.magnitude_bits)
+    plan = TablePlan.of(terms, features.rows, alice, Columns(len(features.columns), size))
+    state = TrainingState(0, _NO_WEIGHTS, columns=alice.count, magnitude_bits=alice.bits)
+    state = yield from with_seed(inputs, state)
+    own = yield from offer_key(terms, plan.ring(alice), entropy, key_seed(state.seed, "bob"))
+    waves = yield from offer_slot_key(plan.slots, bits, entropy, key_seed(state.seed, "waves"))
+    hers = None
+    if plan.bob.count:
+        hers = yield from receive_key(terms, plan.ring(plan.bob), key_seed(state.seed, "alice"))
+    start = Point.start(alice.count + plan.bob.count)
+    mutual = MutualState(
+        b"" if hers is None else hers.to_bytes(),
+        size,
+        start.ahead[alice.count :],
+        waves.to_bytes(),
+        start.products,
+        start.carries,
+    )
+    share = start.ahead[: alice.count]
+    state = replace(state, key=own.to_bytes(), share=share, mutual=mutual)
+    return _Opened(state, mutual, plan, own, waves, hers)
+
+
+def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Opened:
+    terms, features, mutual = inputs.terms, inputs.features, state.mutual
+    if mutual is None:
+        raise RemoteProtocolError("the state is not that of a training that shares scores")
+    scheme, bits = terms.scheme, terms.agreement.key_bits
+    alice = Columns(state.columns, state.magnitude_bits)
+    bob = Columns(len(features.columns), mutual.bob_bits)
+    plan = TablePlan.of(terms, features.rows, alice, bob)
+    hers = None
+    if bob.count:
+        hers = scheme.read_public(mutual.alice_key, bits, plan.ring(bob))
+    own = scheme.read_secret(state.key, bits, plan.ring(alice))
+    return _Opened(state, mutual, plan, own, plan.slots.read_secret(mutual.waves_key, bits), hers)

@@ -1,0 +1,408 @@
+"""Newton where nobody sees a score: what both parties do alike.
+
+All weights are shared modulo ``t = 2^k``, in coordinates in which a step of length 1 is safe
+(``numerics.acceleration``), and so are the points y from which steps start. X~ is a party's
+whitened table and K the matrix ``I - P`` of its penalty, rounded once.
+
+::
+
+    Alice                                            Bob
+      the joint seed; KeyOffers as in ``protocol.mutual``
+      each pass:
+      SharedVector         <y_B>                ->   (where he has columns; not in the first pass)
+                                                <-   SharedVector        <y_A>
+                                                <-   SharedProduct       <X~_B y_B + eta>
+      SharedProduct        <X~_A y_A + eta>     ->
+                                                <-   Phases, some at a time
+      ResidueShares                             ->   shares of r' = (y - sigma(z)) / n
+      SharedVector         <r', y_B>            ->   (where he has columns)
+                                                <-   SharedVector        <r', y_A>
+                                                <-   SharedProduct       <X~_B^T r' + K_B y_B + xi>
+      SharedProduct        <X~_A^T r'           ->
+                            + K_A y_A + xi>
+                                                <-   Segments
+      CarryShares                               ->   shares of w and of the next y
+
+Each vector holds its sender's share alone, and each receiver adds its own share's product: as in
+``protocol.mutual``. Table and penalty are one matrix, X~ above K, multiplied from either side.
+
+**Scaling down.** ``X~^T r' + K y`` has the digits of a feature too many. A real factor of a share
+needs the carry of the two parts (``numerics.shared_fraction``): Bob's segments of all weights,
+four numbers each, are multiplied by Alice's as the sigmoid's waves are. Momentum is a factor of
+the same kind, so that one exchange serves both.
+
+Shares of a carry are modulo the slots' prime p, and are taken for shares modulo ``2^k`` like those
+of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for a weight in a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import (
+    EncryptedAnswer,
+    EncryptedVector,
+    PublicKey,
+    SecretKey,
+    SlotScheme,
+    Table,
+    TableSize,
+    Wrapping,
+)
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn.numerics.acceleration import momentum
+from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
+from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
+from taciturn.numerics.shared_fraction import SEGMENTS, Carried, SharedFraction
+from taciturn.numerics.whitening import Whitening
+from taciturn.privacy.base import given
+from taciturn.protocol.mutual import LEAST_LEAK_BITS, MOST_WAVES, Columns, cut, exchange, slots_of
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.prepared import Prepared
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.state import MutualState, TrainingState
+from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+from taciturn.settings.agreement import Agreement
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """How a training's numbers lie, alike on both sides.
+
+    Args:
+        terms: The agreement in use.
+        scales: The scales of shares.
+        rows: Those of either table.
+        alice: Her whitened columns.
+        bob: His; there may be none.
+    """
+
+    terms: Terms
+    scales: Scales
+    rows: int
+    alice: Columns
+    bob: Columns
+
+    @classmethod
+    def of(cls, terms: Terms, rows: int, alice: Columns, bob: Columns) -> TablePlan:
+        """The plan of a training.
+
+        Raises:
+            ConfigError: There is no room for it, or it would tell too much of a table.
+            CryptoError: It would tell too much of a table.
+        """
+        scales = Scales.of_shared_table(terms.agreement, rows)
+        plan = cls(terms, scales, rows, alice, bob)
+        waves = plan.sigmoid.sigmoid.waves
+        if waves > MOST_WAVES:
+            raise ConfigError(
+                f"the sigmoid would need {waves:,} waves, and {MOST_WAVES} are the most",
+                setting="score_range",
+                hint=Hint("lower {score_range}, or allow a larger {sigmoid_error}"),
+            )
+        plan.require_hidden()
+        return plan
+
+    @property
+    def passes(self) -> int:
+        """How many there are."""
+        return self.terms.agreement.epochs
+
+    @property
+    def slots(self) -> SlotScheme:
+        """Products number by number."""
+        return slots_of(self.terms.scheme)
+
+    @property
+    def sigmoid(self) -> SharedSigmoid:
+        """The sigmoid of all passes."""
+        return shared_sigmoid(self.scales, self.terms.agreement, self.rows)
+
+    def ring(self, side: Columns) -> Wrapping:
+        """The sizes of the products with a side's table."""
+        return self.scales.ring(side.bits, self.rows + side.count)
+
+    def size(self, side: Columns) -> TableSize:
+        """A side's table above its penalty."""
+        return TableSize(self.rows + side.count, side.count)
+
+    def fraction(self, *, raises: bool) -> SharedFraction:
+        """How shares are scaled down; Alice is the side that raises."""
+        return SharedFraction(self.scales.modulus_bits, self.scales.shared_shift, raises)
+
+    def require_hidden(self) -> None:
+        """Refuses a training whose answers would tell too much of either table.
+
+        Raises:
+            ConfigError: Their distances add up to more than 2^-LEAST_LEAK_BITS.
+            CryptoError: Those of the products with one table do.
+        """
+        bits = -math.log2(max(self.alice_leak, self.bob_leak, 1e-300))
+        if bits < LEAST_LEAK_BITS:
+            raise ConfigError(
+                f"{self.passes:,} passes over {self.rows:,} rows would hide the tables to within "
+                f"2^{-bits:.0f} only, where 2^-{LEAST_LEAK_BITS} is the least",
+                setting="mechanism",
+                value="mutual",
+                hint=Hint("use fewer {passes}, or lower {feature_bits} or {score_range}"),
+            )
+
+    @property
+    def alice_leak(self) -> float:
+        """What all answers tell of her columns, and of her shares: a distance."""
+        weights = self.alice.count + self.bob.count
+        answers = sum(
+            len(list(cut(self.slots, rows, entries)))
+            for rows, entries in ((self.rows, self.sigmoid.entries), (weights, SEGMENTS))
+        )
+        numbers = 2.0 ** -self.slots.leak_bits(self.passes * answers)
+        return float(numbers + self._table_leak(self.alice))
+
+    @property
+    def bob_leak(self) -> float:
+        """What all answers tell of his columns."""
+        return self._table_leak(self.bob) if self.bob.count else 0.0
+
+    def _table_leak(self, side: Columns) -> float:
+        scheme = self.terms.scheme
+        return float(2.0 ** -scheme.check_tables(self.ring(side), self.size(side), self.passes))
+
+
+def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoid:
+    """The sigmoid of a training on so many rows, with as few waves as its error allows."""
+    function = PeriodicSigmoid.of(scales.score_bound, given(agreed, "sigmoid_error"))
+    return SharedSigmoid(function, scales.modulus_bits, scales.shared_unit / rows)
+
+
+def whitening_of(features: FeatureTable, terms: Terms) -> Whitening:
+    """The coordinates of a side's columns, before it knows how many the other has.
+
+    Raises:
+        ConfigError: They cannot be whitened with this penalty.
+    """
+    heaviest = max(terms.agreement.class_weight or (1.0,))
+    return Whitening.of(features.values, terms.agreement.l2, features.free, heaviest)
+
+
+def whitened_bits(features: FeatureTable, terms: Terms) -> int:
+    """The size of a side's values in these coordinates: what the other is told of them."""
+    if not features.columns:
+        return 0
+    values = whitening_of(features, terms).apply(features.values)
+    return magnitude_bits(float(np.abs(values).max(initial=0.0)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class OwnTable:
+    """A side's table above its penalty, as whole numbers.
+
+    Args:
+        whole: They.
+        whitening: The coordinates.
+    """
+
+    whole: IntArray
+    whitening: Whitening
+
+    @classmethod
+    def of(cls, features: FeatureTable, plan: TablePlan, others: int) -> OwnTable:
+        """Whitens and rounds, once for the training."""
+        whitening, scales = whitening_of(features, plan.terms).beside(others), plan.scales
+        kept = whitening.kept(plan.terms.agreement.l2, features.free)
+        rows = scales.feature_grid.rounded(whitening.apply(features.values))
+        below = FixedPoint(scales.shared_shift).rounded(kept)
+        return cls(np.vstack([rows, below]), whitening)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A vector that the peer's table is multiplied with.
+
+    Args:
+        key: This side's.
+        vector: What is encrypted.
+        size: The table's.
+        transposed: Whether the vector has an entry for each row, and not for each column.
+    """
+
+    key: SecretKey
+    vector: IntArray = field(repr=False)
+    size: TableSize
+    transposed: bool
+
+    @property
+    def entries(self) -> int:
+        return self.size.columns if self.transposed else self.size.rows
+
+    def encrypted(self, coins: Entropy) -> EncryptedVector:
+        encrypt = self.key.encrypt_rows if self.transposed else self.key.encrypt_columns
+        return encrypt(self.vector, self.size, coins)
+
+    def decrypted(self, answer: EncryptedAnswer) -> IntArray:
+        decrypt = self.key.decrypt_columns if self.transposed else self.key.decrypt_rows
+        return decrypt(answer, self.size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """What a vector of the peer's is multiplied with.
+
+    Args:
+        table: This side's, under the peer's key.
+        masks: One for each entry of the answer; uniform modulo t, and used once.
+        transposed: Whether the vector has an entry for each row.
+    """
+
+    table: Table
+    masks: IntArray = field(repr=False)
+    transposed: bool
+
+    @property
+    def length(self) -> int:
+        return self.table.size.rows if self.transposed else self.table.size.columns
+
+    def ready(self, coins: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
+        product = self.table.transposed_product if self.transposed else self.table.product
+        return lambda vector: product(vector, self.masks, coins)
+
+
+class Tables:
+    """One party's part in the products with both tables.
+
+    Args:
+        ring: Where shares live.
+        asking: Its key, and the size of the peer's table; None where the peer has none.
+        holding: Its own table, with the peer's key; None where it has none.
+        memory: Bytes that the table may take in the scheme's own form.
+        entropy: Its coins.
+    """
+
+    def __init__(
+        self,
+        ring: Wrapping,
+        asking: tuple[SecretKey, TableSize] | None,
+        holding: tuple[OwnTable, PublicKey] | None,
+        memory: int,
+        entropy: Entropy,
+    ) -> None:
+        self._ring, self._asking, self._entropy = ring, asking, entropy
+        self._whole = None if holding is None else holding[0].whole
+        self._key = None if holding is None else holding[1]
+        self._prepared = None if self._whole is None else Prepared(self._whole, memory)
+
+    def shared_scores(
+        self, number: int, rows: int, own: IntArray, other: IntArray
+    ) -> Program[IntArray]:
+        """This side's share of all rows' scores, from its shares of the two sides' points."""
+        if not number:
+            # All points are zero before the first pass, and both know it.
+            return np.zeros(rows, dtype=np.int64)
+        ours, theirs = yield from self._products(2 * number, own, other, transposed=False)
+        parts = [part[:rows] for part in (ours, theirs) if len(part)]
+        return self._ring.centred(np.sum(parts, axis=0, dtype=np.int64))
+
+    def shared_steps(
+        self, number: int, residues: IntArray, own: IntArray, other: IntArray
+    ) -> Program[tuple[IntArray, IntArray]]:
+        """Its shares of what both sides' weights become, with more digits than weights have."""
+        vectors = (np.concatenate([residues, points]) for points in (own, other))
+        return (yield from self._products(2 * number + 1, *vectors, transposed=True))
+
+    def _products(
+        self, turn: int, own: IntArray, other: IntArray, *, transposed: bool
+    ) -> Program[tuple[IntArray, IntArray]]:
+        """Its shares of the products of its own table with a shared vector, and of the peer's."""
+        question, matrix, ours = None, None, np.empty(0, dtype=np.int64)
+        if self._asking is not None:
+            question = _Question(self._asking[0], other, self._asking[1], transposed)
+        if self._prepared is not None and self._whole is not None and self._key is not None:
+            whole = self._whole.T if transposed else self._whole
+            masks = self._ring.draw(len(whole), self._entropy.fork(f"masks {turn}"))
+            matrix = _Product(self._prepared.under(self._key), masks, transposed)
+            ours = self._ring.centred(self._ring.product(whole, own) - masks)
+        coins = self._entropy.fork(f"products {turn}")
+        theirs = yield from exchange(turn, question, matrix, coins)
+        return ours, theirs
+
+    def close(self) -> None:
+        """Frees what was prepared."""
+        if self._prepared is not None:
+            self._prepared.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A party's shares between two passes, Alice's weights first.
+
+    Args:
+        ahead: Of the points from which the next step starts.
+        products: Of the weights, with more digits.
+        carries: Of the carries of these.
+    """
+
+    ahead: IntArray = field(repr=False)
+    products: IntArray = field(repr=False)
+    carries: IntArray = field(repr=False)
+
+    @classmethod
+    def start(cls, count: int) -> Point:
+        """All weights zero."""
+        zeros = np.zeros(count, dtype=np.int64)
+        return cls(zeros, zeros, zeros)
+
+    @classmethod
+    def of_state(cls, state: TrainingState, mutual: MutualState) -> Point:
+        """As a training left it."""
+        ahead = np.concatenate([state.share, mutual.bob_share])
+        return cls(ahead, mutual.products, mutual.carries)
+
+    def kept(self, state: TrainingState, mutual: MutualState, number: int) -> TrainingState:
+        """The state at the start of a pass."""
+        hers = len(state.share)
+        kept = replace(
+            mutual,
+            bob_share=self.ahead[hers:],
+            products=self.products,
+            carries=self.carries,
+        )
+        at = state.at(number, state.weights, share=self.ahead[:hers])
+        return replace(at, mutual=kept)
+
+    def following(
+        self,
+        fraction: SharedFraction,
+        ring: Wrapping,
+        number: int,
+        products: IntArray,
+        carries: IntArray,
+    ) -> Point:
+        """After pass ``number``, of which these are the products."""
+        now = Carried(fraction.parts(products), carries)
+        before = Carried(fraction.parts(self.products), self.carries)
+        ahead = ring.centred(fraction.accelerated(now, before, momentum(number)))
+        return Point(ahead, products, carries)
+
+    def weights(self, fraction: SharedFraction, ring: Wrapping) -> IntArray:
+        """The weights themselves, without momentum."""
+        now = Carried(fraction.parts(self.products), self.carries)
+        return ring.centred(fraction.accelerated(now, now, 0))
+
+
+def weight_shares(
+    plan: TablePlan, weights: IntArray, alice: Whitening | None = None, bob: Whitening | None = None
+) -> tuple[WeightShare, WeightShare]:
+    """A party's shares of Alice's weights and of Bob's, with the coordinates that it knows."""
+    hers, his = weights[: plan.alice.count], weights[plan.alice.count :]
+    return (
+        WeightShare(hers, plan.scales, alice, plan.alice.bits),
+        WeightShare(his, plan.scales, bob, plan.bob.bits),
+    )
