@@ -24,6 +24,17 @@ def browser_path() -> str:
     return path
 
 
+def spu_python() -> Path:
+    """A Python that has SPU; skips the test where none is named."""
+    named = os.environ.get("TACITURN_SPU_PYTHON")
+    if not named:
+        pytest.skip(
+            f"{NOT_TESTED}a training under SPU; make a Python for it as in docs/spu.md, and set "
+            "TACITURN_SPU_PYTHON to its path"
+        )
+    return Path(named)
+
+
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
     """A disk of so many bytes, mounted at a new folder; skips the test where none can be had."""

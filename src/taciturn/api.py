@@ -432,8 +432,8 @@ def compare(
         announce: Called with what runs now.
         observe: Called with each event of a training.
         progress: Called with how much of an attack is done, and of how much.
-        options: Settings, as for ``train``, but for the mechanism; without a seed it is 0, so that
-            all are trained on the same rows.
+        options: Settings, as for ``train``; their mechanism is compared too. Without a seed it is
+            0, so that all are trained on the same rows.
 
     Raises:
         TaciturnError: With what is wrong, where, and the way out.
@@ -446,7 +446,11 @@ def compare(
         from taciturn.audit.compare import compare as side_by_side
 
     given = _given(options, compare)
-    _require_comparable(given, mechanisms)
+    own = str(given.pop("mechanism", ""))
+    if own and own not in {name.partition(":")[0] for name in mechanisms}:
+        # That of the settings, in a file say, is one to compare.
+        mechanisms = (own, *mechanisms)
+    _require_comparable(mechanisms)
     given.setdefault("seed", 0)
 
     def settings_of(name: str) -> tuple[Settings, object]:
@@ -460,18 +464,12 @@ def compare(
     return side_by_side(wanted, raw, Callbacks(announce, observe, progress))
 
 
-def _require_comparable(given: Mapping[str, object], mechanisms: Sequence[str]) -> None:
-    """Refuses what is said of one mechanism alone, and names that are none.
+def _require_comparable(mechanisms: Sequence[str]) -> None:
+    """Refuses names that are none.
 
     Raises:
         ConfigError: Says which.
     """
-    if "mechanism" in given:
-        raise ConfigError(
-            "a comparison takes several mechanisms",
-            setting="mechanism",
-            hint=Hint("use {mechanisms}", mechanisms="sealed,none"),
-        )
     if not mechanisms or len(set(mechanisms)) < len(mechanisms):
         raise ConfigError(
             "name each mechanism once, and at least one",
@@ -505,7 +503,7 @@ def check(
     party: str | Path | None = None,
     columns: int | None = None,
     rows: int | None = None,
-    seat: Seat = "alice",
+    seat: Seat | None = None,
     known_rows: int | None = None,
     announce: Announce = silent,
     **options: Unpack[SettingsOptions],
@@ -519,7 +517,7 @@ def check(
         columns: Only their number, where there is no table: random ones stand in.
         rows: How many rows there will be, with ``columns`` (2,000).
         seat: ``bob`` or ``both``: also what Bob will be able to tell of Alice's columns, and what
-            she can do about it.
+            she can do about it. None for ``both`` where her own file is checked, else ``alice``.
         known_rows: How many of her rows Bob knows; None for 10, and for as many as her columns.
         announce: Called with what runs now.
         options: Settings, as for ``train``.
@@ -537,7 +535,9 @@ def check(
     given = _given(options, check)
     _check_seat(seat, known_rows)
     if party is not None:
-        return _check_party(Path(party), data, {**given, "rows": rows}, columns, announce)
+        besides = {"data": data, **given, "rows": rows}
+        return _check_party(Path(party), besides, columns, (seat, known_rows), announce)
+    seat = seat or ("alice" if known_rows is None else "both")
     if columns is not None:
         if data is not None or given.get("dataset"):
             raise ConfigError("columns replaces a table: give one of the two", setting="columns")
@@ -585,23 +585,24 @@ def _check_seat(seat: str | None, known_rows: int | None) -> None:
 
 def _check_party(
     path: Path,
-    data: object,
-    options: Mapping[str, object],
+    besides: Mapping[str, object],
     columns: int | None,
+    bob: tuple[Seat | None, int | None],
     announce: Announce,
 ) -> CheckResult:
     """Checks a party's file, which says everything but how many columns the other side has."""
     from taciturn.audit.own_side import check_party
     from taciturn.deploy.config import PartyConfig
 
-    besides = {"data": data, **options}
     if given := [name for name, value in besides.items() if value is not None]:
         raise ConfigError(
             f"{hyphenated(given[0])} is said by the party's file",
             setting=given[0],
             hint="with a party's file only the number of Alice's columns may be given",
         )
-    return CheckResult.of(check_party(PartyConfig.read(path), columns, announce))
+    seat, known_rows = bob
+    config = PartyConfig.read(path)
+    return CheckResult.of(check_party(config, columns, announce, seat=seat, known_rows=known_rows))
 
 
 def _audit_recorded(

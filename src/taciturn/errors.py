@@ -51,7 +51,7 @@ from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import ClassVar, Self
 
-from taciturn.faces import PYTHON, Face, Hint
+from taciturn.faces import COMMAND_LINE, PYTHON, Face, Hint, TomlFile
 
 _MOST_LISTED = 12
 
@@ -169,6 +169,16 @@ def spelled(hint: Hint) -> str:
     '--epochs 3'
     """
     return hint.text(_READER.get())
+
+
+def advised(template: str, **values: object) -> str:
+    """Advice on settings: as lines of a party's file where one is read, and else as options.
+
+    >>> advised("{epochs}: fewer", epochs=3)
+    '--epochs 3: fewer'
+    """
+    face = _READER.get()
+    return Hint(template, **values).text(face if isinstance(face, TomlFile) else COMMAND_LINE)
 
 
 class ConfigError(TaciturnError):

@@ -10,16 +10,18 @@ import pytest
 from numpy.typing import ArrayLike
 
 import taciturn
-from taciturn.audit.bob_seat import examine_columns
+from taciturn.audit.bob_seat import bob_view, examine_columns
 from taciturn.audit.columns import Truth, controls, judge_columns
 from taciturn.column_attacks.base import ColumnEstimate, KnownRows
 from taciturn.column_attacks.prediction import PredictionAttack
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.numerics.intervals import t_interval
+from taciturn.results.check import CLEAR
 from taciturn.results.columns import conclude_columns
 from taciturn.results.saved import of_record
 from taciturn.rng import KeyedEntropy
+from taciturn.simulation.coins import Coins
 from tests.column_attacks.runs import newton, run, sgd
 
 SMALL: dict[str, Any] = {
@@ -198,14 +200,19 @@ def test_the_words_name_the_best_attack_and_the_better_control():
 # --- mutual, in which nothing is opened -------------------------------------------------------
 
 
-def test_mutual_leaves_a_joint_prediction_alone_which_stays_at_the_controls():
+def test_mutual_leaves_no_attack_anything_to_work_with():
     options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
     record = taciturn.audit(**options, mechanism="mutual", seat="bob").to_dict()
     seat = record["bob_seat"]
     for part in (seat, seat["canary"]):
-        assert {one["name"] for one in part["attacks"]} == {"prediction"}
+        assert part["attacks"] == []
         assert not part["leaks"]
-        assert {one["name"] for one in part["skipped"]} == {"anchored", "gram", "discrete"}
+        assert {one["name"] for one in part["skipped"]} == {
+            "anchored",
+            "gram",
+            "discrete",
+            "prediction",
+        }
     assert record["ledger"]["columns"]["scores_per_row"] == 0
 
 
@@ -213,10 +220,11 @@ def test_mutual_leaves_a_joint_prediction_alone_which_stays_at_the_controls():
 def test_mutual_opens_whole_scores_unless_bob_knows_his_weights(reveal_bob):
     """Her part alone would tell one column of hers from one known row."""
     one = run(mechanism="mutual", solver="sgd", epochs=1, alice_columns=1, reveal_bob=reveal_bob)
-    assert one.view.predicts_whole is not reveal_bob
-    assert (one.score(PredictionAttack(), 1).recovered == 1.0) is reveal_bob
+    view = bob_view(one.outcome, Coins.for_seed(3), predict=True)
+    assert view.predicts_whole is not reveal_bob
+    assert (one.score(PredictionAttack(), 1, view).recovered == 1.0) is reveal_bob
     # As many known rows as both sides have columns give both sides' weights.
-    assert one.score(PredictionAttack(), 60).recovered > 0.9
+    assert one.score(PredictionAttack(), 60, view).recovered > 0.9
 
 
 def test_several_seeds_are_averaged_with_an_interval_of_the_mean():
@@ -255,6 +263,24 @@ def test_a_check_advises_alice():
     assert seat["safe_passes"] < 6
     assert seat["exposed"][0]["r2"] >= seat["exposed"][-1]["r2"] > 0.5
     assert any("mutual" in words for words in seat["advice"])
+
+
+def test_a_check_says_that_more_passes_are_agreed_than_were_rehearsed():
+    options = {**SMALL, "passes": 40}
+    seat = taciturn.check(**options, mechanism="none", seat="bob").bob_seat
+    assert seat is not None
+    assert seat.advice[0].startswith("--passes 40 is agreed on, and 30 were rehearsed")
+
+
+def test_a_check_of_mutual_says_what_is_opened():
+    options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
+    seat = taciturn.check(**options, mechanism="mutual", seat="bob").bob_seat
+    assert seat is not None
+    assert seat.advice == (
+        "the training opens no score of yours to Bob; each joint prediction opens one of each row",
+    )
+    assert seat.level == CLEAR
+    assert seat.safe_passes == seat.rehearsed_passes
 
 
 def test_a_check_of_alices_seat_has_no_other():

@@ -47,6 +47,15 @@ def test_either_side_sees_what_leaks(unprotected, role):
     assert any(stood_in in note for note in result.notes)
 
 
+def test_what_to_change_is_said_as_lines_of_the_file(unprotected):
+    result = unprotected["bob"]
+    advice = [verdict.change for verdict in result.verdicts]
+    advice += [one.use for one in result.recommendations]
+    assert not any("--" in text for text in (*advice, *result.warnings, *result.notes))
+    assert 'mechanism = "sealed"' in advice
+    assert any(" = " in verdict.change for verdict in result.verdicts)
+
+
 @pytest.mark.parametrize("role", ["alice", "bob"])
 def test_either_side_sees_that_nothing_does(folder, role):
     assert checked(folder, role, {**MECHANISMS["sealed"], **NEWTON}).verdict == CLEAR
@@ -70,6 +79,21 @@ def test_alice_is_told_what_bob_can_learn_of_her_own_columns(unprotected):
     assert hers.price is not None
     assert hers.price.ledger is None
     assert unprotected["bob"].columns is None
+
+
+def test_alices_own_file_is_checked_from_bobs_seat_too(folder, unprotected):
+    seat = unprotected["alice"].bob_seat
+    assert seat is not None
+    assert {one.name for one in seat.findings.attacks} >= {"anchored", "gram"}
+    assert "--mechanism mutual" in seat.advice[-1]
+    assert unprotected["bob"].bob_seat is None
+    assert checked(folder, "alice", MECHANISMS["none"], seat="alice").bob_seat is None
+
+
+def test_bobs_file_has_no_columns_of_alices_to_rehearse(folder):
+    for options in ({"seat": "bob"}, {"seat": "both"}, {"known_rows": 3}):
+        with pytest.raises(ConfigError, match="rehearsed with them, and this file is his"):
+            checked(folder, "bob", MECHANISMS["none"], **options)
 
 
 def test_what_a_simulation_has_not_is_priced_too(folder):

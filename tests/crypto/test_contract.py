@@ -130,7 +130,7 @@ def test_byte_counts_depend_on_lengths_only(name):
 
 
 def test_seeded_entropy_repeats_every_result_and_every_byte_but_those_of_bfv(name):
-    """SEAL draws its own randomness, from the operating system; what is decrypted is the same."""
+    """SEAL encrypts with randomness of the operating system; what is decrypted is the same."""
 
     def once() -> tuple[tuple[object, ...], tuple[object, ...]]:
         scheme, coins = SCHEMES[name], KeyedEntropy.from_seed(3)
@@ -141,7 +141,7 @@ def test_seeded_entropy_repeats_every_result_and_every_byte_but_those_of_bfv(nam
         answer = secret.public.masked_product(prepared, encrypted, mask, coins)
         masked = secret.decrypt(answer, 2)
         assert secret.public.unmask(masked, mask).tolist() == [5, 11]
-        return (mask, masked), (secret.public.to_bytes(), encrypted, answer)
+        return (mask, masked, secret.public.to_bytes()), (encrypted, answer)
 
     (seen, sent), (seen_again, sent_again) = once(), once()
     assert seen == seen_again

@@ -186,6 +186,19 @@ def test_numbers_too_large_to_average_are_refused():
         fit(pl.DataFrame({"a": [1e308, -1e308, 1e308]}), PrepareSettings())
 
 
+@pytest.mark.parametrize(("days", "fate"), [(400, "left out"), (30, "taken as categories")])
+def test_dates_in_another_form_are_known_and_the_lines_that_read_them_are_named(days, fate):
+    text = [f"{1 + row % days % 28}.{1 + row % days // 28 % 12}.2026" for row in range(500)]
+    frame = pl.DataFrame({"seen": text, "n": range(500)})
+    (note,) = fit(frame, PrepareSettings()).notes
+    assert f"dates that are not written as in 2026-01-31: {fate}" in note
+    assert "type={'seen': 'date'} and date_format={'seen': '%d.%m.%Y'}" in note
+    read = PrepareSettings(type={"seen": "date"}, date_format={"seen": "%d.%m.%Y"})
+    plan = fit(frame, read)
+    assert plan.columns == ("seen", "n")
+    assert not plan.notes
+
+
 def test_free_text_is_left_out_and_the_line_that_keeps_it_is_named():
     frame = pl.DataFrame({"note": [f"text {i}" for i in range(101)], "n": range(101)})
     plan = fit(frame, PrepareSettings())

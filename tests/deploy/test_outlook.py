@@ -47,6 +47,7 @@ AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
     "label-rr, told": ({**MECHANISMS["label-rr"], **TOLD}, True),
     "label-rr, told with noise": ({**MECHANISMS["label-rr"], **NOISY}, False),
     "add, told with noise": ({**MECHANISMS["add"], **NOISY}, False),
+    "label-rr over sealed, revealed": ({**OVER_SEALED, "reveal": True}, False),
     "sealed, revealed": (REVEALED, True),
     "sealed, newton, revealed": ({**REVEALED, **NEWTON}, True),
     "mutual": ({**MECHANISMS["mutual"], "epochs": 1}, False),

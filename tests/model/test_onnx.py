@@ -225,6 +225,30 @@ def test_the_command_writes_a_part_and_the_whole(tmp_path, capsys):
     assert "wrote" in capsys.readouterr().out
 
 
+def test_the_label_is_by_the_threshold_that_the_training_chose():
+    """In ONNX and in scikit-learn's pipeline, as in a joint prediction; the metadata says it."""
+    hers, his = people()
+    alice, bob = pair_of(hers, his, WAYS[0])
+    even = whole_model(alice, bob).scores(hers, his)
+    score = float(np.quantile(even, 0.3))
+    threshold = {"probability": float(sigmoid(score)), "score": score, "rule": "youden", "rows": 9}
+    bob = replace(bob, metrics={"threshold": threshold})
+    whole = whole_model(alice, bob)
+    names = input_names((whole.alice, whole.bob))
+    data = whole_to_onnx(whole)
+    ready = session(data)
+    columns = {**feeds(hers, names[0], inputs(ready)), **feeds(his, names[1], inputs(ready))}
+    (label,) = ready.run(["label"], columns)
+    assert np.array_equal(label[:, 0], even > score)
+    assert not np.array_equal(label[:, 0], even > 0)
+    about = ready.get_modelmeta().custom_metadata_map
+    assert float(about["taciturn.threshold"]) == threshold["probability"]
+    joined = pl.concat([hers.rename(names[0]), his.rename(names[1])], how="horizontal")
+    assert np.array_equal(to_sklearn(alice, bob).predict(joined), label[:, 0])
+    with pytest.raises(ConfigError, match="threshold cannot be read"):
+        _ = replace(bob, metrics={"threshold": {"score": "high"}}).threshold
+
+
 def test_probabilities_are_corrected_for_class_weights():
     """In ONNX and in scikit-learn's pipeline: the label is the score's side of 0 all the same."""
     hers, his = people()

@@ -457,7 +457,9 @@ def test_the_text_of_an_agreement_is_pinned():
         '"learning_rate":0.05,"mechanism":"none","minimum_batch":1,"noise":null,"over":null,'
         '"patience":null,"residue_bits":20,"reveal":null,"reveal_bob":null,"reveal_delta":null,'
         '"reveal_epsilon":null,"schedule":"constant",'
-        '"scheme":"clear","score_range":null,"sigmoid_error":null,"solver":"sgd","split_salt":null,"subset_size":null,"variant":null}'
+        '"scheme":"clear","score_range":null,"sigmoid_error":null,"solver":"sgd",'
+        '"split_salt":null,"subset_size":null,"tell_alice":"nothing","tell_epsilon":null,'
+        '"variant":null}'
     )
 
 

@@ -131,10 +131,24 @@ def reproduce(
 
 def bench(
     against: Annotated[
-        str, typer.Option(help="Rivals, separated by commas: phe, heu, or none.")
+        str,
+        typer.Option(
+            help="Rivals, separated by commas: phe, heu, or none. Or spu alone: whole trainings "
+            "beside SPU's Cheetah."
+        ),
     ] = "none",
     quick: Annotated[bool, typer.Option("--quick", help="Two shapes, two repeats.")] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Turns of each contender.")] = 5,
+    repeats: Annotated[
+        int | None,
+        typer.Option(min=1, help="Turns of each contender: 5 by default, beside spu 3."),
+    ] = None,
+    spu_python: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="TACITURN_SPU_PYTHON",
+            help="--against spu: a Python that has SPU, which needs an environment of its own.",
+        ),
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Write the ratios as an SVG file.")] = None,
     whole: Annotated[
         bool,
@@ -156,7 +170,8 @@ def bench(
         int, typer.Option(min=1, help="--trainings --rows: the table's columns.")
     ] = 20,
     report: Annotated[
-        Path | None, typer.Option(help="--trainings: write the tables as Markdown too.")
+        Path | None,
+        typer.Option(help="--trainings, --against spu: write the tables as Markdown too."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -171,7 +186,14 @@ def bench(
     taciturn bench --trainings --dataset census-income
 
     taciturn bench --trainings --rows 1000000 --columns 20
+
+    taciturn bench --against spu --spu-python spu-env/bin/python
     """
+    rivals = () if against == "none" else tuple(name.strip() for name in against.split(","))
+    if "spu" in rivals and not whole:
+        _refuse_with_spu(rivals, {"--plot": plot, "--dataset": dataset, "--rows": rows})
+        _bench_against_spu(spu_python, repeats, quick, report, json)
+        return
     if whole:
         _refuse_with_trainings({"--plot": plot, "--against": against != "none"})
         _bench_trainings(quick, dataset, None if rows is None else (rows, columns), report, json)
@@ -185,14 +207,13 @@ def bench(
     from taciturn_paper.report.ratios import ratios_svg
     from taciturn_paper.report.tables import benchmark
 
-    rivals = () if against == "none" else tuple(name.strip() for name in against.split(","))
     if plot is not None and "phe" not in rivals:
         raise ConfigError(
             "the plot shows ratios to phe", where="--plot", hint="use --against phe with it"
         )
     require_writable(plot)
     with progress_bar() as meter:
-        shapes = encryption.run(rivals, quick=quick, repeats=repeats, announce=meter.announce)
+        shapes = encryption.run(rivals, quick=quick, repeats=repeats or 5, announce=meter.announce)
         done = [] if quick else trainings.measure_all(meter.announce)
     record = {
         "rows": [row.to_dict() for row in shapes],
@@ -211,6 +232,43 @@ def _refuse_with_trainings(given: Mapping[str, object]) -> None:
                 where=option,
                 hint="leave it out, or leave --trainings out",
             )
+
+
+def _refuse_with_spu(rivals: tuple[str, ...], given: Mapping[str, object]) -> None:
+    if len(rivals) > 1:
+        raise ConfigError(
+            "SPU is compared by whole trainings, the other rivals by one iteration's encryption",
+            where="--against",
+            hint="use --against spu alone",
+        )
+    for option, value in given.items():
+        if value:
+            raise ConfigError(
+                f"the comparison with SPU does not take {option}",
+                where=option,
+                hint="leave it out: it trains on breast-cancer",
+            )
+
+
+def _bench_against_spu(
+    python: Path | None, repeats: int | None, quick: bool, report: Path | None, json: bool
+) -> None:
+    from taciturn_paper import against_spu
+    from taciturn_paper.report.against_spu import comparison, page
+
+    require_writable(report)
+    with progress_bar() as meter:
+        record = against_spu.run(
+            python,
+            announce=meter.announce,
+            repeats=repeats or against_spu.REPEATS,
+            quick=quick,
+        )
+    if report is not None:
+        from taciturn.report.markdown import render
+
+        write_text(report, render(page(record, shlex.join(["taciturn", *sys.argv[1:]]))))
+    show(record, json, comparison)
 
 
 def _bench_trainings(

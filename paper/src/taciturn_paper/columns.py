@@ -9,7 +9,7 @@ Each training is run once, without encryption (what is opened to Bob is the same
 passes as the largest number asked for; attacks then see the first of them. Of a table of more than
 ``MOST_ROWS`` rows, so many evenly spaced ones are used. ``mutual`` opens nothing before the end,
 and is looked at once. A file that is there already is continued; several processes may each do one
-part of the trainings (``run columns.jsonl --part 0 --parts 2``, into a file of its own each).
+part of the trainings (``run columns.jsonl 1/2``, into a file of its own each).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def measured(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
     settings = Settings.of({**options, **length, "scheme": "clear", "seed": 1}).resolved()
     coins = Coins.for_seed(1)
     outcome = simulate(settings, spaced(load_raw(settings)), keep=True, coins=coins)
-    view, truth = bob_view(outcome, coins), Truth.of(outcome.data.alice_train)
+    view, truth = bob_view(outcome, coins, predict=True), Truth.of(outcome.data.alice_train)
     for passes in PASSES if view.observations else PASSES[-1:]:
         # What one joint prediction tells does not depend on how many passes came before it.
         seen = view.until(passes) if passes < max(PASSES) else view
@@ -234,11 +234,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What Bob can tell of Alice's columns.")
     parser.add_argument("action", choices=("run", "show"))
     parser.add_argument("file", type=Path, help="JSON lines: what is missing is run")
-    parser.add_argument("--part", type=int, default=0, help="which part of the trainings to run")
-    parser.add_argument("--parts", type=int, default=1, help="of how many")
+    parser.add_argument("part", nargs="?", default="1/1", help="which part of them: 1/2, 2/2")
     given = parser.parse_args()
     if given.action == "run":
-        run(given.file, given.part, given.parts)
+        part, parts = map(int, given.part.split("/"))
+        run(given.file, part - 1, parts)
         return
     for mechanism in ("sealed", "none"):
         print(tables(given.file, mechanism), end="\n\n")

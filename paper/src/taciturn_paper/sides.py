@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,13 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.messages import Role
+from taciturn.protocol.outcome import Trained, WeightShare
+from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn_paper.clock import STAGES, TimedScheme
+from taciturn_paper.spu_side import traffic
 
 CONNECT_SECONDS, SILENCE_SECONDS = 60.0, 900.0
 LONGEST_SECONDS = 3600.0
@@ -107,12 +110,18 @@ class Course:
         whole: What it took to its end.
         stages: Seconds of each stage: encrypt, products, decrypt, and what each side does besides.
         peak_bytes: The most memory that each side held.
+        started: Processor seconds of both until they were connected, which ``whole`` has not.
+        wire_bytes: To Alice and to Bob, TLS and all, by the kernel's count.
+        weights: Alice's and then Bob's; hers of newton in the coordinates that only she knows.
     """
 
     steps: tuple[Effort, ...]
     whole: Effort
     stages: dict[str, float]
     peak_bytes: dict[str, int]
+    started: float = 0.0
+    wire_bytes: tuple[int, int] = (0, 0)
+    weights: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     def after(self, count: int) -> Effort:
         """What a training of so many steps takes: measured, or extrapolated from those between.
@@ -166,24 +175,45 @@ def measure(agreement: Agreement, tables: Tables, link: Link = LINKS[0], seed: i
         called = port
         if link.shaped:
             called = stack.enter_context(slow_link(port, link.round_trip, link.megabits))
-        processes = {
-            role: subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, "-m", "taciturn_paper.sides", role, str(folder), str(number)],
-                stdout=subprocess.PIPE,
-                stderr=stack.enter_context((folder / f"{role}.err").open("w")),
-                text=True,
+        own = [sys.executable, "-m", "taciturn_paper.sides"]
+        return _course(
+            run_both(
+                {
+                    "bob": [*own, "bob", str(folder), str(port)],
+                    "alice": [*own, "alice", str(folder), str(called)],
+                },
+                folder,
             )
-            for role, number in (("bob", port), ("alice", called))
-        }
-        return _course(_reports(processes, folder))
+        )
 
 
-def _reports(processes: dict[str, subprocess.Popen[str]], folder: Path) -> dict[str, Any]:
-    """What both print at their end.
+def run_both(commands: dict[str, list[str]], folder: Path) -> dict[str, Any]:
+    """Runs two sides as processes.
+
+    Args:
+        commands: Each side's; it prints JSON as its last line.
+        folder: Where what they say besides is kept.
+
+    Returns:
+        What each of them printed.
 
     Raises:
         ConfigError: One of them failed, or took too long.
     """
+    with ExitStack() as stack:
+        processes = {
+            role: subprocess.Popen(  # noqa: S603 - our own programs
+                command,
+                stdout=subprocess.PIPE,
+                stderr=stack.enter_context((folder / f"{role}.err").open("w")),
+                text=True,
+            )
+            for role, command in commands.items()
+        }
+        return _reports(processes, folder)
+
+
+def _reports(processes: dict[str, subprocess.Popen[str]], folder: Path) -> dict[str, Any]:
     try:
         said = {r: p.communicate(timeout=LONGEST_SECONDS)[0] for r, p in processes.items()}
     except subprocess.TimeoutExpired:
@@ -197,7 +227,7 @@ def _reports(processes: dict[str, subprocess.Popen[str]], folder: Path) -> dict[
         if process.returncode:
             words = (folder / f"{role}.err").read_text(encoding="utf-8").strip()
             raise ConfigError(f"{role}'s process failed: {words[-300:]}")
-    return {role: json.loads(text) for role, text in said.items()}
+    return {role: json.loads(text.splitlines()[-1]) for role, text in said.items()}
 
 
 def _course(sides: dict[str, Any]) -> Course:
@@ -231,7 +261,23 @@ def _course(sides: dict[str, Any]) -> Course:
         "alice besides": alice["rest"],
     }
     peaks = {role: side["peak_bytes"] for role, side in sides.items()}
-    return Course(tuple(steps), whole, stages, peaks)
+    started = alice["started"] + bob["started"]
+    weights = _weights(alice["model"], bob["model"])
+    # Who ends first sees the whole connection; the other may find it closed.
+    wire = max(bob["wire"][0], alice["wire"][1]), max(alice["wire"][0], bob["wire"][1])
+    return Course(tuple(steps), whole, stages, peaks, started, wire, weights)
+
+
+def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
+    """The weights of both, put together where they are shared."""
+    parts = []
+    for side, share in ((alice, "share"), (bob, "bob_share")):
+        if alice[share] is None:
+            parts.append(np.array(side["weights"], dtype=np.float64))
+            continue
+        hers, his = (np.array(one[share]["values"], dtype=np.int64) for one in (alice, bob))
+        parts.append(Scales.of_json(alice[share]["scales"]).weights(hers + his))
+    return np.concatenate(parts)
 
 
 def _at(spent: list[float], frames: int) -> float:
@@ -248,7 +294,8 @@ class _Log:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._start = time.perf_counter()
-        self._processor = processor_seconds()
+        self._processor = self.started = processor_seconds()
+        self._wire = traffic()
         self.bytes_sent = self.bytes_received = self.received = self.round_trips = 0
         self.waiting = 0.0
         self._asked = False
@@ -275,6 +322,11 @@ class _Log:
     def observe(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.steps.append(self.now())
+
+    def wire(self) -> tuple[int, int]:
+        """Bytes sent and received since then, with all that carries them."""
+        sent, received = traffic()
+        return sent - self._wire[0], received - self._wire[1]
 
     def now(self) -> dict[str, float]:
         self.peak = max(self.peak, peak_bytes())
@@ -335,7 +387,7 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
             driver.start()
             while not driver.finished:
                 driver.feed(log.receive())
-        end = log.now()
+        end, wire = log.now(), log.wire()
         channel.close()
     finally:
         endpoint.close()
@@ -348,7 +400,24 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
         "stages": stages,
         "rest": rest,
         "peak_bytes": log.peak,
+        "started": log.started,
+        "wire": wire,
+        "model": _model(driver.result),
     }
+
+
+def _model(trained: Trained) -> dict[str, Any]:
+    return {
+        "weights": trained.weights.tolist(),
+        "share": _share(trained.share),
+        "bob_share": _share(trained.bob_share),
+    }
+
+
+def _share(share: WeightShare | None) -> dict[str, Any] | None:
+    if share is None:
+        return None
+    return {"values": share.values.tolist(), "scales": share.scales.to_json()}
 
 
 def _program(role: Role, folder: Path, terms: Terms, coins: Entropy, intercept: bool) -> Any:  # noqa: ANN401

@@ -15,8 +15,7 @@ import numpy as np
 
 from taciturn.audit.rehearsal import Rehearsal
 from taciturn.audit.transition import first_hidden
-from taciturn.errors import ConfigError
-from taciturn.faces import COMMAND_LINE
+from taciturn.errors import ConfigError, advised
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism
@@ -27,7 +26,6 @@ from taciturn.settings.schema import OWN_DATA_DEFAULTS
 
 TOLERATED = 0.6
 WANTED_EPSILON = 1.0
-_LESS = "a smaller --epsilon, or fewer --epochs"
 _ROWS = 2000
 # Where the search for a smaller epsilon begins: at the first of these that the mechanism accepts.
 _SMALL_EPSILONS = tuple(1e-4 * 2.0**step for step in range(20))
@@ -42,24 +40,30 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
     return (
         Recommendation(
             "the model of centralised training",
-            "--mechanism sealed",
+            advised("{mechanism}", mechanism="sealed"),
             "nothing reaches Alice in clear; rests on the encryption, costs about as much as none",
         ),
         Recommendation(
             "a model that Alice may be told",
-            f"--mechanism sealed --solver newton --reveal --reveal-epsilon {WANTED_EPSILON:g}",
+            advised(
+                "{mechanism} {solver} {reveal} {reveal_epsilon}",
+                mechanism="sealed",
+                solver="newton",
+                reveal=True,
+                reveal_epsilon=WANTED_EPSILON,
+            ),
             f"epsilon {WANTED_EPSILON:g} in total, for one model with noise; of a few hundred rows "
             "the noise leaves little, of tens of thousands it takes little",
         ),
         Recommendation(
             "a guarantee that does not rest on encryption",
-            f"--mechanism label-rr --epsilon {WANTED_EPSILON:g}",
+            advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
             f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
-            "--over sealed adds the encryption's guarantee",
+            + advised("{over} adds the encryption's guarantee", over="sealed"),
         ),
         Recommendation(
             "no encryption at all",
-            f"--mechanism add --epsilon {per_release:g}",
+            advised("{mechanism} {epsilon}", mechanism="add", epsilon=per_release),
             f"epsilon {WANTED_EPSILON:g} for a label over {epochs} epochs; fewer epochs "
             "allow less noise; label-rr learns more at the same total",
         ),
@@ -71,7 +75,7 @@ def change(attack: str, rehearsal: Rehearsal) -> str:
     method = rehearsal.method
     own = method.advice(attack)
     if own is not None:
-        return own.text(COMMAND_LINE)
+        return advised(own.template, **own.values)
     if method.label_flips is not None:
         return _lower_ceiling()
     if isinstance(method, ResidueMechanism):
@@ -79,11 +83,12 @@ def change(attack: str, rehearsal: Rehearsal) -> str:
     if method.hidden_batch is not None:
         return _longer_response(attack, rehearsal, method.hidden_batch)
     if method.claims_protection:
-        return _LESS
+        return _less()
     if attack == "moments":
-        return (
-            "do not send sums in clear: --mechanism sealed; or merge categories of few rows, which "
-            "hides the rows that stand alone"
+        return advised(
+            "do not send sums in clear: {mechanism}; or merge categories of few rows, which hides "
+            "the rows that stand alone",
+            mechanism="sealed",
         )
     if attack == "exact-solve":
         return _larger_batch(rehearsal)
@@ -96,7 +101,12 @@ def _lower_ceiling() -> str:
     """The epsilon of flips at which no attack whatever gets more than tolerated at even odds."""
     most = math.floor(100 * math.log(TOLERATED / (1 - TOLERATED))) / 100
     share = f"{100 * TOLERATED:.0f} %"
-    return f"--epsilon {most:g} or less: then no guess at even odds is right beyond {share}"
+    less = advised("{epsilon} or less", epsilon=most)
+    return f"{less}: then no guess at even odds is right beyond {share}"
+
+
+def _less() -> str:
+    return advised("a smaller {epsilon}, or fewer {epochs}")
 
 
 def _larger_batch(rehearsal: Rehearsal) -> str:
@@ -104,7 +114,9 @@ def _larger_batch(rehearsal: Rehearsal) -> str:
     least = rehearsal.columns + 1
     for size in range(least, rehearsal.rows + 1):
         if (rehearsal.rows - 1) % size + 1 >= least:
-            return f"--batch-size {size}; stacking and known-scores may still solve it"
+            return advised(
+                "{batch_size}; stacking and known-scores may still solve it", batch_size=size
+            )
     return "no batch size has more rows than columns in every batch"
 
 
@@ -115,27 +127,30 @@ def _fewer_epochs(rehearsal: Rehearsal) -> str:
         size = agreed.epochs * rehearsal.columns + 1
         if size > rehearsal.rows:
             return "use another mechanism: one epoch has as many equations as rows, in any batches"
-        return f"--batch-size {size}: one epoch already has as many equations as rows"
-    return f"--epochs {most}: more give as many equations as there are rows"
+        return advised(
+            "{batch_size}: one epoch already has as many equations as rows", batch_size=size
+        )
+    return advised("{epochs}: more give as many equations as there are rows", epochs=most)
 
 
 def _longer_response(attack: str, rehearsal: Rehearsal, design: BatchDesign) -> str:
     least = first_hidden(rehearsal.columns, design.true_rows)
     subset = design.marked + math.ceil((least - design.true_rows) / (1 - design.keep))
     if subset > rehearsal.rows:
-        return (
-            f"sparse recovery stops at about --l-rr {least}, for which there are too few rows "
-            f"({subset} needed, {rehearsal.rows} there): use another mechanism"
+        there = f"({subset} needed, {rehearsal.rows} there): use another mechanism"
+        return advised(
+            f"sparse recovery stops at about {{l_rr}}, for which there are too few rows {there}",
+            l_rr=least,
         )
     rest = "" if attack == "sparse" else "; knowing the scores, Alice needs longer ones still"
-    return f"--l-rr {least} or more: sparse recovery fades there{rest}"
+    return advised(f"{{l_rr}} or more: sparse recovery fades there{rest}", l_rr=least)
 
 
 def _more_noise(agreed: Agreement) -> str:
     if agreed.epsilon is None:
-        return "fewer --epochs, or another mechanism"
+        return advised("fewer {epochs}, or another mechanism")
     low = next((value for value in _SMALL_EPSILONS if _accepted(agreed, value)), math.inf)
-    return _less_epsilon(agreed, low, agreed.epsilon) if low < agreed.epsilon else _LESS
+    return _less_epsilon(agreed, low, agreed.epsilon) if low < agreed.epsilon else _less()
 
 
 def _accepted(agreed: Agreement, epsilon: float) -> bool:
@@ -150,16 +165,15 @@ def _accepted(agreed: Agreement, epsilon: float) -> bool:
 def _less_epsilon(agreed: Agreement, low: float, high: float) -> str:
     """The largest epsilon, from ``low`` to ``high``, at which summed likelihoods are tolerable."""
     if likelihood_success(agreed.model_copy(update={"epsilon": low})) > TOLERATED:
-        return "no epsilon helps here: use another mechanism" + (
-            ", or a larger --b1" if agreed.b1 else ""
-        )
+        larger = ", or a larger {b1}" if agreed.b1 else ""
+        return advised(f"no epsilon helps here: use another mechanism{larger}")
     for _ in range(_STEPS):
         middle = math.sqrt(low * high)
         if likelihood_success(agreed.model_copy(update={"epsilon": middle})) > TOLERATED:
             high = middle
         else:
             low = middle
-    return f"--epsilon {low:.2g} or less, or fewer --epochs"
+    return advised("{epsilon} or less, or fewer {epochs}", epsilon=float(f"{low:.2g}"))
 
 
 def likelihood_success(agreed: Agreement, score: float | None = None) -> float:

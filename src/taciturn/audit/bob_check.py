@@ -19,7 +19,7 @@ from taciturn.audit.columns import Truth
 from taciturn.audit.rehearsal import Rehearsal
 from taciturn.column_attacks.anchored import AnchoredAttack
 from taciturn.engine.callbacks import Announce, silent
-from taciturn.errors import counted
+from taciturn.errors import advised, counted
 from taciturn.results.check import CLEAR, LEAKS
 from taciturn.results.columns import ColumnFindings, ColumnRehearsal, ExposedColumn
 from taciturn.rng import KeyedEntropy
@@ -28,6 +28,9 @@ from taciturn.view.bob_view import BobView
 _LOOKS = (1, 2, 3, 5, 8, 12, 20, 30)
 _MOST_NAMED = 5
 _SEED = 21
+_NOTHING_OPENED = (
+    "the training opens no score of yours to Bob; each joint prediction opens one of each row",
+)
 # A column of which less is explained is not called exposed.
 _EXPOSED = 0.5
 
@@ -45,16 +48,16 @@ def rehearse_columns(
     view = bob_view(rehearsal.outcome, rehearsal.coins)
     truth, coins = Truth.of(rehearsal.outcome.data.alice_train), KeyedEntropy.from_seed(_SEED)
     findings = examine_columns(view, truth, coins, known_rows=known_rows, announce=announce)
-    made = rehearsal.outcome.terms.agreement.epochs
-    safe = _safe_passes(view, truth, coins, made) if findings.attacks else made
-    exposed = _exposed(view, truth, coins) if findings.leaks else ()
+    made, opened = rehearsal.outcome.terms.agreement.epochs, bool(view.observations)
+    safe = _safe_passes(view, truth, coins, made) if opened else made
+    exposed = _exposed(view, truth, coins) if opened and findings.leaks else ()
     return ColumnRehearsal(
         findings=findings,
         level=LEAKS if findings.leaks else CLEAR,
         rehearsed_passes=made,
         safe_passes=safe,
         exposed=exposed,
-        advice=tuple(_advice(rehearsal, findings, safe, exposed)),
+        advice=tuple(_advice(rehearsal, findings, safe, exposed) if opened else _NOTHING_OPENED),
     )
 
 
@@ -90,12 +93,16 @@ def _advice(
     rehearsal: Rehearsal, findings: ColumnFindings, safe: int, exposed: tuple[ExposedColumn, ...]
 ) -> list[str]:
     """What Alice can do about it, in words."""
-    if not findings.attacks:
-        return ["the training opens no score of yours to Bob; ask what predictions will open"]
     one = "pass" if rehearsal.terms.whole_table else "epoch"
-    option = "--passes" if rehearsal.terms.whole_table else "--epochs"
+    option = "passes" if rehearsal.terms.whole_table else "epochs"
     columns = counted(rehearsal.columns, "column")
+    agreed, made = rehearsal.terms.agreement.epochs, rehearsal.outcome.terms.agreement.epochs
     words = []
+    if agreed > made:
+        words.append(
+            f"{option} {agreed} is agreed on, and {made} were rehearsed: with as many as columns, "
+            "and rows that he knows, Bob has them all"
+        )
     if not findings.leaks:
         words.append(
             f"of {columns} no attack of ours told more than the controls; each further {one} is "
@@ -103,13 +110,18 @@ def _advice(
         )
     elif safe:
         words.append(
-            f"{option} {safe}: of {columns}, after {counted(safe, one)} no attack of ours had told "
-            "more than the controls"
+            f"{advised(f'{{{option}}}', **{option: safe})}: of {columns}, after "
+            f"{counted(safe, one)} no attack of ours had told more than the controls"
         )
     else:
         words.append(f"no number of passes is safe for {columns}: one {one} tells already")
     if exposed:
         names = ", ".join(f"{column.name} (R2 {column.r2:.2f})" for column in exposed)
         words.append(f"most exposed: {names}; leave them out, or make them coarser")
-    words.append("--mechanism mutual: Bob sees no score in training, and the model is the same")
+    words.append(
+        advised(
+            "{mechanism}: Bob sees no score in training, and the model is the same",
+            mechanism="mutual",
+        )
+    )
     return words

@@ -94,11 +94,16 @@ class BobAudit:
         )
 
 
-def bob_view(outcome: Outcome, coins: Coins) -> BobView:
+def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobView:
     """What Bob knows after a simulated training, and one joint prediction of its rows.
 
     A prediction opens whole scores to him, of which he takes his own part off: all but ``mutual``
     let him know his weights, and that too where Alice reveals her share of them.
+
+    Args:
+        outcome: The training.
+        coins: Its coins.
+        predict: Predict also where the training opened no score, which no session does.
 
     Raises:
         TranscriptError: The run kept no transcript.
@@ -113,6 +118,8 @@ def bob_view(outcome: Outcome, coins: Coins) -> BobView:
         conversation=Transcript({}, outcome.transcript.records),
         budget=outcome.result.budget,
     )
+    if not view.signals and not predict:
+        return view
     whole, his = _predicted(outcome)
     agreed = outcome.terms.agreement
     if outcome.terms.mechanism.shares_scores and not agreed.reveal_bob:

@@ -31,13 +31,19 @@ from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by
 from taciturn.faces import Hint
+from taciturn.results.audit import Seat
 from taciturn.results.check import CheckResult
 
-_SPELLING = "changes are spelled as options; in a file each is a key of [agreement], on both sides"
+_SPELLING = "what to change is said as keys of [agreement], on both sides"
 
 
 def check_party(
-    config: PartyConfig, columns: int | None = None, announce: Announce = silent
+    config: PartyConfig,
+    columns: int | None = None,
+    announce: Announce = silent,
+    *,
+    seat: Seat | None = None,
+    known_rows: int | None = None,
 ) -> CheckResult:
     """Rehearses the training of a party's file.
 
@@ -45,20 +51,33 @@ def check_party(
         config: Its settings.
         columns: At Bob, how many columns Alice has, where the agreement does not say.
         announce: Called with what runs now.
+        seat: Whose seat is rehearsed; None for both at Alice, whose columns Bob's is about, and for
+            hers alone at Bob.
+        known_rows: How many rows of hers Bob knows, in his seat.
 
     Raises:
         ConfigError: The settings do not go together; or Bob does not know Alice's columns.
         DataError: The table is not fit for use.
     """
     with shown_by(config.face):
-        tables = load_tables(config)
         if config.role == "alice":
-            return _at_alice(config, tables, columns, announce)
-        return _at_bob(config, tables, columns, announce)
+            bob: tuple[Seat, int | None] = (seat or "both", known_rows)
+            return _at_alice(config, load_tables(config), columns, announce, bob)
+        if seat not in (None, "alice") or known_rows is not None:
+            raise ConfigError(
+                "what Bob can tell of Alice's columns is rehearsed with them, and this file is his",
+                setting="seat" if known_rows is None else "known_rows",
+                hint="let Alice's side check its own file",
+            )
+        return _at_bob(config, load_tables(config), columns, announce)
 
 
 def _at_alice(
-    config: PartyConfig, tables: PartyTables, columns: int | None, announce: Announce
+    config: PartyConfig,
+    tables: PartyTables,
+    columns: int | None,
+    announce: Announce,
+    bob: tuple[Seat, int | None],
 ) -> CheckResult:
     if columns is not None:
         raise ConfigError(
@@ -68,7 +87,7 @@ def _at_alice(
         )
     table, terms = tables.train, terms_of(config, tables)
     frame = pl.from_numpy(table.values, schema=list(table.columns))
-    result = _rehearsed(config, table, frame, None, "all", announce)
+    result = _rehearsed(config, table, frame, None, "all", announce, bob)
     held_out = 0 if tables.held_out is None else tables.held_out.rows
     return replace(
         result,
@@ -135,6 +154,7 @@ def _rehearsed(
     labels: LabelTable | None,
     alice: str | int,
     announce: Announce,
+    bob: tuple[Seat, int | None] = ("alice", None),
 ) -> CheckResult:
     """The rehearsal on prepared columns, which are used as they are."""
     intercept = config.role == "alice" or bool(table.free)
@@ -142,4 +162,12 @@ def _rehearsed(
     # Labels that mean nothing: coins are put in their place.
     truth = labels or LabelTable.of(np.arange(table.rows) % 2, ids=table.ids)
     raw = RawData(config.data.file, frame, table.ids, truth, DEFAULTS, whole=True)
-    return preflight(settings, raw, own_labels=labels is not None, announce=announce)
+    seat, known_rows = bob
+    return preflight(
+        settings,
+        raw,
+        own_labels=labels is not None,
+        seat=seat,
+        known_rows=known_rows,
+        announce=announce,
+    )

@@ -34,7 +34,7 @@ from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
-from taciturn.errors import counted
+from taciturn.errors import advised, counted
 from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
@@ -194,22 +194,23 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     if rehearsal.method.shares_scores:
         warnings.append(
             f"for both: a score beyond {agreed.score_range:g} wraps, and nobody sees it; clip the "
-            "columns (--clip) or use an L2 penalty where weights may grow large"
+            f"columns ({advised('{clip}')}) or use an L2 penalty where weights may grow large"
         )
     if not agreed.fresh_keys:
         warnings.append(
             "for Bob: against an Alice who does not keep to the protocol the encryption must be "
             "funcCPA, which does not follow from IND-CPA"
-            + ("" if rehearsal.method.shares_scores else "; --fresh-keys does without")
+            + ("" if rehearsal.method.shares_scores else advised("; {fresh_keys} does without"))
         )
     if agreed.reveal_epsilon is not None:
         warnings.append(
             "for Bob: what Alice is told has noise for a table within its bounds, which he cannot "
             "see; an Alice who does not keep to the protocol may have had any label put into it"
         )
-    elif agreed.reveal:
+    elif agreed.reveal and rehearsal.method.label_flips is None:
         warnings.append(
-            "for Bob: --reveal hands Alice's weights out at the end, which depend on labels; "
+            f"for Bob: {advised('{reveal}')} hands Alice's weights out at the end, which depend on "
+            "labels; "
             "an Alice who does not keep to the protocol may have had any label put into them"
         )
     return warnings

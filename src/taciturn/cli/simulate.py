@@ -57,12 +57,12 @@ def check(
         int | None, typer.Option(min=2, help="With --columns: the number of rows (default: 2000).")
     ] = None,
     seat: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="bob or both: also what Bob will be able to tell of Alice's columns, with advice "
-            "to her."
+            "to her (default: both for her own file, else alice)."
         ),
-    ] = "alice",
+    ] = None,
     known_rows: Annotated[
         int | None,
         typer.Option(
@@ -85,6 +85,8 @@ def check(
     taciturn check --columns 40 --rows 5000 --mechanism add --epsilon 1 --epochs 5
 
     taciturn check --data alice.csv --id customer --mechanism none --batch-size 64
+
+    taciturn check --dataset breast-cancer --alice-columns half --seat bob
 
     taciturn check bob.toml
     """
@@ -249,10 +251,10 @@ def demo(
     ),
     json: Json = False,
 ) -> None:
-    """Train on breast-cancer: without protection, as the paper does it, and sealed.
+    """Train on breast-cancer: without protection, as the paper does it, sealed, and mutual.
 
     Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
-    labels; the attacks show what she can learn about them from the messages.
+    labels; the attacks show what either can learn of the other's from the messages.
     """
     from taciturn import api
     from taciturn.report.audit import demo_blocks
@@ -261,7 +263,7 @@ def demo(
     require_writable(html)
     runs = []
     with progress_bar() as meter:
-        for mechanism in ("none", "hybrid", "sealed"):
+        for mechanism in ("none", "hybrid", "sealed", "mutual"):
             result = api.audit(
                 dataset="breast-cancer",
                 mechanism=mechanism,

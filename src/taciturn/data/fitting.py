@@ -24,6 +24,7 @@ from taciturn.data.readings import (
     kind_error,
     looks_like_dates,
     missing_error,
+    other_date_form,
     words_error,
 )
 from taciturn.data.rules import (
@@ -139,6 +140,9 @@ def _is_free_text(series: pl.Series) -> bool:
 
 def _free_text(series: pl.Series) -> Fitted:
     name, levels = series.name, series.drop_nulls().n_unique()
+    form = other_date_form(series.cast(pl.String))
+    if form is not None:
+        return Fitted((), (_unread_dates(name, form, "left out"),))
     way = spelled(Hint("{type}", type={name: "category"}))
     note = (
         f"column {name} is free text, {levels:,} different values in {series.count():,} rows: left "
@@ -322,6 +326,9 @@ def _fit_categories(series: pl.Series, settings: PrepareSettings) -> Fitted:
     threshold = settings.rare_share * len(series)
     frequent = [name for size, name in ordered if size >= threshold][: settings.max_levels]
     fitted = _one_hot(series.name, text, tuple(sorted(frequent)), settings)
+    form = other_date_form(text)
+    if form is not None:
+        return Fitted(fitted.rules, (_unread_dates(series.name, form, "taken as categories"),))
     if len(names) <= settings.max_levels:
         return fitted
     note = (
@@ -362,6 +369,14 @@ def _one_hot(
     known = 1.0 - ((0 if unknown else others) + (0 if missing else absent)) / len(text)
     average = tuple(mean / known for mean in means)
     return _scaled_levels(replace(rule, average=average), text, settings)
+
+
+def _unread_dates(name: str, form: str, fate: str) -> str:
+    lines = Hint("{type} and {date_format}", type={name: "date"}, date_format={name: form})
+    return (
+        f"column {name} has dates that are not written as in 2026-01-31: {fate} "
+        f"({spelled(lines)} make numbers of them)"
+    )
 
 
 def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:

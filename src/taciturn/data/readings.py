@@ -33,6 +33,7 @@ KINDS: tuple[ReadingKind, ...] = get_args(ReadingKind)
 
 _MICROSECONDS = 86_400_000_000
 _ISO = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f")
+_OTHER_FORMS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d")
 _ISO_START = r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})"
 
 
@@ -116,6 +117,21 @@ def looks_like_dates(series: pl.Series) -> bool:
     if not len(text) or not text.head(1).str.contains(_ISO_START).all():
         return False
     return text.str.contains(_ISO_START).all() and not _iso(text).null_count()
+
+
+def other_date_form(series: pl.Series) -> str | None:
+    """How the dates of a column of text are written, where they are dates and not in ISO 8601.
+
+    >>> other_date_form(pl.Series(["31.1.2026", None])), other_date_form(pl.Series(["1.2", "x"]))
+    ('%d.%m.%Y', None)
+    """
+    text = series.drop_nulls()
+    if not len(text) or not text.head(1).str.contains(r"^\d+[./-]\d+[./-]\d+$").all():
+        return None
+    for form in _OTHER_FORMS:
+        if not text.str.to_date(form, strict=False).null_count():
+            return form
+    return None
 
 
 def dates(series: pl.Series, form: str | None = None, ids: RowIds | None = None) -> pl.Series:

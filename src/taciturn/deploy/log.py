@@ -113,6 +113,8 @@ class Figures:
         self._per_epoch = per_epoch
         self._losses: list[float] = []
         self._start = self._written = time.monotonic()
+        # When the first progress was seen, and how far it was: a resumed training begins later.
+        self._first: tuple[float, int] | None = None
         self.curve: list[dict[str, float | int]] = []
         self.figures: dict[str, Any] = {"iterations": 0, "iterations_total": None}
 
@@ -121,6 +123,7 @@ class Figures:
         if isinstance(event, Progress):
             self.figures["iterations"] = event.done
             self.figures["iterations_total"] = event.total
+            self._first = self._first or (time.monotonic(), event.done)
             self._note_loss(event)
         elif isinstance(event, HeldOutSeen):
             held_out = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
@@ -172,6 +175,14 @@ class Figures:
         self._written = now
         write_private(self._path, json.dumps(record_of(self.so_far(traffic)), indent=1) + "\n")
 
+    def _remaining(self) -> float | None:
+        """What is left at the pace since the first progress; None before there is one."""
+        done, total = self.figures["iterations"], self.figures["iterations_total"]
+        if self._first is None or total is None or not self._first[1] < done < total:
+            return None
+        since, before = self._first
+        return float((time.monotonic() - since) * (total - done) / (done - before))
+
     def so_far(self, traffic: Traffic) -> PartyFigures:
         """The figures so far."""
         seconds = time.monotonic() - (traffic.since or self._start)
@@ -181,6 +192,7 @@ class Figures:
             seconds=seconds,
             waiting_seconds=traffic.waiting,
             computing_seconds=seconds - traffic.waiting,
+            remaining_seconds=self._remaining(),
             frames_sent=traffic.sent,
             frames_received=traffic.received,
             bytes_sent=traffic.bytes_sent,

@@ -36,7 +36,7 @@ from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
-from taciturn.errors import ConfigError, DataError, ExtensionError, FileError, TaciturnError
+from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
@@ -58,7 +58,6 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PredictionResult, ScoredRow
-from taciturn.results.serialise import read
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
@@ -115,7 +114,7 @@ class Question:
         question = cls(share, table, _terms(share, model), chosen)
         if threshold is not None:
             return replace(question, threshold=at_probability(threshold, question.shift))
-        return replace(question, threshold=_threshold(share, model, question.shift))
+        return replace(question, threshold=_threshold(share, model))
 
     @property
     def shift(self) -> float:
@@ -363,16 +362,12 @@ def predict(
         return Predictor(config, endpoint, callbacks).run(question)
 
 
-def _threshold(share: ModelShare, path: Path, shift: float) -> Threshold:
+def _threshold(share: ModelShare, path: Path) -> Threshold:
     """What the training chose; even odds in files that know of no choice."""
-    if share.metrics.get("threshold") is None:
-        return one_half(shift)
     try:
-        return read(Threshold, share.metrics["threshold"])
-    except DataError as problem:
-        raise FileError(
-            f"the model's threshold cannot be read: {problem.message}", where=str(path)
-        ) from None
+        return share.threshold
+    except ConfigError as problem:
+        raise FileError(problem.message, where=str(path)) from None
 
 
 def _role(model: ModelShare) -> Role:

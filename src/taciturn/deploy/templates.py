@@ -157,7 +157,9 @@ def _section(name: str, lines: list[str]) -> str:
 def _commented(code: str, comment: str) -> str:
     """A line of a file with a comment behind it, which continues below where it is long."""
     start = f"{code:<{_COMMENT_AT - 2}}  "
-    first, *others = wrap(comment, _WIDTH - max(len(start) + 2, len(_CONTINUED)))
+    width = _WIDTH - max(len(start) + 2, len(_CONTINUED))
+    # A name such as label-rr stays in one piece.
+    first, *others = wrap(comment, width, break_on_hyphens=False)
     return "\n".join([f"{start}# {first}", *(f"{_CONTINUED}{rest}" for rest in others)])
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from taciturn.data.datasets import NAMES, cache_dir, file_names, load, locate
 from taciturn.errors import DataError
+from taciturn.extras import install_hint, is_installed
 from taciturn.results.doctor import Finding
 
 _AREA = "datasets"
@@ -24,6 +25,12 @@ def look_at_datasets() -> list[Finding]:
 
 def _look_at(name: str) -> Finding:
     if not file_names(name):
+        if not is_installed("scikit-learn"):
+            return Finding.warning(
+                _AREA,
+                f"{name}: comes with scikit-learn, which is not installed",
+                f"{install_hint('audit')}; own data does not need it",
+            )
         return Finding.ok(_AREA, f"{name}: comes with scikit-learn")
     file = locate(name)
     if file is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from taciturn.data.files import Dialect
-from taciturn.data.normalisation import in_words, spellings
+from taciturn.data.normalisation import further, in_words, spellings
 from taciturn.data.own import ids_alone
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
@@ -156,11 +156,15 @@ def _alignment(config: PartyConfig) -> list[Finding]:
         return [*findings, Finding.of_error("data", problem)]
     mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]
     if mixed:
+        better = further(config.normalisation, mixed)
+        line = (
+            "a way of normalising" if better == config.normalisation else f'normalise = "{better}"'
+        )
         findings.append(
             Finding.warning(
                 "data",
                 f"ids are spelled in more than one way: {in_words(mixed, len(ids))}",
-                "write normalise under [data] on both sides, and run taciturn align",
+                f"write {line} under [data] on both sides, and run taciturn align",
             )
         )
     return findings

@@ -49,8 +49,8 @@ def own_to_onnx(part: Part) -> bytes:
 def whole_to_onnx(model: WholeModel) -> bytes:
     """The whole model: ``score``, ``probability`` and ``label``, each of shape (rows, 1).
 
-    With class weights the label is the side of 0 on which the score lies, and the probability is
-    corrected for them.
+    The label is 1 above the threshold that the training chose (``taciturn.threshold`` in the
+    metadata has it as a probability), and with class weights the probability is corrected for them.
 
     Raises:
         ConfigError: onnx is not installed, or the model has no column that contributes.
@@ -70,7 +70,8 @@ def whole_to_onnx(model: WholeModel) -> bytes:
     graph.output(score, "score")
     shift = graph.constant(np.float64(model.bob.model.log_odds_shift))
     graph.output(graph.node("Sigmoid", [graph.node("Sub", [score, shift])]), "probability")
-    above = graph.node("Greater", [score, graph.constant(np.float64(0.0))])
+    threshold = graph.constant(np.float64(model.bob.model.threshold.score))
+    above = graph.node("Greater", [score, threshold])
     graph.output(graph.node("Cast", [above], to=graph.onnx.TensorProto.INT64), "label", whole=True)
     return graph.serialised("taciturn_model", parts)
 
@@ -290,12 +291,14 @@ class _Graph:
 
 
 def _metadata(parts: tuple[Part, ...]) -> dict[str, str]:
-    first = parts[0].model
+    first, bob = parts[0].model, [part.model for part in parts if part.model.role == "bob"]
+    chosen = {"taciturn.threshold": repr(bob[0].threshold.probability)} if bob else {}
     return {
         "taciturn.session": first.session,
         "taciturn.agreement_digest": first.agreement_digest,
         "taciturn.mechanism": str(first.agreement.get("mechanism", "")),
         "taciturn.parts": json.dumps([part.model.role for part in parts]),
+        **chosen,
     }
 
 

@@ -22,9 +22,11 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.prepare import Preparation
 from taciturn.data.tables import INTERCEPT
-from taciturn.errors import ColumnError, ConfigError, FileError
+from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
+from taciturn.numerics.threshold import Threshold, one_half
+from taciturn.results.serialise import read
 from taciturn.version import FORMER_NAME, __version__
 
 FORMAT = "taciturn-model"
@@ -108,6 +110,20 @@ class ModelShare:
             return log_odds_shift((zero, one))
         except (TypeError, ValueError):
             raise ConfigError("the model's class weights are not two numbers") from None
+
+    @property
+    def threshold(self) -> Threshold:
+        """Above which score a row is called a one: as the training chose, and else even odds.
+
+        Raises:
+            ConfigError: What the file says of it cannot be read.
+        """
+        if self.metrics.get("threshold") is None:
+            return one_half(self.log_odds_shift)
+        try:
+            return read(Threshold, self.metrics["threshold"])
+        except DataError as problem:
+            raise ConfigError(f"the model's threshold cannot be read: {problem.message}") from None
 
     @property
     def agreement_digest(self) -> str:

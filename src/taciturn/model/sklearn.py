@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.frames import as_frame
 from taciturn.data.prepare import Preparation
 from taciturn.model.share import ModelShare
@@ -57,13 +57,20 @@ class CorrectedRegression(LogisticRegression):  # type: ignore[misc]
     """A logistic regression whose probabilities are corrected for the class weights of its fit.
 
     Args:
-        log_odds_shift: By how much these have moved the scores; ``predict`` and
-            ``decision_function`` leave it there.
+        log_odds_shift: By how much these have moved the scores; ``decision_function`` leaves it
+            there.
+        threshold: The score above which ``predict`` says 1.
     """
 
-    def __init__(self, log_odds_shift: float = 0.0) -> None:
+    def __init__(self, log_odds_shift: float = 0.0, threshold: float = 0.0) -> None:
         super().__init__()
         self.log_odds_shift = log_odds_shift
+        self.threshold = threshold
+
+    def predict(self, X: object) -> IntArray:
+        """The class of each row, by the threshold that the training chose."""
+        above: IntArray = (self.decision_function(X) > self.threshold).astype(np.int64)
+        return above
 
     def predict_proba(self, X: object) -> FloatArray:
         """The probability of each class, one column for each."""
@@ -76,7 +83,8 @@ def to_sklearn(one: ModelShare, two: ModelShare) -> Any:  # noqa: ANN401 - sciki
 
     It takes a pandas or polars frame with the raw columns of both sides (``alice/name`` and
     ``bob/name`` where both have one of that name) and predicts as scikit-learn does: ``predict``,
-    ``predict_proba``, ``decision_function``. Fitting it again fits the regression anew, and not the
+    ``predict_proba``, ``decision_function``; ``predict`` says 1 above the threshold that the
+    training chose. Fitting it again fits the regression anew, and not the
     preparation.
 
     Raises:
@@ -86,7 +94,8 @@ def to_sklearn(one: ModelShare, two: ModelShare) -> Any:  # noqa: ANN401 - sciki
     parts = (whole.alice, whole.bob)
     plans = tuple(part.model.preparation for part in parts)
     counts = [len(plan.columns) for plan in plans]
-    regression = CorrectedRegression(whole.bob.model.log_odds_shift)
+    bob = whole.bob.model
+    regression = CorrectedRegression(bob.log_odds_shift, bob.threshold.score)
     taken = [part.weights[:count] for part, count in zip(parts, counts, strict=True)]
     regression.coef_ = np.concatenate(taken).reshape(1, -1)
     constants = [float(part.weights[-1]) for part in parts if part.model.intercept]

@@ -65,6 +65,10 @@ class LabelFlips(Protocol):
         """What the answers are: charged to every row once, before any is drawn."""
 
     @property
+    def gradient_event(self) -> PrivacyEvent:
+        """What a value computed from the answers is: paid for with them."""
+
+    @property
     def epsilon(self) -> float:
         """The answers' parameter: answers of another one are other answers."""
 

@@ -299,7 +299,9 @@ class Tables:
         self._key = None if holding is None else holding[1]
         self._prepared = None if self._whole is None else Prepared(self._whole, memory)
 
-    def scores(self, number: int, rows: int, own: IntArray, other: IntArray) -> Program[IntArray]:
+    def shared_scores(
+        self, number: int, rows: int, own: IntArray, other: IntArray
+    ) -> Program[IntArray]:
         """This side's share of all rows' scores, from its shares of the two sides' points."""
         if not number:
             # All points are zero before the first pass, and both know it.
@@ -308,7 +310,7 @@ class Tables:
         parts = [part[:rows] for part in (ours, theirs) if len(part)]
         return self._ring.centred(np.sum(parts, axis=0, dtype=np.int64))
 
-    def steps(
+    def shared_steps(
         self, number: int, residues: IntArray, own: IntArray, other: IntArray
     ) -> Program[tuple[IntArray, IntArray]]:
         """Its shares of what both sides' weights become, with more digits than weights have."""

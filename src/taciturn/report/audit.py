@@ -17,7 +17,7 @@ from taciturn.audit.verdict import (
 )
 from taciturn.errors import counted
 from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
-from taciturn.report.columns import seat_blocks
+from taciturn.report.columns import seat_blocks, seats_blocks
 from taciturn.report.officer import in_plain_words
 from taciturn.report.training import training_blocks
 from taciturn.report.words import NONE, data_size, epsilon, interval, share
@@ -212,7 +212,7 @@ def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
 
 
 def demo_blocks(demo: DemoResult) -> list[Block]:
-    """Mechanisms side by side: how good the model is, and what Alice can tell."""
+    """Mechanisms side by side: how good the model is, and what either side can tell."""
     first = demo.runs[0].first
     canaries = [audit.canary or audit.findings for audit in demo.runs]
     rows = [
@@ -237,9 +237,11 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
         f"so that only the messages tell them; without messages {chance}."
     )
     report = f"The report on {demo.runs[-1].first.mechanism}: {demo.html}"
+    seats = {audit.first.mechanism: seat for audit in demo.runs if (seat := audit.bob_seat)}
     return [
         table(headings, rows, words=(0, 5), caption=caption),
         Paragraph(note, "muted"),
+        *(seats_blocks(seats) if seats else []),
         Paragraph(report, "muted"),
     ]
 

@@ -62,7 +62,11 @@ class ColumnImportance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyFigures:
-    """How a training went: how far, how long, how much was said."""
+    """How a training went: how far, how long, how much was said.
+
+    ``remaining_seconds`` is what is left at the pace so far, once a pace can be told; none at the
+    end.
+    """
 
     iterations: int
     iterations_total: int | None
@@ -71,6 +75,7 @@ class PartyFigures:
     seconds: float
     waiting_seconds: float
     computing_seconds: float
+    remaining_seconds: float | None = field(default=None, metadata=OMITTED)
     frames_sent: int
     frames_received: int
     bytes_sent: int

@@ -34,7 +34,7 @@ def solver_tables(record: Record) -> list[Block]:
         ]
     if record["sizes"]:
         blocks += [_sizes(record["sizes"]), _stages(record["sizes"])]
-    return [*blocks, _machine(record), *missing(record)]
+    return [*blocks, machine(record), *missing(record)]
 
 
 def _on_link(rows: list[Record], link: str) -> Table:
@@ -101,7 +101,8 @@ def _of_paper(rows: list[Record]) -> list[Block]:
     ]
 
 
-def _machine(record: Record) -> Paragraph:
+def machine(record: Record) -> Paragraph:
+    """How many cores there were, and how busy they were with other things."""
     before, after = record["load_before"], record["load_after"]
     return Paragraph(
         f"{record['cores']} cores; the load was {before:.1f} before and {after:.1f} after",

@@ -60,7 +60,7 @@ class Answers:
             table = sigmoid.table(scores[rows], coins.fork("table"))
             message = yield from receive(Phases)
             require_turn("Phases", message.iteration, number)
-            answer, shares[rows] = self._answer(table, message.phases, coins)
+            answer, shares[rows] = self._masked(table, message.phases, coins)
             yield from send(ResidueShares(number, answer))
         return shares
 
@@ -71,11 +71,11 @@ class Answers:
             message = yield from receive(Segments)
             require_turn("Segments", message.iteration, number)
             coins = self.entropy.fork(f"segments {number} {rows.start}")
-            answer, shares[rows] = self._answer(table[rows], message.marks, coins)
+            answer, shares[rows] = self._masked(table[rows], message.marks, coins)
             yield from send(CarryShares(number, answer))
         return shares
 
-    def _answer(
+    def _masked(
         self, table: IntArray, vector: EncryptedVector, coins: Entropy
     ) -> tuple[EncryptedAnswer, IntArray]:
         """The masked products, and her shares of their sums: minus those of the masks."""

@@ -58,9 +58,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         for number in range(state.iteration, plan.passes):
             yield from emit(Boundary(point.kept(state, mutual, number)))
             own, other = point.ahead[:count], point.ahead[count:]
-            scores = yield from tables.scores(number, plan.rows, own, other)
+            scores = yield from tables.shared_scores(number, plan.rows, own, other)
             residues = yield from answers.residues(number, plan.sigmoid, scores)
-            hers, his = yield from tables.steps(number, residues, own, other)
+            hers, his = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
             carries = yield from answers.carries(number, fraction.table(fraction.parts(products)))
             point = point.following(fraction, ring, number, products, carries)

@@ -7,7 +7,8 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
-from taciturn.privacy.base import EncryptedMechanism, Released
+from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
+from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
@@ -108,13 +109,18 @@ def ask_table_scores(
     return key.decrypt_rows(sized(message.answer, size.rows), size)
 
 
+def revealed_share(method: Mechanism) -> PrivacyEvent:
+    """What a share without noise is: of flipped labels it follows from what they have paid for."""
+    return NonPrivate() if method.label_flips is None else method.label_flips.gradient_event
+
+
 def release_share(inputs: BobInputs[EncryptedMechanism], share: IntArray) -> Program[None]:
     """Reveals his share of Alice's weights; charged before it leaves.
 
     Raises:
         BudgetExceeded: There is no budget for it.
     """
-    revealed = Released.unprotected(share)
+    revealed = Released(share, revealed_share(inputs.mechanism))
     inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
     yield from send(RevealedShare(revealed))
 

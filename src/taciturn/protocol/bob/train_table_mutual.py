@@ -63,9 +63,9 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         for number in range(state.iteration, plan.passes):
             yield from emit(Boundary(point.kept(state, mutual, number)))
             other, own = point.ahead[:count], point.ahead[count:]
-            scores = yield from tables.scores(number, plan.rows, own, other)
+            scores = yield from tables.shared_scores(number, plan.rows, own, other)
             residues = yield from questions.residues(number, plan.sigmoid, scores, halves)
-            his, hers = yield from tables.steps(number, residues, own, other)
+            his, hers = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
             carries = yield from questions.carries(number, fraction.marks(fraction.parts(products)))
             point = point.following(fraction, ring, number, products, carries)

@@ -1,0 +1,420 @@
+"""``mutual`` and ``sealed`` beside SPU's Cheetah: one training, two processes each, in turns.
+
+SPU computes any program on shared numbers between two parties; ours is made for this one. All of
+them train on the same rows in the same batches with the same rate, and are measured from the moment
+their two processes are connected to the end of the last epoch: keys and correlated randomness are
+in it, loading libraries and compiling are not and stand beside it. Bytes are the kernel's count of
+what crossed the connections, so ours come with TLS and SPU's, by its default, without.
+
+Figures are those of the turn that took the least processor time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.data.split import VerticalData
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.sgd import train_centralised
+from taciturn.parallel import usable_cores
+from taciturn.protocol.agree import agree
+from taciturn.protocol.batch_seed import seed_of
+from taciturn.protocol.mutual import Sigmoids
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.source import arrange, load_raw
+from taciturn_paper import spu_side
+from taciturn_paper.record import Record
+from taciturn_paper.sides import Tables, measure, run_both
+
+DATASET = "breast-cancer"
+SEED = 1
+EPOCHS, BATCH_SIZES = 5, (32, 256)
+REPEATS = 3
+SCORE_RANGE, POINTS = 32.0, 2049
+# The runtime's own first, then those of its examples and settings.
+SIGMOIDS = ("real", "seg3", "t1")
+PACKAGES = ("spu", "jax", "numpy")
+MAKE_ENVIRONMENT = Hint(
+    "in a checkout of taciturn: python3.11 -m venv spu-env && spu-env/bin/pip install "
+    "-r paper/spu-requirements.txt; then name spu-env/bin/python as {spu_python}, or in "
+    "TACITURN_SPU_PYTHON"
+)
+_ASK = "import json, sys, {0}; print(json.dumps([{0}.__version__, sys.version.split()[0]]))"
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """One training of one contender.
+
+    Args:
+        seconds: By the clock.
+        processor_seconds: Of both processes.
+        first_epoch: The processor seconds of the first epoch and of all that precedes it.
+        bytes_to_alice: On the wire.
+        bytes_to_bob: On the wire.
+        started: Processor seconds until the program was loaded; no part of the others.
+        compiled: Those of compiling what is run; no part of the others.
+        weights: Alice's, then Bob's.
+        walked: The sigmoid of each point of the walk.
+    """
+
+    seconds: float
+    processor_seconds: float
+    first_epoch: float
+    bytes_to_alice: int
+    bytes_to_bob: int
+    started: float
+    compiled: float
+    weights: FloatArray = field(repr=False)
+    walked: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is trained: the rows of both, 15 columns on either side, and the terms of one shape."""
+
+    data: VerticalData
+    epochs: int
+    batch_size: int
+
+    @classmethod
+    def of(cls, epochs: int, batch_size: int) -> Problem:
+        """The dataset in halves."""
+        chosen = {"dataset": DATASET, "alice_columns": "half", "mechanism": "mutual", "seed": SEED}
+        settings = Settings.of(chosen).resolved()
+        data = arrange(settings, load_raw(settings), Coins.for_seed(SEED).data)
+        return cls(data, epochs, batch_size)
+
+    def terms(self, mechanism: str) -> Terms:
+        """What the parties agree on with a mechanism; the rate is the dataset's default."""
+        chosen = {
+            "dataset": DATASET,
+            "mechanism": mechanism,
+            "scheme": "bfv",
+            "epochs": self.epochs,
+            "batch_size": self.batch_size,
+        }
+        columns, rows = len(self.data.alice_train.columns), self.data.labels_train.rows
+        return agree(Settings.of(chosen).resolved(), columns, rows)
+
+    @property
+    def tables(self) -> Tables:
+        """The training rows."""
+        data = self.data
+        return Tables(
+            data.alice_train.values,
+            data.bob_train.values,
+            data.labels_train.values,
+            bool(data.bob_train.free),
+        )
+
+    @cached_property
+    def batches(self) -> list[IndexArray]:
+        """The rows of each iteration, as the two processes draw them."""
+        coins = KeyedEntropy.from_seed(SEED)
+        seed = seed_of(coins.fork("alice"), coins.fork("bob"))
+        return [
+            batch.rows for batch in self.terms("mutual").plan(seed, self.data.labels_train.rows)
+        ]
+
+    @cached_property
+    def reference(self) -> FloatArray:
+        """The weights of the same training on joined rows, in clear."""
+        terms, tables = self.terms("mutual"), self.tables
+        joined, free = np.hstack([tables.alice, tables.bob]), self.data.bob_train.free
+        return train_centralised(
+            joined, tables.labels, self.batches, terms.rate, terms.penalty, free
+        )
+
+    @property
+    def largest_score(self) -> float:
+        """The largest score of a training row under the reference model."""
+        joined = np.hstack([self.tables.alice, self.tables.bob])
+        return float(np.abs(joined @ self.reference).max())
+
+    def tested(self, weights: FloatArray) -> Metrics:
+        """How good weights are on the held-out rows."""
+        joined = np.hstack([self.data.alice_test.values, self.data.bob_test.values])
+        return evaluate(np.nan_to_num(joined @ weights), self.data.labels_test.values)
+
+
+def walk() -> FloatArray:
+    """The scores at which sigmoids are compared."""
+    return np.linspace(-SCORE_RANGE, SCORE_RANGE, POINTS)
+
+
+class Contender(Protocol):
+    """Something that trains between two processes."""
+
+    @property
+    def name(self) -> str:
+        """Whose protocol it is."""
+        ...
+
+    @property
+    def sigmoid(self) -> str:
+        """Which sigmoid it has."""
+        ...
+
+    def lap(self, problem: Problem) -> Lap:
+        """Trains once."""
+        ...
+
+
+# --- ours -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """A mechanism of ours."""
+
+    name: str
+
+    @property
+    def sigmoid(self) -> str:
+        """Waves of a shared score; or exact, at Bob, who sees it."""
+        return "waves" if self.name == "mutual" else "exact"
+
+    def lap(self, problem: Problem) -> Lap:
+        """Trains once, over gRPC with certificates."""
+        terms = problem.terms(self.name)
+        course = measure(terms.agreement, problem.tables, seed=SEED)
+        per_epoch = terms.per_epoch(problem.data.labels_train.rows)
+        return Lap(
+            course.whole.seconds,
+            course.whole.processor_seconds,
+            course.steps[per_epoch - 1].processor_seconds,
+            *course.wire_bytes,
+            course.started,
+            0.0,
+            course.weights,
+            shared_sigmoid(terms, problem) if self.name == "mutual" else sigmoid(walk()),
+        )
+
+
+def shared_sigmoid(terms: Terms, problem: Problem) -> FloatArray:
+    """What ``mutual`` makes of the walk's scores: of random shares, on its grids."""
+    sigmoids = Sigmoids.of(terms, problem.data.labels_train.rows)
+    scales, function = sigmoids.scales, sigmoids.at(0, min(problem.batch_size, terms.longest_batch))
+    coins, ring = KeyedEntropy.from_seed(SEED), scales.ring(1, 1)
+    whole = np.rint(walk() * 2.0**scales.score_bits / float(scales.decay[0])).astype(np.int64)
+    turn = coins.uniform((POINTS,)) - 0.5
+    hers = ring.centred((turn * 2.0**scales.modulus_bits).astype(np.int64))
+    his = ring.centred(whole - hers)
+    products = function.phases(his, np.ones(POINTS)) * function.table(hers, coins)
+    return np.asarray(0.5 + products.sum(axis=1) / function.step)
+
+
+# --- SPU --------------------------------------------------------------------------------------
+
+
+def versions(python: Path | None) -> dict[str, str]:
+    """What the Python for SPU has.
+
+    Raises:
+        ConfigError: None is named, there is no such program, or a package is missing in it.
+    """
+    if python is None:
+        raise ConfigError(
+            "SPU needs a Python of its own, and none is named",
+            setting="spu_python",
+            hint=MAKE_ENVIRONMENT,
+        )
+    had: dict[str, str] = {}
+    for package in PACKAGES:
+        try:
+            asked = subprocess.run(  # noqa: S603 - what the user names
+                [python, "-I", "-c", _ASK.format(package)],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        except OSError as problem:
+            raise ConfigError(
+                f"this is no Python that can be run: {problem.strerror}",
+                setting="spu_python",
+                value=str(python),
+                hint=MAKE_ENVIRONMENT,
+            ) from None
+        if asked.returncode:
+            words = asked.stderr.strip().splitlines()[-1:] or ["it failed"]
+            raise ConfigError(
+                f"the package {package} cannot be loaded there: {words[0][:200]}",
+                setting="spu_python",
+                value=str(python),
+                hint=MAKE_ENVIRONMENT,
+            )
+        had[package], had["python"] = json.loads(asked.stdout.splitlines()[-1])
+    return had
+
+
+@dataclass(frozen=True, slots=True)
+class Cheetah:
+    """SPU's Cheetah with one of its sigmoids."""
+
+    python: Path
+    sigmoid: str
+    name: str = "spu"
+
+    def lap(self, problem: Problem) -> Lap:
+        """Trains once; the walk comes after the end of what is measured."""
+        # Loaded here: it loads much that no other part of this needs.
+        from taciturn_paper.wire import free_port
+
+        with tempfile.TemporaryDirectory(prefix="taciturn-bench-") as name:
+            folder = Path(name)
+            self._furnish(folder, problem)
+            own = [str(self.python), "-I", str(Path(spu_side.__file__))]
+            ports = [str(free_port()), str(free_port())]
+            sides = run_both(
+                {role: [*own, role, str(folder), *ports] for role in spu_side.SIDES}, folder
+            )
+        alice, bob = sides["alice"], sides["bob"]
+        first, last = ((alice["steps"][at], bob["steps"][at]["processor"]) for at in (0, -1))
+        return Lap(
+            last[0]["seconds"],
+            last[0]["processor"] + last[1],
+            first[0]["processor"] + first[1],
+            last[0]["bytes_received"],
+            last[0]["bytes_sent"],
+            alice["started"] + bob["started"],
+            alice["compiled"] + bob["compiled"],
+            np.array(bob["weights"], dtype=np.float64),
+            np.array(bob["walked"], dtype=np.float64),
+        )
+
+    def _furnish(self, folder: Path, problem: Problem) -> None:
+        """The task, and each side's table where only its process looks for it."""
+        tables, terms = problem.tables, problem.terms("mutual")
+        per_epoch = terms.per_epoch(len(tables.labels))
+        epochs = [
+            problem.batches[at : at + per_epoch] for at in range(0, len(problem.batches), per_epoch)
+        ]
+        task = {
+            "sigmoid": self.sigmoid,
+            "learning_rate": terms.rate.at(0),
+            "alice_columns": tables.alice.shape[1],
+            "bob_columns": tables.bob.shape[1],
+            "batch_sizes": [len(rows) for rows in epochs[0]],
+            "orders": [np.concatenate(batches).tolist() for batches in epochs],
+            "walk": walk().tolist(),
+        }
+        (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
+        np.savez(folder / "alice.npz", alice=tables.alice)
+        np.savez(folder / "bob.npz", bob=tables.bob, labels=tables.labels)
+
+
+# --- the comparison ---------------------------------------------------------------------------
+
+
+def figures(contender: Contender, problem: Problem, laps: Sequence[Lap]) -> Record:
+    """The row of a contender: what its least turn took, and the model of its last."""
+    least = min(laps, key=lambda lap: lap.processor_seconds)
+    model, walked = laps[-1].weights, laps[-1].walked
+    test, errors = problem.tested(model), np.abs(walked - sigmoid(walk()))
+    seen = np.abs(walk()) <= math.ceil(problem.largest_score)
+    return {
+        "contender": contender.name,
+        "sigmoid": contender.sigmoid,
+        "batch_size": problem.batch_size,
+        "epochs": problem.epochs,
+        "seconds": least.seconds,
+        "processor_seconds": least.processor_seconds,
+        "processor_seconds_of_all": [lap.processor_seconds for lap in laps],
+        "processor_seconds_of_first_epoch": least.first_epoch,
+        "start_processor_seconds": least.started,
+        "compile_processor_seconds": least.compiled,
+        "bytes_to_alice": least.bytes_to_alice,
+        "bytes_to_bob": least.bytes_to_bob,
+        "test_accuracy": test.accuracy,
+        "test_auc": test.auc,
+        "test_loss": test.loss,
+        "max_weight_difference": float(np.abs(model - problem.reference).max()),
+        "sigmoid_error": float(errors.max()),
+        "sigmoid_error_within_scores": float(errors[seen].max()),
+    }
+
+
+def run(
+    python: Path | None,
+    *,
+    announce: Callable[[str], None],
+    repeats: int = REPEATS,
+    quick: bool = False,
+) -> Record:
+    """The whole comparison.
+
+    Args:
+        python: The Python that has SPU.
+        announce: Called with what is measured next.
+        repeats: Turns of each contender.
+        quick: One epoch in large batches, SPU with its own sigmoid alone, one turn.
+
+    Raises:
+        ConfigError: That Python is not fit for use, or a side failed.
+    """
+    had = versions(python)
+    # ``versions`` has refused its absence.
+    own = Path(python or "").absolute()
+    chosen = SIGMOIDS[:1] if quick else SIGMOIDS
+    entrants: list[Contender] = [Ours("mutual"), Ours("sealed")]
+    entrants += [Cheetah(own, name) for name in chosen]
+    before, shapes, rows = os.getloadavg()[0], [], []
+    for batch_size in BATCH_SIZES[1:] if quick else BATCH_SIZES:
+        problem = Problem.of(1 if quick else EPOCHS, batch_size)
+        laps: list[list[Lap]] = [[] for _ in entrants]
+        for turn in range(1 if quick else repeats):
+            for contender, done in zip(entrants, laps, strict=True):
+                announce(
+                    f"batches of {batch_size}: {contender.name} ({contender.sigmoid}), "
+                    f"turn {turn + 1}"
+                )
+                done.append(contender.lap(problem))
+        shapes.append(shape_of(problem))
+        rows += [figures(who, problem, done) for who, done in zip(entrants, laps, strict=True)]
+    return {
+        "versions": had,
+        "cores": usable_cores(),
+        "load_before": before,
+        "load_after": os.getloadavg()[0],
+        "repeats": 1 if quick else repeats,
+        "shapes": shapes,
+        "runs": rows,
+    }
+
+
+def shape_of(problem: Problem) -> Record:
+    """What was trained, and what the same training on joined rows gives."""
+    tables, test = problem.tables, problem.tested(problem.reference)
+    return {
+        "dataset": DATASET,
+        "rows": len(tables.labels),
+        "alice_columns": tables.alice.shape[1],
+        "bob_columns": tables.bob.shape[1] - int(tables.intercept),
+        "batch_size": problem.batch_size,
+        "epochs": problem.epochs,
+        "iterations": len(problem.batches),
+        "learning_rate": problem.terms("mutual").rate.at(0),
+        "largest_score": problem.largest_score,
+        "test_accuracy": test.accuracy,
+        "test_auc": test.auc,
+        "test_loss": test.loss,
+    }
