@@ -303,7 +303,7 @@ def test_killed_amid_a_pass_a_process_goes_on_to_the_same_weights(tmp_path, name
 # --- what the parties are told --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["none", "sealed"])
+@pytest.mark.parametrize("name", ["none", "sealed", "mutual"])
 def test_a_dry_run_counts_passes(tmp_path, name):
     write_tables(tmp_path)
     set_up(tmp_path, name)
@@ -312,9 +312,10 @@ def test_a_dry_run_counts_passes(tmp_path, name):
     assert alice["estimate"]["bytes_to_bob"] > 0
     assert bob["estimate"] is None
     # Where she has the weights, training rows are scored once more at the end.
-    opened = PASSES + (name == "none")
+    opened = 0 if name == "mutual" else PASSES + (name == "none")
     assert alice["columns_exposed"]["scores_per_row"] == opened
-    assert f"up to {opened} scores of each training row" in alice["columns_exposed"]["warning"]
+    told = f"up to {opened} scores of each" if opened else "Bob receives no score of a"
+    assert f"{told} training row" in alice["columns_exposed"]["warning"]
     assert not (tmp_path / "bob-state").exists()
 
 
@@ -334,7 +335,7 @@ def test_alices_limit_counts_passes(tmp_path):
 
 
 def test_init_writes_newton_and_nothing_to_tune():
-    for mechanism in ("sealed", "none", "label-rr"):
+    for mechanism in ("sealed", "mutual", "none", "label-rr"):
         text = template("bob", Trial(mechanism))
         assert '\nsolver = "newton"' in text
         for name in ("epochs", "batch-size", "learning-rate", "patience"):
@@ -348,6 +349,9 @@ def test_a_file_that_names_no_solver_has_newton(tmp_path):
     set_up(tmp_path, passes=None)
     settings = PartyConfig.read(tmp_path / "bob.toml").settings()
     assert (settings.solver, settings.passes, settings.epochs) == ("newton", 12, None)
+    set_up(tmp_path, "mutual", passes=None)
+    settings = PartyConfig.read(tmp_path / "bob.toml").settings()
+    assert (settings.solver, settings.passes, settings.epochs) == ("newton", 40, None)
     set_up(tmp_path, passes=None, epochs=3)
     settings = PartyConfig.read(tmp_path / "bob.toml").settings()
     assert (settings.solver, settings.passes, settings.epochs) == ("sgd", None, 3)
