@@ -314,8 +314,8 @@ def test_a_dry_run_counts_passes(tmp_path, name):
     # Where she has the weights, training rows are scored once more at the end.
     opened = 0 if name == "mutual" else PASSES + (name == "none")
     assert alice["columns_exposed"]["scores_per_row"] == opened
-    told = f"up to {opened} scores of each" if opened else "Bob receives no score of a"
-    assert f"{told} training row" in alice["columns_exposed"]["warning"]
+    opening = f"up to {opened} scores of each" if opened else "Bob receives no score of a"
+    assert f"{opening} training row" in alice["columns_exposed"]["warning"]
     assert not (tmp_path / "bob-state").exists()
 
 
