@@ -34,11 +34,12 @@ def code_cells(path: Path) -> list[dict[str, Any]]:
 
 
 def kinds(path: Path) -> list[str]:
-    """What each output is: the richest form of it, or a stream."""
+    """What each output is: the richest form of it, or a stream; bars come and go by the clock."""
     return [
         next(iter(output.get("data", {})), output["output_type"])
         for cell in code_cells(path)
         for output in cell["outputs"]
+        if "<progress" not in "".join(output.get("data", {}).get("text/html", ""))
     ]
 
 
@@ -86,6 +87,13 @@ RESULTS = (
     "result.plot()",
     "result.to_pandas()",
     "taciturn.check(**run, epochs=1)",
+    # Long enough for a bar, however fast the machine: each event waits.
+    "import time, taciturn.report.pulse as pulse\n"
+    "seen = pulse.Pulse.advance\n"
+    "def slow(self, *far):\n    time.sleep(0.05)\n    seen(self, *far)\n"
+    "pulse.Pulse.advance = slow\n"
+    "taciturn.train(**run, epochs=1)",
+    "taciturn.train(**run, epochs=1, observe=lambda event: None)",
 )
 
 
@@ -105,3 +113,14 @@ def test_a_result_shows_itself_in_a_cell(tmp_path):
     assert "image/png" in shown[1]
     assert "accuracy" in "".join(shown[2]["text/html"])
     assert "exact-solve" in "".join(shown[3]["text/html"])
+    bars = [
+        "".join(output.get("data", {}).get("text/html", ""))
+        for output in code_cells(made)[4]["outputs"]
+    ]
+    # One output, which was replaced until the end; the result stands below it.
+    (bar,) = (bar for bar in bars if "<progress" in bar)
+    assert 'value="29" max="29"' in bar
+    assert "training: 29 of 29, 0:00:0" in bar
+    assert "held-out rows" in bars[-1]
+    # Who watches by other means is shown no bar.
+    assert len(code_cells(made)[5]["outputs"]) == 1

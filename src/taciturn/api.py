@@ -31,6 +31,7 @@ from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
 from taciturn.privacy.registry import mechanism_class
 from taciturn.report import notebook
+from taciturn.report.progress import in_cell
 from taciturn.results.audit import AuditRun, Seat
 from taciturn.results.check import CheckResult as PlainCheck
 from taciturn.results.compare import Comparison
@@ -208,9 +209,10 @@ def train(
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
     outcomes = []
-    for run in _per_seed(settings):
-        outcomes.append(simulate(run, raw, record=target, observe=observe))
-        require_arrived(outcomes[-1].result)
+    with in_cell(Callbacks(observe=observe)) as watching:
+        for run in _per_seed(settings):
+            outcomes.append(simulate(run, raw, record=target, observe=watching.observe))
+            require_arrived(outcomes[-1].result)
     return TrainResult(tuple(outcomes))
 
 
@@ -301,16 +303,18 @@ def audit(
         )
     settings, table = _settings(data, given)
     target = _target(record, settings)
-    session = Session(
-        load_raw(settings, table, labels),
-        callbacks,
-        canary,
-        shuffle_truth,
-        # Shuffled truth is a check of the audit of labels.
-        seat=seat or ("alice" if shuffle_truth else "both"),
-        known_rows=known_rows,
-    )
-    return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
+    raw = load_raw(settings, table, labels)
+    with in_cell(callbacks) as watching:
+        session = Session(
+            raw,
+            watching,
+            canary,
+            shuffle_truth,
+            # Shuffled truth is a check of the audit of labels.
+            seat=seat or ("alice" if shuffle_truth else "both"),
+            known_rows=known_rows,
+        )
+        return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
 
 
 def audit_session(
@@ -461,7 +465,8 @@ def compare(
     usual, table = _settings(data, {**given, "mechanism": "none"} | {"epsilon": None})
     raw = load_raw(usual, table, labels)
     wanted = [(name, lambda name=name: _per_seed(settings_of(name)[0])) for name in mechanisms]
-    return side_by_side(wanted, raw, Callbacks(announce, observe, progress))
+    with in_cell(Callbacks(announce, observe, progress)) as watching:
+        return side_by_side(wanted, raw, watching)
 
 
 def _require_comparable(mechanisms: Sequence[str]) -> None:

@@ -35,9 +35,11 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ConfigError, DataError, DivergenceError, counted
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_weighable
+from taciturn.report.progress import in_cell
 from taciturn.results.runs import AuditResult
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
@@ -87,7 +89,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             in all.
         reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
         dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
-        fresh_keys: `sealed`: a new key for each of Bob's messages.
+        fresh_keys: `sealed`, `mutual`: a new key for each encrypted vector.
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
         score_range: `mutual`: the largest score that does not wrap (default: 32); `newton`: 64.
         sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
@@ -244,7 +246,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         labels = self._learn_classes(y)
         self.seed_ = _seed(self.random_state)
-        outcome = simulate(self._settings(labels), self._raw(X, labels))
+        settings, raw = self._settings(labels), self._raw(X, labels)
+        with in_cell(SILENT) as watching:
+            outcome = simulate(settings, raw, observe=watching.observe)
         _warn_of_divergence(outcome.result)
         _warn_of_wraps(outcome.result)
         self._take_weights(outcome)

@@ -25,7 +25,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     },
     "onnx": {"onnx": "1.17"},
     "pandas": {"pandas": "2.2"},
-    "notebook": {"ipykernel": "6.29", "ipywidgets": "8.1"},
+    "notebook": {"ipykernel": "6.29"},
 }
 # Where a module is not called like its distribution.
 MODULES = {"scikit-learn": "sklearn", "grpcio": "grpc", "dp-accounting": "dp_accounting"}

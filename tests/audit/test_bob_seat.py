@@ -200,8 +200,10 @@ def test_the_words_name_the_best_attack_and_the_better_control():
 # --- mutual, in which nothing is opened -------------------------------------------------------
 
 
-def test_mutual_leaves_no_attack_anything_to_work_with():
-    options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
+@pytest.mark.parametrize("length", [{"epochs": 1}, {"passes": 2}], ids=["sgd", "newton"])
+def test_mutual_leaves_no_attack_anything_to_work_with(length):
+    solver = "sgd" if "epochs" in length else "newton"
+    options = {**SMALL, "passes": None, "solver": solver, **length}
     record = taciturn.audit(**options, mechanism="mutual", seat="bob").to_dict()
     seat = record["bob_seat"]
     for part in (seat, seat["canary"]):

@@ -138,6 +138,8 @@ HEADS = (
     "canary: control",
     "`anchored`",
     "`gram`",
+    "`discrete`",
+    "`prediction`",
 )
 MUTUAL_HEADS = (
     "table",
@@ -152,8 +154,7 @@ MUTUAL_HEADS = (
 
 def tables(path: Path, mechanism: str) -> str:
     """One mechanism's lines of a file as a Markdown table, each run beside its canary."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    records = [record for record in map(json.loads, lines) if record["mechanism"] == mechanism]
+    records = _records(path, mechanism)
     canaries = {_place(record): record for record in records if record["permute_rows"]}
     text = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
     for record in records:
@@ -166,19 +167,17 @@ def tables(path: Path, mechanism: str) -> str:
 def mutual_table(path: Path) -> str:
     """What is left under ``mutual``: a joint prediction, with its intervals."""
     text = ["| " + " | ".join(MUTUAL_HEADS) + " |", "|" + "---|" * len(MUTUAL_HEADS)]
-    for line in path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        if record["mechanism"] == "mutual":
-            cells = [
-                f"{record['dataset']}, {record['columns']} columns",
-                record["solver"],
-                "permuted" if record["permute_rows"] else "as they are",
-                _control(record),
-                _interval(record, 10),
-                _interval(record, record["columns"]),
-                ", ".join(f"`{one['name']}`" for one in record["skipped"]),
-            ]
-            text.append("| " + " | ".join(cells) + " |")
+    for record in _records(path, "mutual"):
+        cells = [
+            f"{record['dataset']}, {record['columns']} columns",
+            record["solver"],
+            "permuted" if record["permute_rows"] else "as they are",
+            _control(record),
+            _interval(record, 10),
+            _interval(record, record["columns"]),
+            ", ".join(f"`{one['name']}`" for one in record["skipped"]),
+        ]
+        text.append("| " + " | ".join(cells) + " |")
     return "\n".join(text)
 
 
@@ -188,6 +187,21 @@ def _interval(record: dict[str, Any], known: int) -> str:
             low, high = (100 * one[key] for key in ("recovered_low", "recovered_high"))
             return f"{_words(one)}, {low:.1f} – {high:.1f} %"
     return "–"
+
+
+def _records(path: Path, mechanism: str) -> list[dict[str, Any]]:
+    """One mechanism's records, by table, solver and passes."""
+    records = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    order = {split: number for number, split in enumerate(SPLITS)}
+    return sorted(
+        (record for record in records if record["mechanism"] == mechanism),
+        key=lambda one: (
+            order[one["dataset"], one["alice_columns"]],
+            one["solver"],
+            one["permute_rows"],
+            one["passes"],
+        ),
+    )
 
 
 def _place(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -209,6 +223,8 @@ def _cells(record: dict[str, Any], canary: dict[str, Any] | None) -> list[str]:
         _control(canary),
         _figures(canary, "anchored", columns),
         _figures(canary, "gram", 0),
+        _figures(canary, "discrete", 0),
+        _figures(canary, "prediction", columns),
     ]
 
 

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
 
 from taciturn.files import to_json
+from taciturn.report.pulse import Pulse
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -55,59 +54,6 @@ def console(*, error: bool = False) -> Console:
         if default.is_terminal
         else Console(stderr=error, highlight=False, width=WIDTH)
     )
-
-
-class Pulse:
-    """How far the work is, for a line now and then where there is no terminal.
-
-    Args:
-        clock: Seconds that only grow.
-
-    >>> now = [0.0]
-    >>> pulse = Pulse(lambda: now[0])
-    >>> pulse.begin("training")
-    >>> pulse.advance("training", 20, 120)
-    >>> now[0] = 60.0
-    >>> pulse.advance("training", 45, 120)
-    >>> pulse.line()
-    'training: 45 of 120, 0:01:00 elapsed, about 0:03:00 remaining'
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self.activity, self._start = "starting", clock()
-        self._first: tuple[float, int] | None = None
-        self._done, self._total = 0, 0
-
-    def begin(self, activity: str) -> None:
-        """Another kind of work begins."""
-        self.activity, self._start = activity, self._clock()
-        self._first, self._done, self._total = None, 0, 0
-
-    def advance(self, activity: str, done: int, total: int) -> None:
-        """So much of it is done."""
-        if activity != self.activity:
-            self.begin(activity)
-        # A resumed training is not at its beginning: the pace is that of what is done from here on.
-        self._first = self._first or (self._clock(), done)
-        self._done, self._total = done, total
-
-    def line(self) -> str:
-        """What is done, and the time that it took and will take."""
-        now = self._clock()
-        parts = [self.activity]
-        if self._total:
-            parts = [f"{self.activity}: {self._done:,} of {self._total:,}"]
-        parts.append(f"{_duration(now - self._start)} elapsed")
-        since, done = self._first or (now, self._done)
-        if self._done > done and self._total > self._done:
-            left = (now - since) * (self._total - self._done) / (self._done - done)
-            parts.append(f"about {_duration(left)} remaining")
-        return ", ".join(parts)
-
-
-def _duration(seconds: float) -> str:
-    return str(timedelta(seconds=round(seconds)))
 
 
 class Meter:
