@@ -394,6 +394,7 @@ CASES = (
         "fewer digits than newton needs, where nobody sees a score",
         f"{PROTECTED} mutual --solver newton --feature-bits 8",
     ),
+    Case("fresh keys of whole tables", f"{PROTECTED} mutual --solver newton --fresh-keys"),
     Case("shared scores that do not fit", f"{PROTECTED} mutual --learning-rate 1e-9 --seed 1"),
     Case("a sigmoid of too many waves", f"{PROTECTED} mutual --l2 0.09 --seed 1"),
     Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),

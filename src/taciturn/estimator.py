@@ -89,7 +89,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             in all.
         reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
         dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
-        fresh_keys: `sealed`: a new key for each of Bob's messages.
+        fresh_keys: `sealed`, `mutual`: a new key for each encrypted vector.
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
         score_range: `mutual`: the largest score that does not wrap (default: 32); `newton`: 64.
         sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off

@@ -43,6 +43,7 @@ PASSES = 4
 KINDS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "sealed": {"mechanism": "sealed"},
+    "mutual": {"mechanism": "mutual"},
     "label-rr over none": {"mechanism": "label-rr", "epsilon": 2.0, "over": "none"},
     "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "over": "sealed"},
 }
@@ -68,12 +69,19 @@ class Model:
     bob: dict[str, Any]
 
 
+def shared(model: Model) -> bool:
+    """Whether Alice's weights are."""
+    return "sealed" in model.name or model.name == "mutual"
+
+
 @pytest.fixture(scope="module", params=KINDS)
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Model:
     folder = tmp_path_factory.mktemp("newton")
     write_tables(folder)
     write_new(folder)
-    set_up(folder, request.param, evaluate="epoch")
+    # Where nobody sees a score there is no look on the way.
+    look = "end" if request.param == "mutual" else "epoch"
+    set_up(folder, request.param, evaluate=look)
     return Model(request.param, folder, *run_both(folder, act=record(folder)).records)
 
 
@@ -95,9 +103,10 @@ def test_the_files_name_the_solver_and_a_penalty_that_fits_the_rows(model):
         )
         assert agreed["l2"] == 1.0 / share.rows
     hers, his = shares(model.folder)
-    # Her coordinates are hers alone.
-    assert bool(hers.whitening) == ("sealed" in model.name)
-    assert his.whitening == ()
+    # Each side's coordinates are its own alone.
+    assert bool(hers.whitening) == shared(model)
+    assert bool(his.whitening) == (model.name == "mutual")
+    assert hers.whitening != his.whitening or not shared(model)
 
 
 def test_it_is_near_the_optimum_of_both_tables(model):
@@ -116,10 +125,14 @@ def test_it_is_near_the_optimum_of_both_tables(model):
     l2 = bob.terms.agreement.l2
     best = optimum(joined, likelihood, l2, 1)
     loss = penalised_loss(joined @ weights, likelihood, weights, l2, 1)
-    assert -1e-6 < loss - best.loss < 0.03
+    # Steps on a public schedule are slower than a search.
+    assert -1e-6 < loss - best.loss < (0.1 if model.name == "mutual" else 0.03)
 
 
 def test_every_pass_is_a_point_of_the_curve_and_a_step_of_the_figures(model):
+    if model.name == "mutual":
+        assert "curve" not in model.bob["metrics"]
+        return
     curve = model.bob["metrics"]["curve"]
     assert [point["iteration"] for point in curve] == list(range(1, PASSES + 1))
     for point in curve:
@@ -142,8 +155,8 @@ def test_new_rows_are_scored_as_the_whole_model_scores_them(model):
     )
     assert hers.scores is None
     wanted, slack = expected(model.folder)
-    if "sealed" in model.name:
-        # Her whitened rows are rounded, not her columns.
+    if shared(model):
+        # Whitened rows are rounded, not columns.
         slack = 2.0**-8
     assert len(wanted) == len(his.rows()) == 30
     assert max(abs(row.score - wanted[row.id]) for row in his.rows()) <= slack
@@ -153,8 +166,12 @@ def test_it_can_be_exported_where_the_mechanism_lets_it(model):
     hers, his = shares(model.folder)
     whole = whole_model(hers, his)
     assert whole_to_onnx(whole)
-    assert own_to_onnx(own_part(his))
-    if "sealed" in model.name:
+    if model.name == "mutual":
+        with pytest.raises(ConfigError, match="random share"):
+            own_part(his)
+    else:
+        assert own_to_onnx(own_part(his))
+    if shared(model):
         with pytest.raises(ConfigError, match="random share"):
             own_part(hers)
     else:
@@ -170,6 +187,7 @@ def test_it_can_be_exported_where_the_mechanism_lets_it(model):
 
 # In the first pass, at a checkpoint, and amid the last one; each with either side.
 STOPS = [("none", "alice", 1), ("none", "bob", 5), ("sealed", "alice", 7), ("sealed", "bob", 3)]
+STOPS += [("mutual", "bob", 5)]
 MORE_STOPS = [
     (name, role, event)
     for name in KINDS
@@ -193,8 +211,9 @@ def test_a_side_that_is_stopped_goes_on_to_the_same_weights(tmp_path, name, role
     assert isinstance(other, PeerStopped)
     _, bob = run_both(tmp_path, act=record(tmp_path)).records
     assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
-    curve = bob["metrics"]["curve"]
-    assert [point["iteration"] for point in curve] == list(range(1, PASSES + 1))
+    curve = bob["metrics"].get("curve", [])
+    seen = 0 if name == "mutual" else PASSES
+    assert [point["iteration"] for point in curve] == list(range(1, seen + 1))
 
 
 def test_a_told_model_is_the_same_after_a_stop(tmp_path):
@@ -259,6 +278,8 @@ def furnish(folder: Path, name: str) -> None:
         pytest.param("sealed", "alice", marks=pytest.mark.slow),
         pytest.param("none", "bob", marks=pytest.mark.slow),
         pytest.param("none", "alice", marks=pytest.mark.slow),
+        pytest.param("mutual", "bob", marks=pytest.mark.slow),
+        pytest.param("mutual", "alice", marks=pytest.mark.slow),
     ],
 )
 def test_killed_amid_a_pass_a_process_goes_on_to_the_same_weights(tmp_path, name, killed):
@@ -282,7 +303,7 @@ def test_killed_amid_a_pass_a_process_goes_on_to_the_same_weights(tmp_path, name
 # --- what the parties are told --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["none", "sealed"])
+@pytest.mark.parametrize("name", ["none", "sealed", "mutual"])
 def test_a_dry_run_counts_passes(tmp_path, name):
     write_tables(tmp_path)
     set_up(tmp_path, name)
@@ -291,9 +312,10 @@ def test_a_dry_run_counts_passes(tmp_path, name):
     assert alice["estimate"]["bytes_to_bob"] > 0
     assert bob["estimate"] is None
     # Where she has the weights, training rows are scored once more at the end.
-    opened = PASSES + (name == "none")
+    opened = 0 if name == "mutual" else PASSES + (name == "none")
     assert alice["columns_exposed"]["scores_per_row"] == opened
-    assert f"up to {opened} scores of each training row" in alice["columns_exposed"]["warning"]
+    opening = f"up to {opened} scores of each" if opened else "Bob receives no score of a"
+    assert f"{opening} training row" in alice["columns_exposed"]["warning"]
     assert not (tmp_path / "bob-state").exists()
 
 
@@ -313,7 +335,7 @@ def test_alices_limit_counts_passes(tmp_path):
 
 
 def test_init_writes_newton_and_nothing_to_tune():
-    for mechanism in ("sealed", "none", "label-rr"):
+    for mechanism in ("sealed", "mutual", "none", "label-rr"):
         text = template("bob", Trial(mechanism))
         assert '\nsolver = "newton"' in text
         for name in ("epochs", "batch-size", "learning-rate", "patience"):
@@ -327,6 +349,9 @@ def test_a_file_that_names_no_solver_has_newton(tmp_path):
     set_up(tmp_path, passes=None)
     settings = PartyConfig.read(tmp_path / "bob.toml").settings()
     assert (settings.solver, settings.passes, settings.epochs) == ("newton", 12, None)
+    set_up(tmp_path, "mutual", passes=None)
+    settings = PartyConfig.read(tmp_path / "bob.toml").settings()
+    assert (settings.solver, settings.passes, settings.epochs) == ("newton", 40, None)
     set_up(tmp_path, passes=None, epochs=3)
     settings = PartyConfig.read(tmp_path / "bob.toml").settings()
     assert (settings.solver, settings.passes, settings.epochs) == ("sgd", None, 3)
@@ -363,7 +388,7 @@ def test_settings_that_differ_are_named(tmp_path):
 @pytest.mark.parametrize(
     "mechanism",
     # The attack on sums has tests of its own, and takes seconds.
-    [pytest.param("none", marks=pytest.mark.slow), "sealed"],
+    [pytest.param("none", marks=pytest.mark.slow), "sealed", "mutual"],
 )
 def test_a_recorded_training_is_audited(tmp_path, mechanism):
     values = np.round(np.sin(np.arange(300).reshape(60, 5) ** 1.5), 3)

@@ -156,7 +156,8 @@ def challenge(
 def _conversation(agreed: Agreement) -> dict[str, object]:
     """The mechanism whose programs say what is said in this training, with what it takes."""
     if mechanism(agreed).shares_scores:
-        return {"reveal_bob": False}
+        # A penalty narrows the range of scores by steps, for which newton's is not meant.
+        return {"reveal_bob": False, **({"l2": 0.0} if agreed.solver == "newton" else {})}
     return {
         "mechanism": "sealed",
         "dither": agreed.dither or 0.0,

@@ -126,14 +126,19 @@ def _mutual(
     )
     key = len(pair.public.to_bytes())
     beside = messages * OVERHEAD_BYTES
+    # How often each is offered, and how many each vector takes then.
+    times, each_time = (iterations, len(stepped)) if agreed.fresh_keys else (1, 1)
+    if agreed.fresh_keys:
+        start = time.perf_counter()
+        KeyPair.of(terms.scheme, agreed.key_bits, plan.alice.ring, coins)
+        seconds += (1 + halves * each_time) * (time.perf_counter() - start)
     return Estimate(
         iterations=iterations,
         seconds=iterations * (seconds + messages * OVERHEAD_SECONDS),
         bytes_to_alice=iterations * (waves.bytes_to_alice + there + (halves - 1) * back + beside)
-        + waves.key_bytes
-        + key,
+        + times * (waves.key_bytes + each_time * key),
         bytes_to_bob=iterations * (waves.bytes_to_bob + back + (halves - 1) * there + beside)
-        + (halves - 1) * key,
+        + times * (halves - 1) * each_time * key,
     )
 
 

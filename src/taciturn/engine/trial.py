@@ -85,19 +85,22 @@ class SlotsTrial:
     ) -> SlotsTrial:
         """The median of some ciphertexts, times how many ``rows`` of ``entries`` numbers take."""
         key = slots.generate(bits, entropy)
-        parts = list(cut(slots, rows, entries))
-        numbers = np.ones(max(part.stop - part.start for part in parts) * entries, dtype=np.int64)
-        times = []
-        for _ in range(TRIALS):
-            start = time.perf_counter()
+        sizes = [(part.stop - part.start) * entries for part in cut(slots, rows, entries)]
+
+        def once(size: int) -> tuple[float, int, int]:
+            numbers, start = np.ones(size, dtype=np.int64), time.perf_counter()
             sent = key.encrypt(numbers, entropy)
             answer = key.public.product(numbers, sent, numbers, entropy)
             key.decrypt(answer)
-            times.append(time.perf_counter() - start)
+            return time.perf_counter() - start, len(sent.data), len(answer.data)
+
+        trials, full = [once(sizes[0]) for _ in range(TRIALS)], len(sizes) - 1
+        # The last one may hold less, and be shorter.
+        _, sent, answered = once(sizes[-1])
         return cls(
-            len(parts) * statistics.median(times),
-            len(parts),
-            len(parts) * len(sent.data),
-            len(parts) * len(answer.data),
+            len(sizes) * statistics.median(seconds for seconds, _, _ in trials),
+            len(sizes),
+            full * trials[0][1] + sent,
+            full * trials[0][2] + answered,
             len(key.public.to_bytes()),
         )

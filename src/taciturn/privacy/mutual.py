@@ -6,13 +6,14 @@ shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
 coins, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
-centralised training with another sigmoid, off by at most ``sigmoid_error`` for scores within
-``score_range``, up to fixed-point rounding.
+training on the joined table with another sigmoid, off by at most ``sigmoid_error`` for scores
+within ``score_range``, up to fixed-point rounding.
 
-**Assumes.** IND-CPA of the scheme for both keys, and that both keep to the protocol. Of Alice's
-columns also what the flood of an answer leaves, 2^-40 over a whole training (``protocol.mutual``).
-With ``reveal`` Bob's share of her weights goes to her after the last iteration: a release without
-protection, priced at infinity. What joint prediction opens is not the mechanism's.
+**Assumes.** IND-CPA of the scheme for both keys, and that both keep to the protocol. Of a party
+that does not: funcCPA, or IND-CPA with ``fresh_keys``. Of Alice's columns also what the flood of an
+answer leaves, 2^-40 over a whole training (``protocol.mutual``). With ``reveal`` Bob's share of her
+weights goes to her after the last iteration: a release without protection, priced at infinity. What
+joint prediction opens is not the mechanism's.
 """
 
 from __future__ import annotations
@@ -34,7 +35,13 @@ from taciturn.settings.schema import Settings
 
 ASSUMPTION = "IND-CPA of both keys, honest-but-curious"
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
-    {"reveal": False, "reveal_bob": False, "score_range": 32.0, "sigmoid_error": 1e-3}
+    {
+        "reveal": False,
+        "reveal_bob": False,
+        "score_range": 32.0,
+        "sigmoid_error": 1e-3,
+        "fresh_keys": False,
+    }
 )
 # Newton goes to the optimum, where scores are larger than after some epochs of sgd.
 NEWTON_SCORE_RANGE = 64.0
@@ -84,6 +91,12 @@ class Mutual(EncryptedMechanism):
                 "mutual has no paillier: its numbers of a row take a ciphertext each there",
                 setting="scheme",
                 hint=Hint("use {scheme}", scheme="bfv"),
+            )
+        if agreed.fresh_keys and agreed.solver != "sgd":
+            raise ConfigError(
+                f"mutual has fresh keys with sgd only, and the solver is {agreed.solver}",
+                setting="fresh_keys",
+                hint=Hint("use {solver}, or leave {fresh_keys} out", solver="sgd"),
             )
         if agreed.evaluate == "epoch":
             raise ConfigError(

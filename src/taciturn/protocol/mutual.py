@@ -26,7 +26,8 @@ s. With xi and eta uniform modulo t, drawn by the holder:
     asker    v := v + (X^T r + xi)               its part of the scores  X' (v + X^T r) + eta
     holder   u := u + X^T s - xi                 its part of the scores  X' (u + X^T s) - eta
 
-so that shares add up to ``w + X^T (r + s)`` and ``X' w``. Where looking ahead does not pay
+With ``fresh_keys`` there is no KeyOffer at the start, but one before Phases and one before each
+SharedVector. So shares add up to ``w + X^T (r + s)`` and ``X' w``. Where looking ahead does not pay
 (``taciturn.protocol.look_ahead``) the scores have an exchange of their own after the step.
 
 **The sigmoid.** ``numerics.periodic_sigmoid``: Bob's numbers of his share, under a key of his for
@@ -68,10 +69,11 @@ from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.faces import Hint
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
 from taciturn.privacy.base import given
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
 from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.messages import KeyOffer, PublicBytes, SharedProduct, SharedVector
+from taciturn.protocol.messages import SharedProduct, SharedVector
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.steps import Program, keep, receive, require_turn, send
+from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -307,13 +309,7 @@ def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy, seed: bytes) -> Pr
         entropy: The owner's coins.
         seed: Of its uniform half: ``batch_seed.key_seed`` of the joint seed and the owner's role.
     """
-    scheme, bits = terms.scheme, terms.agreement.key_bits
-    key = scheme.generate(bits, ring, entropy.fork("key"), seed)
-    kept = yield from keep(key.to_bytes())
-    if kept != key.to_bytes():
-        key = scheme.read_secret(kept, bits, ring)
-    yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
-    return key
+    return (yield from own_keys(terms, ring, seed).offer(entropy))
 
 
 def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]:
@@ -322,8 +318,7 @@ def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]
     Raises:
         CryptoError: It is no such key.
     """
-    offer = yield from receive(KeyOffer)
-    return terms.scheme.read_public(offer.public_key, terms.agreement.key_bits, ring, seed)
+    return (yield from peer_keys(terms, ring, seed).receive())
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,31 +476,37 @@ def sized_answer(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """One side of the products with a table: it owns the key, and none of the columns."""
+    """One side of the products with a table: it owns the keys, and none of the columns."""
 
-    key: SecretKey
+    keys: OwnKeys[SecretKey]
     turns: Turns
 
-    def step(self, residues: IntArray, share: IntArray, after: int) -> Question:
+    def step(
+        self, residues: IntArray, share: IntArray, after: int, coins: Entropy
+    ) -> Program[Question]:
         """What it asks for a step; ``after`` is how many rows the next batch has."""
+        key = yield from self.keys.offer(coins)
         if self.turns.ahead and after:
-            return Question(self.key, self.turns.vector(residues, share), len(share) + after)
-        return Question(self.key, residues, len(share))
+            return Question(key, self.turns.vector(residues, share), len(share) + after)
+        return Question(key, residues, len(share))
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """The other side: it owns the columns, and computes under the peer's key."""
+    """The other side: it owns the columns, and computes under the peer's keys."""
 
-    key: PublicKey
+    keys: PeerKeys[PublicKey]
     turns: Turns
 
-    def step(self, rows: FloatArray, following: FloatArray | None, masks: Entropy) -> Matrix:
+    def step(
+        self, rows: FloatArray, following: FloatArray | None, masks: Entropy
+    ) -> Program[Matrix]:
         """What it answers a step with."""
+        key = yield from self.keys.receive()
         values: IntArray | FloatArray = rows.T
         if self.turns.ahead and following is not None:
             values = self.turns.matrix(rows, following)
-        return Matrix(self.key, values, self.turns.ring.draw(len(values), masks))
+        return Matrix(key, values, self.turns.ring.draw(len(values), masks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,12 +535,13 @@ class Step:
         """The step with this side's share of the residues, and the scores of the next batch."""
         ring, after = self.ring, 0 if self.following is None else len(self.following)
         own, other, scores = shares.own, shares.other, np.zeros(after, dtype=np.int64)
-        question = None if self.asking is None else self.asking.step(residues, other, after)
         coins = self.entropy.fork(f"step {self.number}")
         masks = self.entropy.fork(f"masks {self.number}")
-        matrix = None
+        question = matrix = None
+        if self.asking is not None:
+            question = yield from self.asking.step(residues, other, after, coins)
         if self.holding is not None:
-            matrix = self.holding.step(self.rows, self.following, masks)
+            matrix = yield from self.holding.step(self.rows, self.following, masks)
         answer = yield from exchange(2 * self.number, question, matrix, coins)
         if question is not None:
             scores = scores + _rest(answer, len(other), after)
@@ -561,13 +563,14 @@ class Step:
         if following is None or not (asks or holds):
             return np.zeros(1, dtype=np.int64)
         total = np.zeros(len(following), dtype=np.int64)
+        coins = self.entropy.fork(f"late scores {self.number}")
         if self.asking is not None and asks:
-            question = Question(self.asking.key, other, len(following))
+            key = yield from self.asking.keys.offer(coins)
+            question = Question(key, other, len(following))
         if self.holding is not None and holds:
             masks = self.ring.draw(len(following), self.entropy.fork(f"late masks {self.number}"))
-            matrix = Matrix(self.holding.key, following, masks)
+            matrix = Matrix((yield from self.holding.keys.receive()), following, masks)
             total = self.ring.product(following, own) - masks
-        coins = self.entropy.fork(f"late scores {self.number}")
         answer = yield from exchange(2 * self.number + 1, question, matrix, coins)
         return total + answer if asks else total
 

@@ -186,7 +186,8 @@ class Protection(Checked):
         ),
     ] = None
     fresh_keys: Annotated[
-        bool | None, _protection("`sealed`: a new key for each of Bob's messages.", example=True)
+        bool | None,
+        _protection("`sealed`, `mutual`: a new key for each encrypted vector.", example=True),
     ] = None
     reveal_bob: Annotated[
         bool | None,

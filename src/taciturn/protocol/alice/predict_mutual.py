@@ -28,7 +28,8 @@ from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.mutual import Matrix, Question, exchange, offer_key, receive_key
+from taciturn.protocol.keyrings import OwnKeys, own_keys, peer_keys
+from taciturn.protocol.mutual import Matrix, Question, exchange
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks, shared_terms, whitened_rows
 from taciturn.protocol.steps import Program, emit
@@ -62,24 +63,26 @@ def predict(
         )
     ring = scales.ring(size, len(share))
     seed = yield from agree_seed(entropy)
-    theirs = yield from receive_key(terms, ring, key_seed(seed, "bob"))
-    hers: SecretKey | None = None
+    theirs = peer_keys(terms, ring, key_seed(seed, "bob"))
+    hers: OwnKeys[SecretKey] | None = None
     if hello.columns:
         other = scales.ring(hello.magnitude_bits, hello.columns)
-        hers = yield from offer_key(terms, other, entropy, key_seed(seed, "alice"))
+        hers = own_keys(terms, other, key_seed(seed, "alice"))
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(features.values[rows])
         coins = entropy.fork(f"scores {number}")
         masked = yield from _ask_masked(hers, bobs.values, len(whole), number, coins)
         mask = ring.centred(ring.product(whole, share) + masked)
-        yield from exchange(2 * number + 1, None, Matrix(theirs, whole, mask), coins.fork("own"))
+        matrix = Matrix((yield from theirs.receive()), whole, mask)
+        yield from exchange(2 * number + 1, None, matrix, coins.fork("own"))
         yield from emit(RowsScored(rows.stop, features.rows))
 
 
 def _ask_masked(
-    key: SecretKey | None, share: IntArray, rows: int, number: int, coins: Entropy
+    keys: OwnKeys[SecretKey] | None, share: IntArray, rows: int, number: int, coins: Entropy
 ) -> Program[IntArray | int]:
     """What her share of Bob's weights adds to the scores, under a mask of his."""
-    if key is None:
+    if keys is None:
         return 0
-    return (yield from exchange(2 * number, Question(key, share, rows), None, coins.fork("his")))
+    question = Question((yield from keys.offer(coins)), share, rows)
+    return (yield from exchange(2 * number, question, None, coins.fork("his")))

@@ -15,7 +15,8 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedVector, PublicKey, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.batch_seed import key_seed
-from taciturn.protocol.messages import KeyOffer, RevealedShare, SealedScores, SealedWeights
+from taciturn.protocol.keyrings import PeerKeys
+from taciturn.protocol.messages import RevealedShare, SealedScores, SealedWeights
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
@@ -23,7 +24,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
 
-class Keys:
+class Keys(PeerKeys[PublicKey]):
     """Bob's public key: one for the training, or a fresh one for each of his vectors.
 
     Args:
@@ -35,28 +36,14 @@ class Keys:
     """
 
     def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
+        half = None if seed is None else key_seed(seed, "bob")
+        bits = terms.agreement.key_bits
+        super().__init__(
+            lambda data: terms.scheme.read_public(data, bits, ring, half),
+            single_use=bool(terms.agreement.fresh_keys),
+            kept=kept,
+        )
         self.ring = ring
-        self._terms = terms
-        self._seed = None if seed is None else key_seed(seed, "bob")
-        self._key = self._read(kept) if kept else None
-
-    def _read(self, data: bytes) -> PublicKey:
-        terms = self._terms
-        return terms.scheme.read_public(data, terms.agreement.key_bits, self.ring, self._seed)
-
-    def receive(self) -> Program[PublicKey]:
-        """The key that was kept, or the one that comes."""
-        if self._key is not None:
-            return self._key
-        offer = yield from receive(KeyOffer)
-        key = self._read(offer.public_key)
-        if not self._terms.agreement.fresh_keys:
-            self._key = key
-        return key
-
-    def to_bytes(self) -> bytes:
-        """The key to keep; nothing where each is used once."""
-        return b"" if self._key is None else self._key.to_bytes()
 
 
 def answer_scores(

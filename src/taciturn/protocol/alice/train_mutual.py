@@ -9,7 +9,7 @@ and with ``reveal_bob`` she sends hers of his (GivenShare).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare, KeyOffer, ShareNumbers
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys, peer_slot_keys
+from taciturn.protocol.messages import GivenShare, ShareNumbers
 from taciturn.protocol.mutual import (
     Asking,
     Columns,
@@ -33,13 +34,12 @@ from taciturn.protocol.mutual import (
     Plan,
     Shares,
     Step,
-    offer_key,
-    receive_key,
 )
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.protocol.steps import Program, emit, send
+from taciturn.protocol.terms import Terms
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -52,13 +52,12 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         Bob reveals his share.
     """
     features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
-    state, plan, bobs, waves, hers = yield from _opened(inputs)
+    state, plan, keys = yield from _opened(inputs)
     mutual = _mutual(state)
     batches = terms.plan(state.seed, features.rows)
     scales, ring = plan.scales, plan.alice.ring
-    asking = None if hers is None else Asking(hers, plan.bob)
-    holding = Holding(bobs, plan.alice)
-    answers = Answers(waves, plan.slots, ring, entropy)
+    asking = Asking(keys.own, plan.bob) if state.columns else None
+    holding = Holding(keys.bobs, plan.alice)
 
     def rounded(batch: Batch) -> FloatArray:
         taken = features.values.take(batch.rows, axis=0)
@@ -73,6 +72,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         rows = rounded(batch) if rows is None else rows
         after = None if following is None else rounded(following)
         sigmoid = plan.sigmoids.at(number, len(shares.scores))
+        answers = Answers((yield from keys.waves.receive()), plan.slots, ring, entropy)
         residues = yield from answers.residues(number, sigmoid, shares.scores)
         step = Step(number, ring, asking, holding, rows, after, entropy)
         shares, rows = (yield from step.advance(shares, residues)), after
@@ -90,46 +90,56 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     )
 
 
-def _opened(
-    inputs: AliceInputs,
-) -> Program[tuple[TrainingState, Plan, PublicKey, SlotPublicKey, SecretKey | None]]:
-    """The state from which the training goes on, its plan, Bob's keys and her own."""
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Those of the training: Bob's two kinds, and her own, which she has where he has columns."""
+
+    bobs: PeerKeys[PublicKey]
+    waves: PeerKeys[SlotPublicKey]
+    own: OwnKeys[SecretKey]
+
+    @classmethod
+    def of(cls, terms: Terms, plan: Plan, state: TrainingState) -> _Keys:
+        seed, mutual = state.seed, state.mutual
+        kept, waves = (b"", b"") if mutual is None else (mutual.alice_key, mutual.waves_key)
+        return cls(
+            peer_keys(terms, plan.alice.ring, key_seed(seed, "bob"), state.key),
+            peer_slot_keys(terms, plan.slots, key_seed(seed, "waves"), waves),
+            own_keys(terms, plan.bob.ring, key_seed(seed, "alice"), kept),
+        )
+
+
+def _opened(inputs: AliceInputs) -> Program[tuple[TrainingState, Plan, _Keys]]:
+    """The state from which the training goes on, its plan, and the keys."""
     features, terms, state = inputs.features, inputs.terms, inputs.resume
-    scheme, bits = terms.scheme, terms.agreement.key_bits
     if state is not None:
-        mutual = _mutual(state)
-        plan = _plan(inputs, state.magnitude_bits, Columns(state.columns, mutual.bob_bits))
-        hers = None
-        if state.columns:
-            hers = scheme.read_secret(mutual.alice_key, bits, plan.bob.ring)
-        bobs = scheme.read_public(state.key, bits, plan.alice.ring)
-        return state, plan, bobs, plan.slots.read_public(mutual.waves_key, bits), hers
+        bobs = Columns(state.columns, _mutual(state).bob_bits)
+        plan = _plan(inputs, state.magnitude_bits, bobs)
+        return state, plan, _Keys.of(terms, plan, state)
     size = magnitude_bits(features.largest)
     hello = yield from open_training("alice", terms, features, size)
     plan = _plan(inputs, size, Columns(hello.columns, hello.magnitude_bits))
     state = TrainingState(0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=size)
     state = yield from with_seed(inputs, state)
-    bobs = yield from receive_key(terms, plan.alice.ring, key_seed(state.seed, "bob"))
-    offer = yield from receive(KeyOffer)
-    waves = plan.slots.read_public(offer.public_key, bits, key_seed(state.seed, "waves"))
-    hers = None
+    keys = _Keys.of(terms, plan, state)
+    yield from keys.bobs.open()
+    yield from keys.waves.open()
     if hello.columns:
-        seed = key_seed(state.seed, "alice")
-        hers = yield from offer_key(terms, plan.bob.ring, inputs.entropy, seed)
+        yield from keys.own.open(inputs.entropy)
     first = next(iter(terms.plan(state.seed, features.rows)))
     state = replace(
         state,
-        key=bobs.to_bytes(),
+        key=keys.bobs.to_bytes(),
         share=np.zeros(len(features.columns), dtype=np.int64),
         ahead=np.zeros(len(first.rows), dtype=np.int64),
         mutual=MutualState(
-            b"" if hers is None else hers.to_bytes(),
+            keys.own.to_bytes(),
             hello.magnitude_bits,
             np.zeros(hello.columns, dtype=np.int64),
-            waves.to_bytes(),
+            keys.waves.to_bytes(),
         ),
     )
-    return state, plan, bobs, waves, hers
+    return state, plan, keys
 
 
 def _plan(inputs: AliceInputs, size: int, bob: Columns) -> Plan:

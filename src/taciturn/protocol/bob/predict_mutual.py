@@ -16,7 +16,8 @@ from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.mutual import Matrix, Question, exchange, offer_key, receive_key
+from taciturn.protocol.keyrings import PeerKeys, own_keys, peer_keys
+from taciturn.protocol.mutual import Matrix, Question, exchange
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import (
     SEALED_CHUNK_ROWS,
@@ -55,17 +56,17 @@ def predict(
         )
     ring = scales.ring(hello.magnitude_bits, len(share))
     seed = yield from agree_seed(entropy)
-    his = yield from offer_key(terms, ring, entropy, key_seed(seed, "bob"))
-    hers: PublicKey | None = None
+    his = own_keys(terms, ring, key_seed(seed, "bob"))
+    hers: PeerKeys[PublicKey] | None = None
     if features.columns:
         other = scales.ring(size, len(features.columns))
-        hers = yield from receive_key(terms, other, key_seed(seed, "alice"))
+        hers = peer_keys(terms, other, key_seed(seed, "alice"))
     scores, suspected_wraps = np.empty(features.rows), 0
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(features.values[rows])
         coins = entropy.fork(f"scores {number}")
         masks = yield from _answer_masked(hers, ring, whole, number, coins)
-        question = Question(his, share, len(whole))
+        question = Question((yield from his.offer(coins)), share, len(whole))
         theirs = yield from exchange(2 * number + 1, question, None, coins.fork("hers"))
         total = ring.centred(theirs - masks + ring.product(whole, own.values))
         suspected_wraps += scales.suspected(total)
@@ -75,15 +76,16 @@ def predict(
 
 
 def _answer_masked(
-    key: PublicKey | None, ring: Wrapping, whole: FloatArray, number: int, coins: Entropy
+    keys: PeerKeys[PublicKey] | None, ring: Wrapping, whole: FloatArray, number: int, coins: Entropy
 ) -> Program[IntArray]:
     """Alice's share of his weights times his rows, for her alone to read, under his masks.
 
     Returns:
         The masks; zeros where he has no columns, and she asks for nothing.
     """
-    if key is None:
+    if keys is None:
         return np.zeros(len(whole), dtype=np.int64)
     masks = ring.draw(len(whole), coins.fork("masks"))
-    yield from exchange(2 * number, None, Matrix(key, whole, masks), coins.fork("own"))
+    matrix = Matrix((yield from keys.receive()), whole, masks)
+    yield from exchange(2 * number, None, matrix, coins.fork("own"))
     return masks

@@ -12,19 +12,18 @@ from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
-    KeyOffer,
-    PublicBytes,
     RevealedShare,
     SealedScores,
     SealedWeights,
 )
-from taciturn.protocol.steps import Program, keep, receive, require_turn, send
+from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
 
-class Keys:
+class Keys(OwnKeys[SecretKey]):
     """Bob's key: one for the training, or a fresh one for each of his vectors.
 
     Args:
@@ -36,34 +35,15 @@ class Keys:
     """
 
     def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
+        half = None if seed is None else key_seed(seed, "bob")
+        scheme, bits = terms.scheme, terms.agreement.key_bits
+        super().__init__(
+            lambda coins: scheme.generate(bits, ring, coins.fork("key"), half),
+            lambda data: scheme.read_secret(data, bits, ring),
+            single_use=bool(terms.agreement.fresh_keys),
+            kept=kept,
+        )
         self.ring = ring
-        self._terms = terms
-        self._seed = None if seed is None else key_seed(seed, "bob")
-        self.single_use = bool(terms.agreement.fresh_keys)
-        self._key: SecretKey | None = None
-        if kept:
-            bits = terms.agreement.key_bits
-            self._key = terms.scheme.read_secret(kept, bits, ring)
-
-    def offer(self, entropy: Entropy) -> Program[SecretKey]:
-        """The key that was kept, or a new one with its public half on its way to Alice."""
-        if self._key is not None:
-            return self._key
-        terms = self._terms
-        bits = terms.agreement.key_bits
-        key = terms.scheme.generate(bits, self.ring, entropy.fork("key"), self._seed)
-        # Whatever a scheme draws its keys from: after a stop it is this one.
-        kept = yield from keep(key.to_bytes())
-        if kept != key.to_bytes():
-            key = terms.scheme.read_secret(kept, bits, self.ring)
-        yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
-        if not self.single_use:
-            self._key = key
-        return key
-
-    def to_bytes(self) -> bytes:
-        """The key to keep; nothing where each is used once."""
-        return b"" if self._key is None else self._key.to_bytes()
 
 
 def ask_scores(

@@ -10,7 +10,7 @@ uniform numbers, and does not know how good the model is before the end.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
-from taciturn.protocol.bob.slots import Questions, offer_slot_key
+from taciturn.protocol.bob.slots import Questions
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, own_slot_keys, peer_keys
 from taciturn.protocol.messages import (
     GivenShare,
 )
@@ -37,13 +38,12 @@ from taciturn.protocol.mutual import (
     Plan,
     Shares,
     Step,
-    offer_key,
-    receive_key,
 )
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program, emit, receive
+from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
 _NO_WEIGHTS = np.empty(0)
@@ -56,15 +56,14 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         His shares, and no weights; his weights too, one per column, where Alice reveals her share.
     """
     features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
-    state, plan, his, waves, hers = yield from _opened(inputs)
+    state, plan, keys = yield from _opened(inputs)
     mutual = _mutual(state)
     batches = terms.plan(state.seed, features.rows)
     scales, ring = plan.scales, plan.alice.ring
-    asking = Asking(his, plan.alice)
-    holding = None if hers is None else Holding(hers, plan.bob)
+    asking = Asking(keys.own, plan.alice)
+    holding = Holding(keys.hers, plan.bob) if features.columns else None
     # The residue of a score of zero is half the weight of its class, with the label's sign.
     of_zero = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
-    questions = Questions(waves, plan.slots, ring, entropy)
 
     def rounded(batch: Batch) -> FloatArray:
         taken = features.values.take(batch.rows, axis=0)
@@ -93,6 +92,8 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         used, scored = in_step(rows, number), in_scores(after, number + 1)
         halves = of_zero[batch.rows]
         sigmoid = plan.sigmoids.at(number, len(halves))
+        waves = yield from keys.waves.offer(entropy.fork(f"waves {number}"))
+        questions = Questions(waves, plan.slots, ring, entropy)
         residues = yield from questions.residues(number, sigmoid, shares.scores, halves)
         yield from emit(Progress(number + 1, batches.iterations, batch.rows))
         step = Step(number, ring, asking, holding, used, scored, entropy)
@@ -110,20 +111,34 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """Those of the training: his two kinds, and Alice's, which she has where he has columns."""
+
+    own: OwnKeys[SecretKey]
+    waves: OwnKeys[SlotSecretKey]
+    hers: PeerKeys[PublicKey]
+
+    @classmethod
+    def of(cls, terms: Terms, plan: Plan, state: TrainingState) -> _Keys:
+        seed, mutual = state.seed, state.mutual
+        kept, waves = (b"", b"") if mutual is None else (mutual.alice_key, mutual.waves_key)
+        return cls(
+            own_keys(terms, plan.alice.ring, key_seed(seed, "bob"), state.key),
+            own_slot_keys(terms, plan.slots, key_seed(seed, "waves"), waves),
+            peer_keys(terms, plan.bob.ring, key_seed(seed, "alice"), kept),
+        )
+
+
 def _opened(
     inputs: BobInputs[EncryptedMechanism],
-) -> Program[tuple[TrainingState, Plan, SecretKey, SlotSecretKey, PublicKey | None]]:
-    """The state from which the training goes on, its plan, his keys and Alice's."""
+) -> Program[tuple[TrainingState, Plan, _Keys]]:
+    """The state from which the training goes on, its plan, and the keys."""
     features, terms, state = inputs.features, inputs.terms, inputs.resume
-    scheme, bits = terms.scheme, terms.agreement.key_bits
     if state is not None:
-        mutual = _mutual(state)
-        plan = _plan(inputs, Columns(state.columns, state.magnitude_bits), mutual.bob_bits)
-        hers = None
-        if features.columns:
-            hers = scheme.read_public(mutual.alice_key, bits, plan.bob.ring)
-        his = scheme.read_secret(state.key, bits, plan.alice.ring)
-        return state, plan, his, plan.slots.read_secret(mutual.waves_key, bits), hers
+        alices = Columns(state.columns, state.magnitude_bits)
+        plan = _plan(inputs, alices, _mutual(state).bob_bits)
+        return state, plan, _Keys.of(terms, plan, state)
     size = _size(inputs)
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     plan = _plan(inputs, Columns(hello.columns, hello.magnitude_bits), size)
@@ -131,26 +146,25 @@ def _opened(
         0, _NO_WEIGHTS, columns=hello.columns, magnitude_bits=hello.magnitude_bits
     )
     state = yield from with_seed(inputs, state)
-    entropy, ring = inputs.entropy, plan.alice.ring
-    his = yield from offer_key(terms, ring, entropy, key_seed(state.seed, "bob"))
-    waves = yield from offer_slot_key(plan.slots, bits, entropy, key_seed(state.seed, "waves"))
-    hers = None
+    keys = _Keys.of(terms, plan, state)
+    yield from keys.own.open(inputs.entropy)
+    yield from keys.waves.open(inputs.entropy)
     if features.columns:
-        hers = yield from receive_key(terms, plan.bob.ring, key_seed(state.seed, "alice"))
+        yield from keys.hers.open()
     first = next(iter(terms.plan(state.seed, features.rows)))
     state = replace(
         state,
-        key=his.to_bytes(),
+        key=keys.own.to_bytes(),
         share=np.zeros(hello.columns, dtype=np.int64),
         ahead=np.zeros(len(first.rows), dtype=np.int64),
         mutual=MutualState(
-            b"" if hers is None else hers.to_bytes(),
+            keys.hers.to_bytes(),
             size,
             np.zeros(len(features.columns), dtype=np.int64),
-            waves.to_bytes(),
+            keys.waves.to_bytes(),
         ),
     )
-    return state, plan, his, waves, hers
+    return state, plan, keys
 
 
 def _size(inputs: BobInputs[EncryptedMechanism]) -> int:

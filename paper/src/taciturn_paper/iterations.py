@@ -1,0 +1,143 @@
+"""What an iteration of ``none``, ``sealed`` and ``mutual`` costs, in one run and in turns.
+
+Both parties run in one process on a synthetic table, one epoch of ``ITERATIONS`` batches, with
+``bfv``: processor time of all of it, keys included, and the bytes of all frames. The three take
+turns, and the least of several turns counts: what else a machine does only adds. The sigmoid's
+exchange is timed by itself too, and a whole training of breast-cancer by the clock.
+
+Run it with ``python -m taciturn_paper.iterations``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taciturn.api import train
+from taciturn.crypto.bfv.slots import BfvSlots
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.agree import agree
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.messages import Role
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn_paper.throughput import synthetic
+
+ITERATIONS, TURNS = 25, 3
+SHAPES = ((32, 15, 15), (32, 30, 0), (16, 15, 15), (256, 15, 15))
+MECHANISMS: dict[str, dict[str, object]] = {
+    "none": {"mechanism": "none"},
+    "sealed": {"mechanism": "sealed"},
+    "mutual": {"mechanism": "mutual"},
+    "mutual, fresh keys": {"mechanism": "mutual", "fresh_keys": True},
+}
+SIGMOID_ROWS, SIGMOID_NUMBERS = 32, 28
+WHOLE: dict[str, Any] = {
+    "dataset": "breast-cancer",
+    "alice_columns": "half",
+    "batch_size": 32,
+    "epochs": 5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Of an iteration."""
+
+    milliseconds: float
+    kib_to_alice: float
+    kib_to_bob: float
+
+    def __str__(self) -> str:
+        return f"{self.milliseconds:.1f} ms, {self.kib_to_alice:.0f} + {self.kib_to_bob:.0f}"
+
+
+def iteration(options: dict[str, object], batch: int, alice: int, bob: int) -> Cost:
+    """One turn of one mechanism."""
+    coins, rows = KeyedEntropy.from_seed(1), batch * ITERATIONS
+    features, labels = synthetic(rows, alice + bob, coins.fork("table"))
+    names, values = features.columns, features.values
+    hers = FeatureTable(features.ids, names[:alice], np.ascontiguousarray(values[:, :alice]))
+    his = FeatureTable(features.ids, names[alice:], np.ascontiguousarray(values[:, alice:]))
+    chosen = {"dataset": "breast-cancer", "epochs": 1, "batch_size": batch, "intercept": False}
+    terms = agree(Settings.of({**chosen, **options}).resolved(), alice, rows)
+    method = mechanism_of(terms.agreement)
+    ledger, sent = Ledger(rows, method.assumption), Counter[Role]()
+
+    def tap(sender: Role, frame: bytes) -> None:
+        sent[sender] += len(frame)
+
+    parties = (
+        alice_program(AliceInputs(hers, terms, coins.fork("alice"))),
+        bob_program(BobInputs(his, labels, terms, method, ledger, coins.fork("bob"))),
+    )
+    start = time.process_time()
+    run_pair(*parties, tap=tap)
+    taken = time.process_time() - start
+    there, back = sent["bob"] / 1024 / ITERATIONS, sent["alice"] / 1024 / ITERATIONS
+    return Cost(1000 * taken / ITERATIONS, there, back)
+
+
+def costs(batch: int, alice: int, bob: int, turns: int = TURNS) -> dict[str, Cost]:
+    """The least of some turns of each mechanism."""
+    taken: dict[str, list[Cost]] = {name: [] for name in MECHANISMS}
+    for _ in range(turns):
+        for name, options in MECHANISMS.items():
+            taken[name].append(iteration(options, batch, alice, bob))
+    return {name: min(some, key=lambda cost: cost.milliseconds) for name, some in taken.items()}
+
+
+def sigmoid_exchange(repeats: int = 30) -> Cost:
+    """A row's part of the sigmoid's exchange in a batch of 32, at the usual error and range."""
+    coins = KeyedEntropy.from_seed(2)
+    key, count = BfvSlots().generate(128, coins), SIGMOID_ROWS * SIGMOID_NUMBERS
+    numbers = coins.integers(1 << 21, count).astype(np.int64)
+    masks = coins.integers(BfvSlots.modulus, count).view(np.int64)
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        sent = key.encrypt(numbers, coins)
+        answer = key.public.product(numbers, sent, masks, coins)
+        key.decrypt(answer)
+        times.append(time.process_time() - start)
+    sizes = (len(part.data) / 1024 / SIGMOID_ROWS for part in (sent, answer))
+    return Cost(1000 * min(times) / SIGMOID_ROWS, *sizes)
+
+
+def whole_training() -> tuple[float, float]:
+    """Seconds by the clock and of the processor, of breast-cancer with 15 columns on each side."""
+    # Once before: what is loaded and cached is not the training's.
+    train(mechanism="mutual", seed=1, **{**WHOLE, "epochs": 1})
+    clock, processor = time.perf_counter(), time.process_time()
+    train(mechanism="mutual", seed=1, **WHOLE)
+    return time.perf_counter() - clock, time.process_time() - processor
+
+
+def main() -> None:
+    """Prints the table of ``docs/mechanisms/mutual.md``."""
+    print(f"| rows, columns at Alice and Bob | {' | '.join(MECHANISMS)} | `mutual` to `sealed` |")
+    print("|---|" + "---|" * (len(MECHANISMS) + 1))
+    for batch, alice, bob in SHAPES:
+        taken = costs(batch, alice, bob)
+        ratio = taken["mutual"].milliseconds / taken["sealed"].milliseconds
+        cells = " | ".join(map(str, taken.values()))
+        print(f"| {batch}, {alice} and {bob or 'none'} | {cells} | {ratio:.1f} |", flush=True)
+    row = sigmoid_exchange()
+    kib = row.kib_to_alice + row.kib_to_bob
+    print(f"the sigmoid, a row of a batch of 32: {row.milliseconds:.2f} ms, {kib:.1f} KiB")
+    clock, processor = whole_training()
+    print(f"breast-cancer, 15 and 15, 5 epochs: {clock:.1f} s by the clock, {processor:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

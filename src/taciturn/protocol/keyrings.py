@@ -1,0 +1,183 @@
+"""A party's key in a session: one for all of its vectors, or a fresh one for each.
+
+Who encrypts *offers* (KeyOffer), who computes *receives*. With ``fresh_keys`` a KeyOffer stands
+before each vector, and nothing that was decrypted with a key goes out under it again:
+``docs/sealed.md`` has why. All keys of a ring have the uniform half of one joint seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
+
+from taciturn.crypto.base import (
+    PublicKey,
+    SecretKey,
+    SlotPublicKey,
+    SlotScheme,
+    SlotSecretKey,
+    Wrapping,
+)
+from taciturn.protocol.messages import KeyOffer, PublicBytes
+from taciturn.protocol.steps import Program, keep, receive, send
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+class _Public(Protocol):
+    """Of any kind of key: what may be sent."""
+
+    def to_bytes(self) -> bytes: ...
+
+
+class _Secret(Protocol):
+    """Of any kind of key: what its owner keeps."""
+
+    def to_bytes(self) -> bytes: ...
+
+    @property
+    def public(self) -> _Public: ...
+
+
+K = TypeVar("K", bound=_Secret)
+P = TypeVar("P", bound=_Public)
+
+
+class OwnKeys(Generic[K]):
+    """The owner's side.
+
+    Args:
+        make: A new key from coins.
+        read: The key of bytes that were kept.
+        single_use: Whether each serves one vector.
+        kept: The one key, where a training is resumed.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Entropy], K],
+        read: Callable[[bytes], K],
+        *,
+        single_use: bool,
+        kept: bytes = b"",
+    ) -> None:
+        self.single_use = single_use
+        self._make, self._read = make, read
+        self._key: K | None = read(kept) if kept else None
+
+    def open(self, coins: Entropy) -> Program[None]:
+        """Offers the one key, before the first vector."""
+        if not self.single_use:
+            yield from self.offer(coins)
+
+    def offer(self, coins: Entropy) -> Program[K]:
+        """The key for the next vector; a new one is on its way to the peer."""
+        if self._key is not None:
+            return self._key
+        key = self._make(coins)
+        # Whatever a scheme draws its keys from: after a stop it is this one.
+        kept = yield from keep(key.to_bytes())
+        if kept != key.to_bytes():
+            key = self._read(kept)
+        yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
+        if not self.single_use:
+            self._key = key
+        return key
+
+    def to_bytes(self) -> bytes:
+        """The key to keep; nothing where each is used once."""
+        return b"" if self._key is None else self._key.to_bytes()
+
+
+class PeerKeys(Generic[P]):
+    """The other side.
+
+    Args:
+        read: The key of bytes that came; refuses one with another uniform half.
+        single_use: Whether each serves one vector.
+        kept: The one key, where a training is resumed.
+    """
+
+    def __init__(self, read: Callable[[bytes], P], *, single_use: bool, kept: bytes = b"") -> None:
+        self.single_use = single_use
+        self._read = read
+        self._key: P | None = read(kept) if kept else None
+
+    def open(self) -> Program[None]:
+        """Receives the one key, before the first vector."""
+        if not self.single_use:
+            yield from self.receive()
+
+    def receive(self) -> Program[P]:
+        """The key of the next vector.
+
+        Raises:
+            CryptoError: What comes is no such key.
+        """
+        if self._key is not None:
+            return self._key
+        key = self._read((yield from receive(KeyOffer)).public_key)
+        if not self.single_use:
+            self._key = key
+        return key
+
+    def to_bytes(self) -> bytes:
+        """The key to keep; nothing where each is used once."""
+        return b"" if self._key is None else self._key.to_bytes()
+
+
+def own_keys(
+    terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b""
+) -> OwnKeys[SecretKey]:
+    """Keys for products with the peer's columns.
+
+    Args:
+        terms: The agreement in use.
+        ring: What they must serve.
+        seed: Of their uniform half (``batch_seed.key_seed``); None where none was agreed on.
+        kept: The one key, where a training is resumed.
+    """
+    scheme, bits = terms.scheme, terms.agreement.key_bits
+    return OwnKeys(
+        lambda coins: scheme.generate(bits, ring, coins.fork("key"), seed),
+        lambda data: scheme.read_secret(data, bits, ring),
+        single_use=bool(terms.agreement.fresh_keys),
+        kept=kept,
+    )
+
+
+def peer_keys(
+    terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b""
+) -> PeerKeys[PublicKey]:
+    """The same as the peer has them."""
+    scheme, bits = terms.scheme, terms.agreement.key_bits
+    return PeerKeys(
+        lambda data: scheme.read_public(data, bits, ring, seed),
+        single_use=bool(terms.agreement.fresh_keys),
+        kept=kept,
+    )
+
+
+def own_slot_keys(
+    terms: Terms, slots: SlotScheme, seed: bytes, kept: bytes = b""
+) -> OwnKeys[SlotSecretKey]:
+    """Keys for products number by number."""
+    bits = terms.agreement.key_bits
+    return OwnKeys(
+        lambda coins: slots.generate(bits, coins.fork("waves key"), seed),
+        lambda data: slots.read_secret(data, bits),
+        single_use=bool(terms.agreement.fresh_keys),
+        kept=kept,
+    )
+
+
+def peer_slot_keys(
+    terms: Terms, slots: SlotScheme, seed: bytes, kept: bytes = b""
+) -> PeerKeys[SlotPublicKey]:
+    """The same as the peer has them."""
+    bits = terms.agreement.key_bits
+    return PeerKeys(
+        lambda data: slots.read_public(data, bits, seed),
+        single_use=bool(terms.agreement.fresh_keys),
+        kept=kept,
+    )
