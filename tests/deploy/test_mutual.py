@@ -247,7 +247,7 @@ def test_processes_that_are_killed_at_work_time_and_again_change_nothing(tmp_pat
     while kills < 12:
         side = sides[ROLES[coins.below(2)]]
         # A place in its journal, which grows by each frame.
-        place = 1_000_000 + coins.below(1_500_000)
+        place = 600_000 + coins.below(1_100_000)
         wait_until(lambda: side.kept() > place or side.code is not None)  # noqa: B023
         assert side.code is None, "it had ended before it was killed"
         side.kill()

@@ -15,6 +15,7 @@ from taciturn.deploy.ledger_book import ledger_book
 from taciturn.deploy.train import Party
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
+from taciturn.model.card import card
 from taciturn.model.share import ModelShare
 from taciturn.privacy.base import Released
 from taciturn.privacy.events import NoisyAccuracy
@@ -23,6 +24,7 @@ from taciturn.protocol.alice.quality import hear
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import HeldOutQuality
 from taciturn.protocol.observations import QualityTold, Signal
+from taciturn.report.model import card_blocks
 from taciturn.report.parties import party_blocks
 from taciturn.rng import KeyedEntropy
 from taciturn.view.alice_view import AliceView
@@ -63,9 +65,12 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
         assert quality[figure] == round(quality[figure], 2)
     assert bob["ledger"]["label_epsilon_total"] == "inf"
     text = " ".join(shown(party_blocks(ends.alice)).split())
-    assert f"Bob tells: accuracy {quality['accuracy']:.0%}, AUC {quality['auc']:.0%}" in text
+    hundred = {name: round(100 * quality[name]) for name in ("accuracy", "auc")}
+    figures = f"accuracy {hundred['accuracy']} %, AUC {hundred['auc']} %"
+    assert f"Bob tells: {figures}" in text
     model = ModelShare.load(folder / "alice.model.json")
     assert model.metrics == {"told_quality": quality}
+    assert "told to Alice" in shown(card_blocks(card(model), 3))
     # Her view has it, for whichever attack needs it.
     session = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
     assert isinstance(session.view, AliceView)

@@ -92,6 +92,13 @@ def test_the_quick_matrix_shows_utility_beside_leakage():
     assert rows["label-rr", 10.0]["leakage"] > 0.99
     assert rows["label-rr", 0.1]["leakage"] < 0.75
     assert rows["label-rr", 10.0]["label_epsilon_total"] == 10.0
+    # Labels and columns are told to neither side by one alone; the model is as good as any.
+    for (curve, _), row in rows.items():
+        assert bool(row["columns_told"]) == (curve != "mutual")
+        assert (row["best_attack"] is None) == (curve in ("sealed", "mutual"))
+    assert rows["mutual", None]["test_auc"] == pytest.approx(
+        rows["none", None]["test_auc"], abs=1e-3
+    )
     picture = frontier_svg(record)
     assert picture == frontier_svg(record)
     assert "mult mean-one" in picture

@@ -3,7 +3,9 @@
 Utility is the held-out AUC of a training on the true labels. Leakage is what the best attack gets
 right in a canary run, whose labels were shuffled before training: one half to the commoner label's
 share is what anybody gets, 1 is everything; where no attack applies it is the commoner label's
-share. Both are means over seeds.
+share. Columns told are what the best attack from Bob's seat explains of Alice's (R2, 0 where he is
+left with their means), in a run whose rows of hers were permuted against his. All are means over
+seeds.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from taciturn.audit.bob_seat import BobAudit
 from taciturn.audit.runner import examine
 from taciturn.data.raw import RawData
 from taciturn.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
 from taciturn.results.audit import Findings
+from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.runs import mean_findings
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
+from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn.view.alice_view import AliceView
@@ -61,6 +66,7 @@ def cells(quick: bool) -> list[Cell]:
     listed += [Cell("label-rr", {"mechanism": "label-rr", "epsilon": eps}) for eps in epsilons]
     listed.append(Cell("hybrid", {"mechanism": "hybrid", "epsilon": 1.0}))
     listed.append(Cell("sealed", {"mechanism": "sealed"}))
+    listed.append(Cell("mutual", {"mechanism": "mutual"}))
     return listed
 
 
@@ -105,12 +111,13 @@ def run(
 
 
 def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record:
-    trained, attacked = [], []
+    trained, attacked, columns = [], [], []
     for seed in seeds:
         base = {"dataset": dataset, "scheme": "clear", "seed": seed, **cell.settings}
         settings = Settings.of(base).resolved()
         trained.append(simulate(settings, raw).result)
         attacked.append(_attacked(settings.model_copy(update={"permute_labels": True}), raw))
+        columns.append(BobAudit(raw).permuted(settings, Coins.for_seed(seed)))
     attacks = _mean_by_name(attacked)
     commoner = fmean(findings.controls[0].accuracy for findings in attacked)
     # Where no attack applies Alice is left with what she can do without any.
@@ -132,6 +139,20 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
         "leakage": best["accuracy"],
         "leakage_low": best["accuracy_low"],
         "leakage_high": best["accuracy_high"],
+        **_columns_told(mean_columns(columns)),
+    }
+
+
+def _columns_told(findings: ColumnFindings) -> Record:
+    """The best attack from Bob's seat; where none applies he is left with what he knows anyway."""
+    scored: Sequence[ColumnScore | ColumnControl] = findings.attacks or findings.controls
+    best = max(scored, key=lambda one: -1.0 if one.r2 is None else one.r2)
+    attack = best if isinstance(best, ColumnScore) else None
+    return {
+        "columns_attack": None if attack is None else attack.name,
+        "known_rows": None if attack is None else attack.known_rows,
+        "columns_told": max(0.0, best.r2 or 0.0),
+        "values_told": best.recovered,
     }
 
 

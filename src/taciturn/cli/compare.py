@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +9,8 @@ import typer
 
 from taciturn.cli.console import Json, progress_bar, show
 from taciturn.cli.options import with_settings
-from taciturn.cli.simulate import now, typed_command, write_page
+from taciturn.cli.simulate import stamped, write_page
 from taciturn.files import require_writable
-from taciturn.version import __version__
 
 
 @with_settings
@@ -55,7 +53,7 @@ def compare(
             progress=meter.progress,
             **wanted,
         )
-    result = replace(result, version=__version__, command=typed_command(), audited=now())
+    result = stamped(result)
     if html is not None or markdown is not None:
         write_page(compare_page(result), html, markdown)
     show(result, json, compare_blocks)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast
 
 import typer
 
@@ -19,8 +19,20 @@ from taciturn.files import require_writable, write_text
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
+    from taciturn.api import AuditResult
     from taciturn.report.blocks import Page
-    from taciturn.results.runs import AuditResult
+    from taciturn.results.compare import Comparison
+    from taciturn.results.session import SessionAudit
+
+    Made = TypeVar("Made", AuditResult, SessionAudit, Comparison)
+
+KnownRows: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
+    ),
+]
 
 
 @with_settings
@@ -63,13 +75,7 @@ def check(
             "to her (default: both for her own file, else alice)."
         ),
     ] = None,
-    known_rows: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
-        ),
-    ] = None,
+    known_rows: KnownRows = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -152,13 +158,7 @@ def audit(
             "both; with --transcript the recorder's)."
         ),
     ] = None,
-    known_rows: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
-        ),
-    ] = None,
+    known_rows: KnownRows = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
     json: Json = False,
@@ -208,7 +208,7 @@ def audit(
             progress=meter.progress,
             **settings,
         )
-    result = replace(result, version=__version__, command=typed_command(), audited=now())
+    result = stamped(result)
     _write_reports(result, html, markdown)
     show(result, json, audit_blocks)
 
@@ -239,7 +239,7 @@ def _audit_session(
             observe=meter.observe,
             progress=meter.progress,
         )
-    result = replace(result, version=__version__, command=typed_command(), audited=now())
+    result = stamped(result)
     if html is not None or markdown is not None:
         write_page(session_page(result), html, markdown)
     show(result, json, session_blocks)
@@ -272,9 +272,7 @@ def demo(
                 announce=meter.announce,
                 progress=meter.progress,
             )
-            runs.append(
-                replace(result, version=__version__, command=typed_command(), audited=now())
-            )
+            runs.append(stamped(result))
     _write_reports(runs[-1], html, None)
     show(DemoResult(tuple(runs), str(html)), json, demo_blocks)
 
@@ -299,14 +297,11 @@ def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
         write_text(markdown, render_markdown(page))
 
 
-def now() -> str:
-    """The moment, in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def typed_command() -> str:
-    """The command as it was typed."""
-    return shlex.join(["taciturn", *sys.argv[1:]])
+def stamped(result: Made) -> Made:
+    """The result with what made it: the version, the command as it was typed, the moment in UTC."""
+    command = shlex.join(["taciturn", *sys.argv[1:]])
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    return replace(result, version=__version__, command=command, audited=moment)
 
 
 def _announce_estimate(settings: dict[str, Any]) -> None:

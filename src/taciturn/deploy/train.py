@@ -561,7 +561,8 @@ class _Training:
         self.party.log("model written", file=config.output.model)
         if result.quality is not None:
             quality = record_of(result.quality)
-            self.party.log("quality told" if self.bob else "quality learnt", **quality)
+            figures = {name: value for name, value in quality.items() if value is not None}
+            self.party.log("quality told" if self.bob else "quality learnt", **figures)
         for note in self._ledger_notes():
             self.party.log("note", about=note)
         stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve

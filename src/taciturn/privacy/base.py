@@ -100,7 +100,7 @@ class Mechanism(ABC):
         encrypts: Whether the conversation uses the scheme; otherwise none is made.
         event: What one release is.
         assumption: What the ledger's figures rest on.
-        lossless: Whether the model is that of centralised training, up to rounding.
+        lossless: Whether the model is that of training on the joined table, up to rounding.
         shares_weights: Whether each party ends with a share of Alice's weights, and neither
             with the weights.
         shares_scores: Whether Bob's weights are shared as well, and nobody sees a score in the

@@ -6,8 +6,8 @@ shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
 coins, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
-centralised training with another sigmoid, off by at most ``sigmoid_error`` for scores within
-``score_range``, up to fixed-point rounding.
+training on the joined table with another sigmoid, off by at most ``sigmoid_error`` for scores
+within ``score_range``, up to fixed-point rounding.
 
 **Assumes.** IND-CPA of the scheme for both keys, and that both keep to the protocol. Of a party
 that does not: funcCPA, or IND-CPA with ``fresh_keys``. Of Alice's columns also what the flood of an

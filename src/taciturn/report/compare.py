@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from taciturn.errors import counted
 from taciturn.report import blocks as b
 from taciturn.report.audit import ABOVE
-from taciturn.report.officer import decision, sealed_argument
+from taciturn.report.officer import argument, decision
 from taciturn.report.page import footer
 from taciturn.report.training import traffic
 from taciturn.report.words import NONE, data_size, duration, epsilon, interval, share
@@ -64,8 +64,10 @@ def compare_page(comparison: Comparison) -> b.Page:
     findings = b.Section("What was found", "found", (_facts(comparison),), "Findings")
     picture = b.Section(title, "picture", (figures,), "Picture")
     silent = [one for one in comparison.compared if not one.label_epsilon_total]
-    sealed = comparison.scheme != "clear" and any(one.mechanism == "sealed" for one in silent)
-    argument = [sealed_argument(comparison.scheme, comparison.key_bits)] if sealed else []
+    names = [one.mechanism for one in silent if comparison.scheme != "clear"]
+    # One page has one argument; that of sealed says what mutual adds.
+    shown = "sealed" if "sealed" in names else "".join(names[:1])
+    reasons = argument(shown, comparison.scheme, comparison.key_bits)
     none = b.Paragraph("Not recorded: the comparison was called from Python.", "muted")
     command = b.Command(comparison.command) if comparison.command else none
     return b.Page(
@@ -76,7 +78,7 @@ def compare_page(comparison: Comparison) -> b.Page:
             table,
             picture,
             findings,
-            *argument,
+            *reasons,
             b.Section("Command", "command", (command,)),
             decision(comparison.audited),
         ),

@@ -58,6 +58,7 @@ def _facts(card: ModelCard) -> Facts:
             "data": card.data_digest,
             "written by": f"taciturn {card.taciturn}",
             **_threshold(card.metrics),
+            **_told(card.metrics),
         }
     )
 
@@ -70,6 +71,19 @@ def _threshold(metrics: Mapping[str, object]) -> dict[str, Words]:
     probability, rule = threshold.get("probability"), str(threshold.get("rule"))[:20]
     above = share(probability) if isinstance(probability, float) else NONE
     return {"class 1": f"above a probability of {above} (rule: {rule})"}
+
+
+def _told(metrics: Mapping[str, object]) -> dict[str, Words]:
+    """What Bob told Alice of the model, in either file."""
+    quality = metrics.get("told_quality")
+    if not isinstance(quality, Mapping):
+        return {}
+    figures = [
+        f"{name} {share(value, 0)}"
+        for key, name in (("accuracy", "accuracy"), ("auc", "AUC"))
+        if isinstance(value := quality.get(key), float)
+    ]
+    return {"told to Alice": ", ".join(figures) or NONE}
 
 
 def _paid(ledger: Mapping[str, object]) -> str:

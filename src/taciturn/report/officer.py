@@ -5,6 +5,8 @@ A hundred people stand for a share, so that no reader needs to know what an accu
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from taciturn.audit.verdict import Measure, Weighed, value_of
 from taciturn.report.blocks import Blanks, Block, Bullets, Facts, Paragraph, Section
 from taciturn.report.words import printed_date
@@ -86,30 +88,78 @@ _ARGUMENT = (
 )
 
 
-def sealed_argument(scheme: str, key_bits: int) -> Section:
-    """Why ``sealed`` tells Alice nothing, in five lines, and what that rests on."""
-    strength = (
+_SILENT = (
+    "What he tells by other means, such as a figure of the model or a decision made with it, is no "
+    "part of this."
+)
+_MUTUAL_ARGUMENT = (
+    "Every weight, score and residue is split into two shares, one for each side, and either share "
+    "alone is a random number.",
+    "What a side needs of the other's share it computes under the other's key, which never leaves "
+    "the other's process, adds random numbers of its own, and sends the result back.",
+    "So either side opens only numbers that the other's random numbers hide; no score of a "
+    "training row is opened at all.",
+    "When, how often and how long both speak is fixed before they begin; nothing that one can see "
+    "of the other depends on what is opened.",
+    "So all that either sees could have been made, as far as it can tell, by somebody who knows no "
+    "label, and none of the other's columns.",
+)
+
+
+def argument(mechanism: str, scheme: str, key_bits: int) -> list[Section]:
+    """Why what a side receives tells it nothing, where it does; nothing elsewhere."""
+    if mechanism == "sealed":
+        return [_sealed_argument(scheme, key_bits)]
+    return [_mutual_argument(scheme, key_bits)] if mechanism == "mutual" else []
+
+
+def _strength(scheme: str, key_bits: int) -> str:
+    known = (
         f"{key_bits} bits: the best attack known takes about 2^{key_bits} steps"
         if scheme == "bfv"
         else f"keys of {key_bits} bits"
     )
+    return (
+        f"{scheme}, {known}. That nobody without the key can tell an encryption of one number from "
+        "one of another (IND-CPA) is an assumption about mathematics that is studied in public; it "
+        "is not proven, and no audit can test it."
+    )
+
+
+def _mutual_argument(scheme: str, key_bits: int) -> Section:
+    """Why ``mutual`` tells neither side anything, in five lines, and what that rests on."""
     rests: dict[str, str] = {
-        "the encryption": f"{scheme}, {strength}. That nobody without the key can tell an "
-        "encryption of one number from one of another (IND-CPA) is an assumption about mathematics "
-        "that is studied in public; it is not proven, and no audit can test it.",
+        "the encryption": f"A key on each side: {_strength(scheme, key_bits)}",
+        "both keep to the protocol": "They send what the program sends, and look at everything as "
+        "long as they like. Against one who sends other answers the assumption is a stronger one.",
+        "Bob keeps silent": _SILENT,
+        "not covered": "The scores of held-out and of new rows, which are opened to Bob: they are "
+        "what these rows are scored for, and her columns show in many of them.",
+    }
+    return _section("Why neither side can read what is the other's", _MUTUAL_ARGUMENT, rests)
+
+
+def _sealed_argument(scheme: str, key_bits: int) -> Section:
+    """Why ``sealed`` tells Alice nothing, in five lines, and what that rests on."""
+    rests: dict[str, str] = {
+        "the encryption": _strength(scheme, key_bits),
         "Alice keeps to the protocol": "She sends what the program sends, and looks at everything "
         "as long as she likes. One who sends other answers gets ciphertexts all the same; that "
         "these tell her nothing either is a stronger assumption, or fresh keys.",
-        "Bob keeps silent": "What he tells by other means, such as a figure of the model or a "
-        "decision made with it, is no part of this.",
-        "not covered": "Alice's columns: Bob sees a score of every row, and they show in it.",
+        "Bob keeps silent": _SILENT,
+        "not covered": "Alice's columns: Bob sees a score of every row, and they show in it. In "
+        "mutual he sees none.",
     }
+    return _section("Why Alice cannot read the labels", _ARGUMENT, rests)
+
+
+def _section(title: str, lines: Sequence[str], rests: Mapping[str, str]) -> Section:
     blocks: tuple[Block, ...] = (
-        Bullets(_ARGUMENT),
+        Bullets(tuple(lines)),
         Paragraph("What it rests on:", "strong"),
-        Facts(rests),
+        Facts(dict(rests)),
     )
-    return Section("Why Alice cannot read the labels", "argument", blocks, "The argument")
+    return Section(title, "argument", blocks, "The argument")
 
 
 def decision(audited: str | None) -> Section:

@@ -23,7 +23,7 @@ from taciturn.privacy.statement import Statement
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
 from taciturn.report.columns import seat_section
-from taciturn.report.officer import decision, sealed_argument
+from taciturn.report.officer import argument, decision
 from taciturn.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn.report.training import (
     distance,
@@ -112,9 +112,9 @@ def footer(version: str | None, audited: str | None) -> str:
 def _argument(training: TrainingRun) -> list[b.Section]:
     """Where nothing but ciphertexts reached Alice: why that is enough."""
     shared_weights = training.sealed
-    if training.mechanism != "sealed" or shared_weights is None or shared_weights.reveal:
+    if not training.encrypted or shared_weights is None or shared_weights.reveal:
         return []
-    return [sealed_argument(training.scheme, training.key_bits)] if training.encrypted else []
+    return argument(training.mechanism, training.scheme, training.key_bits)
 
 
 def _parts(audit: AuditResult, conclusion: Conclusion) -> list[Part]:

@@ -212,12 +212,14 @@ def _worth(result: PartyRun) -> list[Block]:
 
 def _told(quality: ToldQuality, teller: str = "") -> str:
     """What Alice was told of the model."""
-    area = "no AUC (a class is absent)" if quality.auc is None else f"AUC {quality.auc:.0%}"
-    figures = f"accuracy {quality.accuracy:.0%}, {area}"
-    noise = "to whole per cent"
+    figures = f"accuracy {share(quality.accuracy, 0)}"
     if quality.epsilon is not None:
-        figures = f"accuracy {quality.accuracy:.0%}"
         noise = f"with noise for epsilon {quality.epsilon:g}, to whole per cent"
+    else:
+        area = "no AUC (a class is absent)"
+        if quality.auc is not None:
+            area = f"AUC {share(quality.auc, 0)}"
+        figures, noise = f"{figures}, {area}", "to whole per cent"
     sentence = f"{figures} on {counted(quality.rows, 'held-out row')}, {noise}"
     return f"{teller}: {sentence}." if teller else sentence
 

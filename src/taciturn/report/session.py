@@ -14,7 +14,7 @@ from taciturn.errors import counted
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
 from taciturn.report.columns import COLUMN_WORDS, seat_blocks
-from taciturn.report.officer import decision, sealed_argument
+from taciturn.report.officer import argument, decision
 from taciturn.report.page import (
     LIMITS,
     MEANINGS,
@@ -240,9 +240,9 @@ def _facts(audit: SessionAudit) -> dict[str, b.Words]:
 
 def _argument(recording: Recording) -> list[b.Section]:
     agreed = recording.agreement
-    if agreed["mechanism"] != "sealed" or agreed.get("reveal"):
+    if agreed.get("reveal"):
         return []
-    return [sealed_argument(str(agreed["scheme"]), int(str(agreed["key_bits"])))]
+    return argument(str(agreed["mechanism"]), str(agreed["scheme"]), int(str(agreed["key_bits"])))
 
 
 def _details(audit: SessionAudit) -> b.Section:

@@ -87,31 +87,32 @@ def learning(record: Record) -> list[Block]:
 
 
 def attacks(record: Record) -> list[Block]:
-    """Mechanisms by datasets: how good the model is, and what is told of the labels."""
+    """Mechanisms by datasets: how good the model is, what is told of the labels and of columns."""
     blocks: list[Block] = []
-    headings = ("", "ε", "accuracy %", "AUC %", "label ε in all", "told %", "95 %", "by")
+    headings = ("", "ε", "AUC %", "label ε in all", "told %", "95 %", "by", "columns R2 %")
     for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
         rows = [row for row in record["rows"] if row["dataset"] == dataset]
         lines = [
             (
                 row["curve"],
                 optional(row["epsilon"]),
-                percent(row["test_accuracy"]),
                 percent(row["test_auc"]),
                 epsilon(row["label_epsilon_total"]),
                 percent(row["leakage"]),
                 _range(row, "leakage"),
                 row["best_attack"] or "no attack applies",
+                percent(row["columns_told"], 1),
             )
             for row in rows
         ]
         prior = percent(rows[0]["commoner_label"])
         caption = f"{dataset}: utility beside leakage; the commoner label is {prior} %"
-        blocks.append(table(headings, lines, caption=caption, words=(0, 7)))
+        blocks.append(table(headings, lines, caption=caption, words=(0, 6)))
     note = (
         "Told: right guesses of the best attack where labels were shuffled before training; means "
-        f"of {record['seeds']} seeds from {record['seed']} on. Accuracy and AUC: held-out rows, "
-        "true labels. Every attack's figures: --json."
+        f"of {record['seeds']} seeds from {record['seed']} on. AUC: held-out rows, true labels. "
+        "Columns: what the best attack from Bob's seat explains of Alice's, where her rows were "
+        "permuted against his before training. Accuracy and every attack's figures: --json."
     )
     return [*blocks, Paragraph(note, "muted"), *missing(record)]
 
