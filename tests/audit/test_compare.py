@@ -99,3 +99,9 @@ def test_it_fits_a_terminal_and_has_a_picture(comparison):
     for rendered in (html.render(page), markdown.render(page)):
         assert "2^128" in rendered
         assert "Decision" in rendered
+
+
+def test_the_mechanism_of_the_settings_is_compared_too():
+    """As of a settings file that was written for one training."""
+    result = taciturn.compare(mechanism="none", mechanisms=("sealed",), **{**OPTIONS, "epochs": 1})
+    assert [one.mechanism for one in result.compared] == ["none", "sealed"]

@@ -47,9 +47,16 @@ FEW = 122
 
 
 @cache
-def view() -> AliceView:
-    chosen = Settings(
-        dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1, epochs=1
+def view(mechanism: str = "sealed", batch_size: int | None = None) -> AliceView:
+    chosen = Settings.of(
+        {
+            "dataset": "breast-cancer",
+            "mechanism": mechanism,
+            "scheme": "clear",
+            "seed": 1,
+            "epochs": 1,
+            "batch_size": batch_size,
+        }
     ).resolved()
     outcome = simulate(chosen, load_raw(chosen), keep=True)
     assert outcome.transcript is not None
@@ -252,6 +259,13 @@ def test_the_coins_are_the_labels_of_the_batches():
     first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in heard.rounds]
     np.testing.assert_array_equal(first, heard.coins)
     assert 0.2 < heard.coins.mean() < 0.8
+
+
+@pytest.mark.parametrize("batch_size", [16, 200])
+def test_a_round_is_an_iteration_also_where_scores_have_an_exchange_of_their_own(batch_size):
+    """200 rows and 30 columns do not go into one product: two vectors an iteration."""
+    heard = challenge(view("mutual", batch_size), ClearScheme(), COINS, 12)
+    assert len(heard.rounds) == len(heard.following) == len(heard.coins) == 9
 
 
 def test_the_same_seed_gives_the_same_coins():

@@ -231,7 +231,12 @@ def test_the_label_is_by_the_threshold_that_the_training_chose():
     alice, bob = pair_of(hers, his, WAYS[0])
     even = whole_model(alice, bob).scores(hers, his)
     score = float(np.quantile(even, 0.3))
-    threshold = {"probability": float(sigmoid(score)), "score": score, "rule": "youden", "rows": 9}
+    threshold = {
+        "probability": float(sigmoid(np.array([score]))[0]),
+        "score": score,
+        "rule": "youden",
+        "rows": 9,
+    }
     bob = replace(bob, metrics={"threshold": threshold})
     whole = whole_model(alice, bob)
     names = input_names((whole.alice, whole.bob))

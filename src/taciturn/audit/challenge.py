@@ -216,9 +216,16 @@ def _rounds(stopwatch: _Stopwatch) -> Iterator[Round]:
         lengths.append(len(frame))
         seconds.append(elapsed)
         payloads += [vector.data for vector in encrypted(message)]
-        if isinstance(message, SealedResidues | SharedVector):
+        if _is_step(message):
             yield Round(tuple(kinds), tuple(lengths), tuple(seconds), b"".join(payloads))
             kinds, lengths, seconds, payloads = [], [], [], []
+
+
+def _is_step(message: Message) -> bool:
+    """Whether a message asks for a step; where scores are shared, those after it have odd turns."""
+    if isinstance(message, SharedVector):
+        return message.turn % 2 == 0
+    return isinstance(message, SealedResidues)
 
 
 def encrypted(message: Message) -> Sequence[EncryptedVector]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
+from taciturn.engine.pulse import Pulse
 from taciturn.files import to_json
-from taciturn.report.pulse import Pulse
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -41,7 +41,7 @@ from taciturn.numerics.shared_fraction import SEGMENTS
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
 from taciturn.parallel import one_thread
-from taciturn.protocol.mutual import cut, slots_of
+from taciturn.protocol.mutual import slots_of
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
@@ -366,32 +366,21 @@ class _SharedTable(_Table):
         sizes = [TableSize(rows + count, count) for count in counts if count]
         sigmoid = shared_sigmoid(self._scales, agreed, rows)
         waves = SlotsTrial.of(slots, agreed.key_bits, rows, sigmoid.entries, coins)
-        carries = len(list(cut(slots, sum(counts), SEGMENTS)))
-        # A ciphertext of carries takes what one of waves does.
-        parts = self._passes * (waves.messages + carries) / waves.messages
+        carries = SlotsTrial.of(slots, agreed.key_bits, sum(counts), SEGMENTS, coins)
         there, back = zip(*(self._crossing(size) for size in sizes), strict=True)
-        key, beside = (
-            len(self._pair.public.to_bytes()),
-            self._overhead + OVERHEAD_BYTES * round(parts * waves.messages + 2 * self._passes),
-        )
-        return Estimate(
-            iterations=self._passes,
-            seconds=parts * waves.seconds
-            + self._seconds_of_products(sizes, memory)
-            + self._seconds_alone(sigmoid),
-            # With Bob's table the sides change places.
-            bytes_to_alice=round(parts * waves.bytes_to_alice)
-            + there[0]
-            + sum(back[1:])
-            + waves.key_bytes
-            + key
-            + beside,
-            bytes_to_bob=round(parts * waves.bytes_to_bob)
-            + back[0]
-            + sum(there[1:])
-            + key * (len(sizes) - 1)
-            + beside,
-        )
+        key = len(self._pair.public.to_bytes())
+        messages = waves.messages + carries.messages + 2 * len(sizes)
+        beside = self._overhead + OVERHEAD_BYTES * self._passes * messages
+        numbers = [
+            self._passes * (getattr(waves, name) + getattr(carries, name))
+            for name in ("bytes_to_alice", "bytes_to_bob")
+        ]
+        seconds = self._passes * (waves.seconds + carries.seconds)
+        seconds += self._seconds_of_products(sizes, memory) + self._seconds_alone(sigmoid)
+        # With Bob's table the sides change places.
+        to_alice = numbers[0] + there[0] + sum(back[1:]) + waves.key_bytes + key + beside
+        to_bob = numbers[1] + back[0] + sum(there[1:]) + key * (len(sizes) - 1) + beside
+        return Estimate(self._passes, seconds, to_alice, to_bob)
 
     def _crossing(self, size: TableSize) -> tuple[int, int]:
         """The bytes to the owner of a table in all passes, and back; the first has no scores."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,24 +84,18 @@ class SlotsTrial:
     def of(
         cls, slots: SlotScheme, bits: int, rows: int, entries: int, entropy: Entropy
     ) -> SlotsTrial:
-        """The median of some ciphertexts, times how many ``rows`` of ``entries`` numbers take."""
+        """From a few ciphertexts of each size that ``rows`` of ``entries`` numbers take."""
         key = slots.generate(bits, entropy)
-        sizes = [(part.stop - part.start) * entries for part in cut(slots, rows, entries)]
-
-        def once(size: int) -> tuple[float, int, int]:
-            numbers, start = np.ones(size, dtype=np.int64), time.perf_counter()
-            sent = key.encrypt(numbers, entropy)
-            answer = key.public.product(numbers, sent, numbers, entropy)
-            key.decrypt(answer)
-            return time.perf_counter() - start, len(sent.data), len(answer.data)
-
-        trials, full = [once(sizes[0]) for _ in range(TRIALS)], len(sizes) - 1
-        # The last one may hold less, and be shorter.
-        _, sent, answered = once(sizes[-1])
-        return cls(
-            len(sizes) * statistics.median(seconds for seconds, _, _ in trials),
-            len(sizes),
-            full * trials[0][1] + sent,
-            full * trials[0][2] + answered,
-            len(key.public.to_bytes()),
-        )
+        sizes = Counter((part.stop - part.start) * entries for part in cut(slots, rows, entries))
+        seconds, sent, answered = 0.0, 0, 0
+        for size, count in sizes.items():
+            numbers, times = np.ones(size, dtype=np.int64), []
+            for _ in range(TRIALS):
+                start = time.perf_counter()
+                vector = key.encrypt(numbers, entropy)
+                answer = key.public.product(numbers, vector, numbers, entropy)
+                key.decrypt(answer)
+                times.append(time.perf_counter() - start)
+            seconds += count * statistics.median(times)
+            sent, answered = sent + count * len(vector.data), answered + count * len(answer.data)
+        return cls(seconds, sizes.total(), sent, answered, len(key.public.to_bytes()))

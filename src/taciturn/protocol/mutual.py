@@ -143,7 +143,7 @@ class Sigmoids:
         reach = given(self.terms.agreement, "score_range")
         return widest.tail + narrow.bound(reach) - narrow.tail
 
-    def step(self, iteration: int, rows: int) -> float:
+    def unit(self, iteration: int, rows: int) -> float:
         """What a residue of 1 is in a batch of so many rows, on the grid of steps."""
         scales = self.scales
         rate = self.terms.rate.at(iteration) / rows
@@ -152,7 +152,7 @@ class Sigmoids:
     def at(self, iteration: int, rows: int) -> SharedSigmoid:
         """That of a batch of so many rows."""
         function = PeriodicSigmoid(_half_range(self.scales, iteration), self.waves)
-        return SharedSigmoid(function, self.scales.modulus_bits, self.step(iteration, rows))
+        return SharedSigmoid(function, self.scales.modulus_bits, self.unit(iteration, rows))
 
 
 def _half_range(scales: Scales, iteration: int) -> float:

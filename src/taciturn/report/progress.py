@@ -14,8 +14,8 @@ from html import escape
 from typing import Any
 
 from taciturn.engine.callbacks import SILENT, Callbacks
+from taciturn.engine.pulse import Pulse
 from taciturn.protocol.events import Advance, Event
-from taciturn.report.pulse import Pulse
 
 _FIRST_SECONDS, _EVERY_SECONDS = 0.5, 0.2
 

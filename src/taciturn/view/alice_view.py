@@ -20,7 +20,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError, TranscriptError
+from taciturn.errors import TranscriptError
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.base import EncryptedMechanism, Mechanism
@@ -37,6 +37,7 @@ from taciturn.protocol.scores import at_scale
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.view.header import own_header
 from taciturn.view.recall import RecallScheme
 
 Seen = TypeVar("Seen", bound=Observation)
@@ -91,25 +92,14 @@ class AliceView:
             TranscriptError: The recording lacks the agreement or her coins, or belongs to another
                 table.
         """
-        header = transcript.header
-        try:
-            agreement = Agreement.of(header["agreement"])
-            coins = KeyedEntropy(bytes.fromhex(header["coins"]["alice"]))
-            digest = header["features_digest"]
-        except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
-            raise TranscriptError("the transcript's header is not that of a recorded run") from None
-        if digest != features.digest():
-            raise TranscriptError(
-                "the transcript was recorded with another table of features",
-                hint="give the dataset or the file that was used then, unchanged",
-            )
+        agreement, coins = own_header(transcript, "alice", features)
         return cls(
             agreement,
             features,
             coins,
             Transcript({}, transcript.records),
             held_out=held_out,
-            party=header.get("kind") == "party",
+            party=transcript.header.get("kind") == "party",
         )
 
     @cached_property

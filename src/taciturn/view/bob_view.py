@@ -22,7 +22,7 @@ from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError, TranscriptError
+from taciturn.errors import TranscriptError
 from taciturn.numerics.batches import batch_count
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Mechanism
@@ -46,6 +46,7 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.view.header import own_header
 
 Seen = TypeVar("Seen", bound=BobObservation)
 R = TypeVar("R")
@@ -108,18 +109,7 @@ class BobView:
             TranscriptError: The recording lacks the agreement, his coins or his keys, or belongs to
                 another table.
         """
-        header = transcript.header
-        try:
-            agreement = Agreement.of(header["agreement"])
-            coins = KeyedEntropy(bytes.fromhex(header["coins"]["bob"]))
-            digest = header["features_digest"]
-        except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
-            raise TranscriptError("the transcript's header is not that of a recorded run") from None
-        if digest != features.digest():
-            raise TranscriptError(
-                "the transcript was recorded with another table of features",
-                hint="give the dataset or the file that was used then, unchanged",
-            )
+        agreement, coins = own_header(transcript, "bob", features)
         if not transcript.kept and KeyOffer in map(kind_of, transcript.frames("bob")):
             raise TranscriptError(
                 "the transcript does not hold Bob's keys: an earlier version recorded it",

@@ -19,7 +19,7 @@ from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
 from taciturn.privacy.sealed import noisy_release
 from taciturn.privacy.told_quality import TOLD, release_event
 from taciturn.protocol.bob.held_out import STOPS_BY_LABELS
-from taciturn.protocol.bob.sealed import revealed_share
+from taciturn.protocol.bob.sealed import price_of_share
 from taciturn.protocol.bob.train_residues import TRUE_UPDATES
 from taciturn.protocol.terms import Terms
 
@@ -75,7 +75,7 @@ def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
     if method.shares_weights:
         # All that leaves is encrypted, but for the share that may be told at the end.
         if agreed.reveal:
-            yield noisy_release(agreed) or revealed_share(method), 1
+            yield noisy_release(agreed) or price_of_share(method), 1
     elif method.hidden_batch is not None:
         # Any row may be in each of the batches, which are drawn independently.
         yield method.event, agreed.epochs * terms.per_epoch(rows)

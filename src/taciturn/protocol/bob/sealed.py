@@ -89,7 +89,7 @@ def ask_table_scores(
     return key.decrypt_rows(sized(message.answer, size.rows), size)
 
 
-def revealed_share(method: Mechanism) -> PrivacyEvent:
+def price_of_share(method: Mechanism) -> PrivacyEvent:
     """What a share without noise is: of flipped labels it follows from what they have paid for."""
     return NonPrivate() if method.label_flips is None else method.label_flips.gradient_event
 
@@ -100,7 +100,7 @@ def release_share(inputs: BobInputs[EncryptedMechanism], share: IntArray) -> Pro
     Raises:
         BudgetExceeded: There is no budget for it.
     """
-    revealed = Released(share, revealed_share(inputs.mechanism))
+    revealed = Released(share, price_of_share(inputs.mechanism))
     inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
     yield from send(RevealedShare(revealed))
 

@@ -1,0 +1,39 @@
+"""What a recording's header says to the side that made it."""
+
+from __future__ import annotations
+
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import ConfigError, TranscriptError
+from taciturn.protocol.messages import Role
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import Agreement
+
+
+def own_header(
+    transcript: Transcript, role: Role, features: FeatureTable
+) -> tuple[Agreement, KeyedEntropy]:
+    """The agreement, and a side's coins.
+
+    Args:
+        transcript: The recording.
+        role: Whose coins.
+        features: That side's training table.
+
+    Raises:
+        TranscriptError: The recording lacks the agreement or the coins, or belongs to another
+            table.
+    """
+    header = transcript.header
+    try:
+        agreement = Agreement.of(header["agreement"])
+        coins = KeyedEntropy(bytes.fromhex(header["coins"][role]))
+        digest = header["features_digest"]
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
+        raise TranscriptError("the transcript's header is not that of a recorded run") from None
+    if digest != features.digest():
+        raise TranscriptError(
+            "the transcript was recorded with another table of features",
+            hint="give the dataset or the file that was used then, unchanged",
+        )
+    return agreement, coins
