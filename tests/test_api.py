@@ -582,6 +582,7 @@ def test_hybrid_at_the_papers_sizes_gives_the_centralised_weights(
     assert record["test"]["auc"] == pytest.approx(record["centralised"]["auc"], abs=1e-9)
 
 
+@pytest.mark.slow  # several audits; results of several seeds are read in tests/results
 def test_a_summary_averages_what_has_a_mean_and_invents_nothing(audited_thrice):
     record = audited_thrice
     runs = record["runs"]

@@ -271,7 +271,7 @@ def test_a_check_says_that_more_passes_are_agreed_than_were_rehearsed():
     options = {**SMALL, "passes": 40}
     seat = taciturn.check(**options, mechanism="none", seat="bob").bob_seat
     assert seat is not None
-    assert seat.advice[0].startswith("--passes 40 is agreed on, and 30 were rehearsed")
+    assert seat.advice[0].startswith("passes 40 is agreed on, and 30 were rehearsed")
 
 
 def test_a_check_of_mutual_says_what_is_opened():

@@ -160,6 +160,7 @@ def test_what_is_noticed_is_a_leak_in_the_verdict():
     assert conclusion.headline == "What Alice receives depends on the labels"
 
 
+@pytest.mark.slow  # a whole audit of trainings with encryption
 def test_a_look_that_misses_its_own_faults_has_tested_nothing():
     run = audited().runs[0]
     result = run.distinguisher

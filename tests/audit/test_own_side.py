@@ -85,7 +85,7 @@ def test_alices_own_file_is_checked_from_bobs_seat_too(folder, unprotected):
     seat = unprotected["alice"].bob_seat
     assert seat is not None
     assert {one.name for one in seat.findings.attacks} >= {"anchored", "gram"}
-    assert "--mechanism mutual" in seat.advice[-1]
+    assert 'mechanism = "mutual"' in seat.advice[-1]
     assert unprotected["bob"].bob_seat is None
     assert checked(folder, "alice", MECHANISMS["none"], seat="alice").bob_seat is None
 

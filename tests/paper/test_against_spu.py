@@ -27,6 +27,7 @@ def problem() -> Problem:
     return Problem.of(epochs=1, batch_size=256)
 
 
+@pytest.mark.slow  # a measurement, of some seconds
 @pytest.mark.parametrize("mechanism", ["mutual", "sealed"])
 def test_ours_trains_the_reference_between_two_processes(problem, mechanism):
     lap = Ours(mechanism).lap(problem)

@@ -35,6 +35,10 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shelf")
 
 
+# Everything on one dataset takes a quarter of a minute; single tables have tests of their own.
+REPRODUCES = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def record(shelf: Path) -> dict[str, Any]:
     """Everything on one dataset, with two iterations of the quicker trainings on the clock."""
@@ -54,6 +58,7 @@ def shown(blocks: list[Block]) -> str:
     return stream.getvalue()
 
 
+@REPRODUCES
 def test_table_two_has_every_cell_with_the_papers_beside_it(record):
     rows = record["table2"]["rows"]
     keys = [(row["mechanism"], row["variant"], row["epsilon"]) for row in rows]
@@ -145,6 +150,7 @@ def test_a_figures_cells_are_the_papers_ranges():
     assert Cell("mult", 10.0, "printed", 0.1, 1000.0) in curves.cells("fig-b2")
 
 
+@REPRODUCES
 def test_a_figure_says_the_shape_of_each_curve(record):
     figure = record["fig-b2"]
     assert {row["curve"] for row in figure["rows"]} == {
@@ -161,6 +167,7 @@ def test_flat_curves_have_no_shape():
     assert (trend["rises"], trend["falls"]) == (False, False)
 
 
+@REPRODUCES
 def test_the_leaks_are_what_the_statements_say(record):
     (row,) = record["leaks"]["rows"]
     assert row["none"]["attacks"][0]["accuracy"] == 1.0
@@ -169,6 +176,7 @@ def test_the_leaks_are_what_the_statements_say(record):
     assert [run["ledger"]["label_epsilon_total"] for run in row["add"]] == [5.0, 50.0]
 
 
+@REPRODUCES
 def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true_one_is(
     record,
 ):
@@ -188,6 +196,7 @@ def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true
         assert row["refuted"] is (expected and row["claimed"] < row["ceiling"])
 
 
+@REPRODUCES
 def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
     by_name = {statement["name"]: statement for statement in record["statements"]}
     assert len(by_name) == len(record["statements"]) == 18
@@ -203,11 +212,13 @@ def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
         assert "nan" not in statement["evidence"]
 
 
+@REPRODUCES
 def test_statements_without_their_records_are_left_out(record):
     judged = statements({"claims": record["claims"]})
     assert [statement["name"] for statement in judged] == ["mult: its proof of epsilon"]
 
 
+@REPRODUCES
 def test_table_three_sets_ratios_beside_the_papers(record):
     table = record["table3"]
     names = {(row["mechanism"], row["scheme"]) for row in table["rows"]}
@@ -225,6 +236,7 @@ def test_table_three_sets_ratios_beside_the_papers(record):
     assert "training s" in shown(tables.table3(table))
 
 
+@REPRODUCES
 def test_the_page_is_one_file_and_escapes_its_words(record):
     page = reproduction_page(record, "taciturn reproduce all --quick <script>")
     assert [figure.name for figure in page.figures] == ["fig-b1", "fig-b2", "fig-eps"]
@@ -251,6 +263,7 @@ def test_the_page_of_the_documents_is_that_of_its_data():
     assert markdown.render(page, "reproduction") == (docs / "reproduction.md").read_text("utf-8")
 
 
+@REPRODUCES
 def test_the_command_writes_the_report(record, shelf, monkeypatch):
     monkeypatch.setattr("taciturn_paper.pieces.os.cpu_count", lambda: 1)
     arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
@@ -259,6 +272,7 @@ def test_the_command_writes_the_report(record, shelf, monkeypatch):
     assert json.loads(invocation.stdout)["rows"] == json.loads(json.dumps(record["table2"]["rows"]))
 
 
+@REPRODUCES
 def test_tables_fit_the_screen(record):
     for part in (
         tables.table2(record["table2"]),
