@@ -130,6 +130,7 @@ def test_the_audit_record_has_the_keys_of_the_contract(audited):
     assert all(control.keys() == {"name", "accuracy", "auc"} for control in record["controls"])
 
 
+@pytest.mark.slow  # some seconds
 def test_a_seed_repeats_everything_but_the_clock(audited):
     again = taciturn.audit(**SMALL).to_dict()
     assert without_clock(again) == without_clock(audited.to_dict())
@@ -142,6 +143,7 @@ def test_runs_without_a_seed_differ():
     assert not np.array_equal(first.weights["alice"], second.weights["alice"])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options",
     [
@@ -255,6 +257,7 @@ def test_seeds_give_means_and_each_run(audited_thrice):
     assert sorted(names) == sorted(attack.name for attack in ATTACKS)
 
 
+@pytest.mark.slow  # some seconds
 def test_a_transcript_audits_like_the_run_it_recorded(tmp_path):
     path = tmp_path / "run.transcript"
     live = taciturn.audit(**SMALL, record=path, seat="alice").to_dict()
@@ -271,6 +274,7 @@ def test_a_canary_transcript_is_judged_by_the_shuffled_labels(tmp_path):
     assert record["controls"][1]["auc"] < 0.7
 
 
+@pytest.mark.slow  # some seconds
 def test_an_unseeded_transcript_can_be_audited(tmp_path):
     path = tmp_path / "run.transcript"
     taciturn.train(**{**SMALL, "seed": None}, record=path)

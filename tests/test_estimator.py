@@ -99,6 +99,7 @@ def centralised(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
     return train_centralised(features, labels, batches, rate, penalty, 1, weights)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("options", "apart"),
     [
@@ -118,6 +119,7 @@ def test_the_weights_are_those_of_a_centralised_training(cancer, options, apart)
     assert model.record_["max_weight_difference"] < apart
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("weights", [None, {0: 1.0, 1: 4.0}, {0: 2.0}])
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 def test_the_minimum_is_the_one_that_scikit_learn_finds(mechanism, weights):
@@ -143,6 +145,7 @@ def test_the_minimum_is_the_one_that_scikit_learn_finds(mechanism, weights):
     np.testing.assert_allclose(model.intercept_, oracle.intercept_, atol=apart)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mechanism", ["none", "sealed", "hybrid"])
 def test_class_weights_give_the_weighted_centralised_model(cancer, mechanism):
     X, y = cancer
@@ -175,6 +178,7 @@ def test_balanced_weights_are_those_of_scikit_learn_where_nothing_is_claimed(can
     np.testing.assert_allclose(balanced.coef_, manual.coef_, atol=1e-9)
 
 
+@pytest.mark.slow  # some seconds
 def test_the_attacks_know_the_weights(cancer):
     """With other residues than Bob's the exact attacks would find nothing certain."""
     X, y = cancer
@@ -354,6 +358,7 @@ def test_nothing_of_the_rows_or_labels_is_kept(cancer):
     assert all(np.shape(attribute)[:1] != (len(y),) for attribute in vars(model).values())
 
 
+@pytest.mark.slow  # some seconds
 def test_an_audit_of_the_unprotected_run_recovers_the_labels(cancer):
     X, y = cancer
     model = VerticalLogisticRegression(

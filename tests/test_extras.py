@@ -65,6 +65,7 @@ def test_the_extras_are_those_of_the_project():
         assert declared == dict(packages)
 
 
+@pytest.mark.slow  # some seconds
 def test_own_data_trains_with_the_core_alone():
     done = command(
         "train --data examples/loans.csv --id customer --label default --mechanism add "
@@ -89,6 +90,7 @@ def test_what_needs_an_extra_names_it(line, package):
     assert "pip install '.[audit]'" in done.stderr
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("use", ["check(columns=4)", "VerticalLogisticRegression"])
 def test_python_is_told_the_same(use):
     done = core_alone(f"import taciturn\ntaciturn.{use}")
@@ -104,6 +106,7 @@ main()
 """
 
 
+@pytest.mark.slow  # some seconds
 def test_bob_is_told_that_his_total_is_the_plain_sum_where_the_composition_is_missing(tmp_path):
     furnish(tmp_path, MECHANISMS["add"])
     parties = [start_core_alone(PARTY, role, folder=tmp_path) for role in ("alice", "bob")]

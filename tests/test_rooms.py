@@ -62,6 +62,7 @@ def imports(path: Path) -> set[str]:
 FORBIDDEN = {"pickle", "marshal", "random", "secrets", "shelve", "dill", "cloudpickle"}
 
 
+@pytest.mark.slow  # some seconds
 def test_no_file_imports_what_runs_received_bytes_or_draws_on_its_own():
     wrong = []
     for path in FILES:

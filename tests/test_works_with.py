@@ -128,6 +128,7 @@ def test_class_weights_and_budgets(rows, row, column, setting):
         assert simulated(rows, row, scheme="clear", **setting)["ledger"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("row", TABLE)
 def test_attacks(rows, row):
     result = taciturn.audit(

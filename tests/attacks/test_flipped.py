@@ -58,6 +58,7 @@ def test_where_batches_are_determined_every_flipped_label_is_recovered(attack, e
     assert happens(right, truth.rows, keep)
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("epsilon", seldom([0.3, 2.0], always=[0.3]))
 @pytest.mark.parametrize(
     "attack", [KnownScoresAttack(work=8_000.0), StackingAttack()], ids=lambda attack: attack.name
@@ -96,6 +97,7 @@ def test_without_flips_the_residues_are_the_ordinary_ones_and_a_guess_stays_as_i
     assert truth.rows == len(guess.scores)
 
 
+@pytest.mark.slow  # some seconds
 def test_the_audit_calls_no_label_certain_and_says_what_a_flipped_one_is_worth():
     view, truth, flipped, keep = flipped_run(1.0)
     examination = examine(view, truth, attacks=SOLVERS)

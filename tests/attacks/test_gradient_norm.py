@@ -50,6 +50,7 @@ def test_finds_the_rare_class_whichever_it_is(rare, permute_labels, mechanism):
     assert not guess.certain.any()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mechanism", ["add", "none"])
 @pytest.mark.parametrize("rare", [0, 1])
 def test_sits_at_chance_against_labels_shuffled_after_the_run(rare, mechanism):

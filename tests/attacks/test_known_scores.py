@@ -60,6 +60,7 @@ def require_recovery(view: AliceView, truth: LabelTable) -> None:
     assert score.decided_correct == 1.0
 
 
+@pytest.mark.slow  # some seconds
 def test_recovers_the_labels_of_hidden_batches():
     """At the paper's sizes, 16 of 40 rows by 30 columns; the features do not explain the labels."""
     require_recovery(*known_run(mechanism="hybrid", epochs=10, permute_labels=True))
@@ -181,6 +182,7 @@ def test_labels_that_can_be_exchanged_are_not_proven():
     assert not exchangeable(matrix, np.array([1, 1, 0, -1])).any()
 
 
+@pytest.mark.slow  # some seconds
 def test_twins_of_different_labels_are_never_certain():
     """Columns of two levels: most rows have a twin somewhere, and some batches hold both."""
     draw = np.random.default_rng(2)

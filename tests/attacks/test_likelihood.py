@@ -99,6 +99,7 @@ def test_every_variant_of_multiplicative_noise_gives_labels_away(
         assert score.decided_correct == 1.0
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dataset", seldom(DATASETS, always=DATASETS[:1]))
 @pytest.mark.parametrize(
     "options",

@@ -31,6 +31,7 @@ def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
     return AliceView.of(outcome.transcript, outcome.data.alice_train), batches
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize(
     "dataset", ["breast-cancer", pytest.param("sklearn-digits", marks=pytest.mark.slow)]
 )
@@ -48,6 +49,7 @@ def test_tells_members_and_k_beside_a_base_rate_below_one_half(dataset):
     assert score.k_exact > 0.9
 
 
+@pytest.mark.slow  # some seconds
 def test_certified_batches_have_no_wrong_member():
     view, batches = hybrid()
     guesses = [guess for guess in guess_membership(view, most=30) if guess.certified]
@@ -58,6 +60,7 @@ def test_certified_batches_have_no_wrong_member():
     assert score.certified == 1.0
 
 
+@pytest.mark.slow  # some seconds
 def test_is_at_the_base_rate_against_the_batches_of_another_iteration():
     """The batches of other iterations are independent of these rows: it finds nobody."""
     view, batches = hybrid(epochs=3)

@@ -53,6 +53,7 @@ def drawn(rows: int, columns: int, seed: int = 0) -> np.ndarray:
     return np.rint(np.random.default_rng(seed).normal(size=(rows, columns)) * 2**16).astype(int)
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("which", seldom(["hidden", "canary"], always=["hidden"]))
 def test_recovers_the_labels_of_hidden_batches(which, request):
     view, truth = request.getfixturevalue(which)

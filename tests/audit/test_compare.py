@@ -41,6 +41,7 @@ def test_each_line_is_what_an_audit_says(comparison):
     assert math.isinf(line.label_epsilon_total)
 
 
+@pytest.mark.slow  # some seconds
 def test_epsilons_are_each_mechanisms_own_or_the_common_one(comparison):
     assert [(one.mechanism, one.epsilon) for one in comparison.compared] == [
         ("sealed", None),
@@ -74,6 +75,7 @@ def test_a_rare_label_is_compared_by_auc():
     assert best.known < 0.8
 
 
+@pytest.mark.slow  # some seconds
 def test_what_the_settings_exclude_is_a_line_with_the_reason():
     result = taciturn.compare(
         mechanisms=("none", "add"), **OPTIONS, class_weight=(0.5, 1.0), epsilon=1.0

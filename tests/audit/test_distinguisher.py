@@ -123,6 +123,7 @@ class PretendingClear(ClearScheme):
     protects = True
 
 
+@pytest.mark.slow  # some seconds
 def test_a_seed_that_is_used_twice_is_noticed():
     result = distinguish(view(), COINS, ReusingBfv(), FEW)
     assert result.noticed
@@ -219,6 +220,7 @@ def test_over_several_seeds_the_guesses_are_those_of_fair_coins():
         assert 5e-7 < binom.cdf(right, judged, 0.5) < 1 - 5e-7
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize(
     "options",
     [{"mechanism": "sealed", "scheme": "clear"}, {"mechanism": "none", "scheme": "clear"}],

@@ -57,6 +57,7 @@ def test_the_audits_evidence_stays_below_the_claim_and_attacks_at_the_ceiling():
     assert "flipped" in gradient["allows"]
 
 
+@pytest.mark.slow  # some seconds
 def test_a_mechanism_that_forgets_to_flip_is_refuted(monkeypatch):
     monkeypatch.setattr(FlippedLabels, "respond", lambda self, labels, entropy: labels)
     record = taciturn.audit(seat="alice", **OPTIONS, epsilon=1.0, epochs=1).to_dict()  # type: ignore[arg-type]

@@ -36,6 +36,7 @@ def unprotected(folder: Path) -> dict[str, CheckResult]:
     return {role: checked(folder, role, MECHANISMS["none"]) for role in ("alice", "bob")}
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("role", ["alice", "bob"])
 def test_either_side_sees_what_leaks(unprotected, role):
     result = unprotected[role]

@@ -86,6 +86,7 @@ def simulated(folder: Path) -> Findings:
     return examine(view, bob.tables.labels).findings
 
 
+@pytest.mark.slow  # some seconds
 def test_a_session_is_audited_as_the_same_training_in_one_process_is(folder, judged):
     assert timeless(judged.findings) == timeless(simulated(folder))
     assert max(score.accuracy for score in timeless(judged.findings).attacks) == 1.0

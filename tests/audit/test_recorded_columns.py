@@ -87,6 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "none"])
 def test_a_recording_shows_what_bob_saw_in_the_session(tmp_path, name):
     prepared(tmp_path, **KINDS[name])
@@ -147,6 +148,7 @@ def test_where_alices_table_is_here_it_judges(folder):
     assert of_record(json.loads(json.dumps(audit.to_dict()))) == audit
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize(
     "options", [{"epochs": 1}, {**NEWTON, "solver": "newton", "passes": 2}], ids=["sgd", "newton"]
 )

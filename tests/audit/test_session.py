@@ -50,6 +50,7 @@ def test_every_message_to_alice_is_listed(noisy):
     assert not any(entry["encrypted"] for entry in noisy["messages"])
 
 
+@pytest.mark.slow  # some seconds
 def test_a_message_is_encrypted_only_under_a_scheme_that_protects():
     plain = audited(mechanism="none", canary=False, epochs=1)
     hidden = audited(mechanism="none", canary=False, epochs=1, scheme="bfv")
@@ -82,6 +83,7 @@ def test_a_canary_run_is_its_own_canary():
     assert record["canary"]["attacks"] == record["attacks"]
 
 
+@pytest.mark.slow  # some seconds
 def test_hidden_batches_are_judged_too():
     membership = audited(mechanism="hybrid", epochs=1, canary=False)["membership"]
     assert membership["precision"] > membership["base_rate"]

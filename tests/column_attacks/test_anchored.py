@@ -22,6 +22,7 @@ def test_as_many_passes_and_known_rows_as_columns_give_every_value(mechanism):
     assert score.r2 > 0.999
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 def test_batches_give_the_columns_though_the_weights_move(mechanism):
     score = sgd(mechanism).score(AnchoredAttack(), 10)

@@ -208,6 +208,7 @@ def test_tiny_and_huge_entries_leave_the_same_noise(capacity):
     assert p > FALSE_ALARM
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("capacity", BOTH)
 def test_without_switch_and_flood_the_same_test_tells_them_apart(capacity):
     bob, rows = opened(capacity), 2000 // capacity.terms
@@ -338,6 +339,7 @@ def test_noise_before_the_switch_is_within_its_bound_for_messages_of_full_range(
         assert np.abs(noise_after(bob, matrix, vector, dropped=0)).max() <= bound
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("name", WRAPPING)
 def test_the_noise_of_answers_does_not_tell_whether_products_wrapped(name):
     """False alarm: ``FALSE_ALARM``. Both samples have the same masks' distribution."""

@@ -46,6 +46,7 @@ def problems(draw):
     return capacity, np.array(matrix, dtype=np.int64), np.array(vector, dtype=np.int64)
 
 
+@pytest.mark.sampled(1)
 @given(problem=problems())
 def test_product_equals_python_integers(name, problem):
     capacity, matrix, vector = problem

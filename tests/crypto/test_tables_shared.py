@@ -55,6 +55,7 @@ def gone(pid: int, patience: float = 20.0) -> bool:
     return False
 
 
+@pytest.mark.slow  # some seconds
 def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
     before = children()
     secret = BfvScheme().generate(128, RING, COINS)

@@ -134,6 +134,7 @@ def _openml_census(file: Path) -> pd.DataFrame:
     return table
 
 
+@pytest.mark.slow  # some seconds
 def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset_dir, tmp_path):
     table = _openml_census(dataset_dir("census-income") / "adult.csv.gz")
     asked = []

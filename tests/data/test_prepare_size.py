@@ -62,6 +62,7 @@ print((status("VmHWM") - before) / (rows * columns * 8))
 """
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux tells the peak")
 def test_beside_the_table_and_its_result_there_is_little_in_memory():
     """In tables: one for the result, and little for what else is at work.

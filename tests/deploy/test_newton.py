@@ -85,6 +85,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Model(request.param, folder, *run_both(folder, act=record(folder)).records)
 
 
+@pytest.mark.sampled(1)
 def test_the_weights_are_those_of_one_process_fed_the_same_coins(model):
     assert model_numbers(model.folder) == numbers_in_one_process(model.folder)[0]
     assert model.bob["peer_confirmed"]
@@ -303,6 +304,7 @@ def test_killed_amid_a_pass_a_process_goes_on_to_the_same_weights(tmp_path, name
 # --- what the parties are told --------------------------------------------------------------------
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["none", "sealed", "mutual"])
 def test_a_dry_run_counts_passes(tmp_path, name):
     write_tables(tmp_path)

@@ -93,6 +93,7 @@ def test_a_dry_run_says_it_to_both(folder):
     assert hers["columns_exposed"]["scores_per_row"] == 3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "name",
     seldom(AGREEMENTS, always=["add", "mult one-sided", "hybrid", "sealed, newton", "mutual"]),
@@ -118,6 +119,7 @@ def test_a_budget_ends_the_forecast_where_it_ends_the_training(folder):
     assert before["releases_per_row"] == 3
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", LEAKING)
 def test_labels_become_readable_only_where_bob_says_so(folder, name):
     agreement, _ = AGREEMENTS[name]

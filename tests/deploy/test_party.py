@@ -116,6 +116,7 @@ def require_held_out_auc(folder: Path, reported: float) -> None:
     assert abs(reported - auc(scores, labels)) < 1.5 / (ones * (len(labels) - ones))
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("name", seldom(["none", "sealed"], always=["sealed"]))
 def test_class_weights_are_agreed_on_and_used(folder, name):
     agreed = {**MECHANISMS[name], "class-weight": [1.0, 0.125]}

@@ -753,6 +753,7 @@ def test_another_model_ends_both_over_a_real_link(plain):
     refused(over_a_real_link(plain, read), "do not come from the same training: session:")
 
 
+@pytest.mark.slow  # some seconds
 def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
     """Alice here, Bob in a process of his own."""
     monkeypatch.setattr("taciturn.deploy.session.TELLING_SECONDS", HANG)

@@ -140,6 +140,7 @@ def anew(party: Party) -> Any:
     return party.run(fresh=True)
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize(
     ("mechanism", "opened"),
     seldom([("sealed", 2), ("none", 3), ("add", 3)], always=[("sealed", 2)]),
@@ -193,6 +194,7 @@ def test_nothing_is_charged_where_no_score_left(tmp_path):
     assert given(tmp_path) == 0
 
 
+@pytest.mark.slow  # some seconds
 def test_predictions_of_the_same_rows_count_with_the_training(tmp_path):
     furnish(tmp_path, 4, **MECHANISMS["sealed"])
     write_new(tmp_path)

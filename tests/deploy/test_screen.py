@@ -48,6 +48,7 @@ def party(folder: Path, role: str, program: tuple[str, ...] = ("-m", "taciturn")
     )
 
 
+@pytest.mark.slow  # some seconds
 def test_a_port_in_use_is_said_in_words_alone(folder):
     with socket.create_server((HOST, 0)) as taken:
         write_config(folder, "bob", link={"listen": f"{HOST}:{taken.getsockname()[1]}"})
@@ -75,6 +76,7 @@ def test_each_side_says_its_own_part_of_a_handshake_that_fails(folder):
     assert not RAW.search(hers + his), hers + his
 
 
+@pytest.mark.slow  # some seconds
 def test_a_side_says_why_it_waits_and_goes_on_waiting(folder):
     """Alice is first, and calls a port that nobody has opened; the reason is in her log, once.
 

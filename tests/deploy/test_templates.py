@@ -42,6 +42,7 @@ def test_tables_and_columns_stand_where_they_are_read(tmp_path):
     assert (alice.data.label, bob.data.label) == (None, "defaulted")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("role", ROLES)
 def test_what_stands_behind_a_comment_sign_parses_too(tmp_path, mechanism, role):

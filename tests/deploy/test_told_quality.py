@@ -51,6 +51,7 @@ def recorded(folder: Path, **watch: Any) -> Ends:
     return run_both(folder, act=act, **watch)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["none", "hybrid", "sealed", "newton"])
 def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
     set_up(folder, **({**MECHANISMS["sealed"], **NEWTON} if name == "newton" else MECHANISMS[name]))

@@ -68,6 +68,7 @@ def test_a_sound_machine_and_file(bob, capsys, monkeypatch, tmp_path):
     assert [check["level"] for check in missing] == ["warning", "warning"]
 
 
+@pytest.mark.slow  # some seconds
 def test_the_page_fits_a_terminal_and_shows_no_secret(bob, capsys):
     folder = bob.parent
     (folder / "bob.state.key").write_text("ab" * 32)

@@ -33,6 +33,7 @@ def terms_of(rows: Rows, cell: Cell, **options: object) -> Terms:
     return agree(rows.settings.model_copy(update={**cell.options, **options}), *rows.train.shape)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     "dataset",
     # The last one is as census-income, with more rows.

@@ -204,6 +204,7 @@ def rounding_of_divisors(event: MultiplicativeNoise, bits: int) -> float:
     return part * (2 + price(event).label)
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("name", ["printed", "mean-one"])
 @pytest.mark.parametrize(
     ("eps", "b1", "b2"), [*itertools.product(EPSILONS, INNER, (0.01, 0.5, 1.0)), (1.0, 0.5, 10.0)]

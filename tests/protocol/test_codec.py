@@ -245,6 +245,7 @@ def test_codes_are_distinct_and_fit_their_byte():
     assert all(0 < code < 256 for code in codes)
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("kind", MESSAGES, ids=lambda kind: kind.__name__)
 def test_what_is_encoded_decodes_to_the_same_message(kind):
     @given(STRATEGIES[kind])

@@ -87,6 +87,7 @@ class Counter:
             self.scores += message.answer.length - self._columns
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("evaluate", ["end", "epoch"])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_counts_are_those_of_a_whole_training(name, evaluate):

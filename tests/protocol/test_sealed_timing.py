@@ -96,6 +96,7 @@ def extremes(ring: Wrapping, length: int) -> dict[str, IntArray]:
     }
 
 
+@pytest.mark.slow  # some seconds
 def test_the_path_of_an_encryption_depends_neither_on_values_nor_on_their_number():
     """A number that Python itself looks at would be a line for each of them."""
     ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=4000)
@@ -111,6 +112,7 @@ def test_the_path_of_an_encryption_depends_neither_on_values_nor_on_their_number
     assert all(lines == paths[0] for lines in paths)
 
 
+@pytest.mark.slow  # some seconds
 def test_the_path_of_a_decryption_depends_neither_on_values_nor_on_their_number():
     ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=1)
     key = SCHEME.generate(128, ring, COINS)
@@ -133,6 +135,7 @@ def test_the_path_of_a_decryption_depends_neither_on_values_nor_on_their_number(
     assert all(lines == paths[0] for lines in paths)
 
 
+@pytest.mark.slow  # some seconds
 def test_the_path_with_a_whole_table_depends_neither_on_values_nor_on_their_number():
     ring = Wrapping.of(modulus_bits=59, matrix_bits=16, terms=1)
     key = SCHEME.generate(128, ring, COINS)

@@ -309,6 +309,7 @@ def test_alice_reports_the_offer_and_the_gradient_of_the_rows_she_scored():
         assert seen.gradient.tolist() == (features[seen.rows].T @ np.array(numbers)).tolist()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 4])
 def test_a_lone_row_with_the_largest_residue_fits_the_capacity(batch_size):
     """``batch_size`` times a residue of 1: an untruthful Alice can bring that about."""

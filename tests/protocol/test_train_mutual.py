@@ -152,6 +152,7 @@ TERMS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sampled(26)
 @pytest.mark.parametrize("scheme", [CLEAR, TwoExchanges()], ids=["one-exchange", "two-exchanges"])
 @pytest.mark.parametrize("terms", TERMS)
 @pytest.mark.parametrize("split", SPLITS)
@@ -267,6 +268,7 @@ def test_all_that_alice_can_read_is_the_same_for_labels_and_their_opposites():
     assert hers[0] == hers[1]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("change", [complement, shuffled])
 @pytest.mark.parametrize("scheme", [CLEAR, BFV], ids=["clear", "bfv"])
 def test_kinds_and_lengths_of_all_messages_depend_on_neither_labels_nor_columns(change, scheme):
@@ -324,6 +326,7 @@ def resumed(tables: Tables, agreed: Agreement, states: list[TrainingState], sche
     return Talk(alice, bob, (), (), ledger)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scheme", [CLEAR, BFV], ids=["clear", "bfv"])
 @pytest.mark.parametrize(
     ("split", "fresh_keys"),
@@ -342,6 +345,7 @@ def test_a_resumed_training_ends_with_the_same_bits(split, fresh_keys, scheme):
         ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scheme", [CLEAR, BFV], ids=["clear", "bfv"])
 @pytest.mark.parametrize("split", ["all-at-alice", "intercept-only-at-bob", "halves"])
 def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, scheme):

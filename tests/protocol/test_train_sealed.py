@@ -178,6 +178,7 @@ def test_the_shared_model_is_the_centralised_one_to_fixed_point_precision(split,
     assert np.abs(expected).max() > 20 * tolerance
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("terms", [*TERMS, "dither"])
 @pytest.mark.parametrize("split", SPLITS)
 def test_one_exchange_and_two_give_the_same_numbers_to_the_last_bit(split, terms):

@@ -209,6 +209,7 @@ def fits(mechanism: str, terms: str) -> bool:
 COMPARABLE = [(mechanism, terms) for mechanism in MECHANISMS for terms in TERMS]
 
 
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(("mechanism", "terms"), [pair for pair in COMPARABLE if fits(*pair)])
 def test_the_model_is_that_of_the_same_search_in_clear(mechanism, split, terms):
@@ -605,6 +606,7 @@ def boundaries(run: Session) -> list[Pair]:
     return list(zip(alices, bobs, strict=True))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", GOING_ON)
 def test_from_every_boundary_the_end_is_the_same_to_the_last_bit(name):
     mechanism, scheme, changes = GOING_ON[name]

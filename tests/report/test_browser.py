@@ -27,6 +27,10 @@ ARGUMENTS = (
 )
 
 
+# A browser takes a second for each look; that a page opens without a complaint is tried always.
+LOOKED_AT = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, or a skip by name."""
@@ -90,12 +94,14 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(look, pages, name):
     assert seen.page.evaluate("document.scripts.length") == 0
 
 
+@LOOKED_AT
 def test_names_of_markup_run_nothing(look):
     page = look("hostile").page
     assert page.title().startswith("The messages tell Alice about the labels")
     assert page.locator("img, script, iframe").count() == 0
 
 
+@LOOKED_AT
 @pytest.mark.parametrize("name", AUDITS)
 def test_headings_are_in_order_and_landmarks_are_there(look, name):
     page = look(name).page
@@ -108,6 +114,7 @@ def test_headings_are_in_order_and_landmarks_are_there(look, name):
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
+@LOOKED_AT
 def test_title_and_headings(look):
     page = look("leaking").page
     assert page.title().startswith("Alice can tell every label – Taciturn audit of breast-cancer")
@@ -125,6 +132,7 @@ def test_title_and_headings(look):
     assert look("hybrid").page.get_by_role("heading", name="Who is in the batch").count() == 1
 
 
+@LOOKED_AT
 @pytest.mark.parametrize("name", AUDITS)
 def test_every_table_has_headers_and_every_figure_a_caption(look, name):
     page = look(name).page
@@ -135,6 +143,7 @@ def test_every_table_has_headers_and_every_figure_a_caption(look, name):
     assert page.eval_on_selector_all("figure", missing) == 0
 
 
+@LOOKED_AT
 def test_folds_open_and_close_by_mouse_and_keyboard(look):
     page = look("leaking").page
     fold = page.locator("details", has=page.get_by_text("Configuration", exact=True))
@@ -151,6 +160,7 @@ def test_folds_open_and_close_by_mouse_and_keyboard(look):
     assert not inside.is_visible()
 
 
+@LOOKED_AT
 def test_the_keyboard_reaches_every_fold_and_link(look):
     page = look("leaking").page
     wanted = page.locator("summary, nav a").count()
@@ -166,6 +176,7 @@ def test_the_keyboard_reaches_every_fold_and_link(look):
     assert len(reached - {""}) == wanted
 
 
+@LOOKED_AT
 @pytest.mark.parametrize("name", AUDITS)
 def test_nothing_sticks_out_on_a_phone(look, name):
     page = look(name).page
@@ -183,6 +194,7 @@ _OUTSIDE = """all => all.flatMap(drawing => {
 })"""
 
 
+@LOOKED_AT
 @pytest.mark.parametrize("name", AUDITS)
 def test_nothing_is_drawn_outside_of_its_figure(look, name):
     page = look(name).page
@@ -190,6 +202,7 @@ def test_nothing_is_drawn_outside_of_its_figure(look, name):
     assert page.eval_on_selector_all("svg", _OUTSIDE) == []
 
 
+@LOOKED_AT
 def test_words_of_a_figure_do_not_overlap(look):
     """A name and a figure stand on each line; the browser's own font decides how wide they are."""
     boxes = look("leaking").page.eval_on_selector_all(
@@ -202,6 +215,7 @@ def test_words_of_a_figure_do_not_overlap(look):
         assert apart or other[3] <= one[1] + 3, (one[4], other[4])
 
 
+@pytest.mark.slow  # some seconds
 def test_day_and_night_differ_and_neither_is_empty(look):
     day = look("leaking", color_scheme="light").page
     night = look("leaking", color_scheme="dark").page

@@ -21,6 +21,7 @@ def render(audit: AuditResult) -> str:
     return html.render(audit_page(audit))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_page_is_one_small_file_without_script_or_request(name):
     page = html.render(sample_page(name))

@@ -35,6 +35,7 @@ def test_the_verdict_comes_first():
     assert lines[6] == "**▲ Leak shown**"
 
 
+@pytest.mark.slow  # some seconds
 def test_what_the_page_shows_is_there():
     text = render(leaking())
     for part in (

@@ -56,6 +56,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", seldom(COMMANDS, always=["train", "audit", "check", "doctor"]))
 def test_what_a_command_prints_keeps_to_it_and_reads_back(name, capsys):
     assert run(shlex.split(f"{COMMANDS[name]} --json")) == 0

@@ -350,6 +350,7 @@ def modules(*without: str) -> Iterator[tuple[str, ast.AST]]:
                 yield f"{package}/{name}", ast.parse(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow  # some seconds
 def test_only_the_command_line_speaks_of_options():
     option = re.compile(r"(^|[\s(`'\"])--[a-z]")
     spoken = {
@@ -361,6 +362,7 @@ def test_only_the_command_line_speaks_of_options():
     assert spoken == {}
 
 
+@pytest.mark.slow  # some seconds
 def test_no_place_or_hint_of_an_error_is_an_option():
     """Nor where options may be printed."""
     spoken = {
@@ -389,6 +391,7 @@ def named_settings() -> Iterator[tuple[str, str]]:
                     yield path, str(keyword.value.value)
 
 
+@pytest.mark.slow  # some seconds
 def test_what_errors_name_are_settings_or_parameters_of_commands():
     sections = [name for section in SECTIONS for name in section_settings(section)]
     known = {*SETTINGS, *sections, *command_parameters()}

@@ -50,6 +50,7 @@ def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypa
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.01)
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("columns", ["half", "all"])
 def test_the_forecast_of_the_bytes_of_shared_scores_is_the_truth_but_for_the_last_step(columns):
     options: dict[str, Any] = {
@@ -67,6 +68,7 @@ def test_the_forecast_of_the_bytes_of_shared_scores_is_the_truth_but_for_the_las
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.1)
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("columns", ["all", "half"])
 def test_the_forecast_of_newtons_bytes_of_shared_scores_is_the_truth(columns, monkeypatch):
     monkeypatch.setattr(forecast_table, "TRIALS", 1)

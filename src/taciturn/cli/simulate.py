@@ -245,6 +245,9 @@ def _audit_session(
     show(result, json, session_blocks)
 
 
+DEMO = ("none", "hybrid", "sealed", "mutual")
+
+
 def demo(
     html: Annotated[Path, typer.Option(help="Where to write the report on the last run.")] = Path(
         "taciturn-demo.html"
@@ -263,10 +266,12 @@ def demo(
     require_writable(html)
     runs = []
     with progress_bar() as meter:
-        for mechanism in ("none", "hybrid", "sealed", "mutual"):
+        # What Bob sees of the first two he sees of sealed too.
+        for mechanism, seat in zip(DEMO, ("alice", "alice", "both", "both"), strict=True):
             result = api.audit(
                 dataset="breast-cancer",
                 mechanism=mechanism,
+                seat=seat,
                 seed=1,
                 observe=meter.observe,
                 announce=meter.announce,

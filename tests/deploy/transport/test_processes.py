@@ -255,6 +255,7 @@ def test_large_headers_and_many_streams(authority, victim):
     assert resident(pid) - before < 64 * MIB
 
 
+@pytest.mark.slow  # some seconds
 def test_raw_frames_of_http2_from_the_right_certificate(authority, victim):
     """Pings by the thousand, and streams that are opened and reset at once."""
     port, pid = victim
