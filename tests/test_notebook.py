@@ -43,6 +43,7 @@ def kinds(path: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow  # half a minute; that a result shows itself in a cell is tried always
 @pytest.mark.parametrize(
     "epochs",
     [

@@ -182,6 +182,7 @@ def audited() -> AuditResult:
     )
 
 
+@pytest.mark.slow  # a whole audit of trainings with encryption
 def test_the_audit_of_sealed_is_at_chance_and_says_what_it_would_have_noticed():
     """False alarm: ``FALSE_ALARM``."""
     audit = audited()
