@@ -21,6 +21,7 @@ from taciturn.version import __version__
 if TYPE_CHECKING:
     from taciturn.api import AuditResult
     from taciturn.report.blocks import Page
+    from taciturn.results.audit import Seat
     from taciturn.results.compare import Comparison
     from taciturn.results.session import SessionAudit
 
@@ -245,7 +246,13 @@ def _audit_session(
     show(result, json, session_blocks)
 
 
-DEMO = ("none", "hybrid", "sealed", "mutual")
+# What Bob sees of the first two he sees of sealed too.
+DEMO: tuple[tuple[str, Seat], ...] = (
+    ("none", "alice"),
+    ("hybrid", "alice"),
+    ("sealed", "both"),
+    ("mutual", "both"),
+)
 
 
 def demo(
@@ -266,8 +273,7 @@ def demo(
     require_writable(html)
     runs = []
     with progress_bar() as meter:
-        # What Bob sees of the first two he sees of sealed too.
-        for mechanism, seat in zip(DEMO, ("alice", "alice", "both", "both"), strict=True):
+        for mechanism, seat in DEMO:
             result = api.audit(
                 dataset="breast-cancer",
                 mechanism=mechanism,
