@@ -58,6 +58,10 @@ class Relay:
                         self._room = None
                         self.torn.set()
                         self._tear()
+        # Who is killed closes its end, and the other end of the link learns it.
+        if not self._silent.is_set():
+            with contextlib.suppress(OSError):
+                sink.shutdown(socket.SHUT_RDWR)
 
     def cut(self) -> None:
         """Goes dead without closing anything."""
