@@ -1,0 +1,146 @@
+"""Arrays in private files, for tables that are larger than memory.
+
+A mapped array is a NumPy array whose numbers lie in a file: what is looked at comes in, and can be
+forgotten again. Whoever walks over all rows of a table does so by ``row_blocks``, which forgets
+each block once it is done with: memory then follows the block, and not the table.
+
+**Guarantee.** The room on the disk is taken when the file is made: a disk that is full is an error
+then, with the file's name, and never a fault in the middle of a sum. Only the owner may read a
+file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from taciturn.errors import FileError
+from taciturn.files import reporting_write_errors
+
+BLOCK_ROWS = 1 << 16
+"""Rows that are at work at a time; sums over blocks of this size are the same on every machine."""
+LEAST_MAPPED_BYTES = 64 << 20
+"""A smaller array is faster in memory."""
+
+A = TypeVar("A", bound="NDArray[Any]")
+
+
+def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """A new array of zeros in a file, to be written; what had that name is replaced.
+
+    Raises:
+        OutputError: There is no room for it, or it cannot be written.
+    """
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
+    hint = "make room on that disk, or name another folder; nothing was lost"
+    with reporting_write_errors(path, "table's file", hint):
+        # A left-over would keep its mode, and a link would lead elsewhere.
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            if size:
+                _reserve(descriptor, size)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+    if not size:
+        return np.empty(shape, kind)
+    return np.memmap(path, kind, "r+", shape=shape)
+
+
+def opened(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """The array that such a file holds, to be read.
+
+    Raises:
+        FileError: The file is not there, or has another size.
+    """
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
+    try:
+        present = path.stat().st_size
+    except OSError as problem:
+        raise FileError(
+            f"the table's file cannot be read: {problem.strerror}", where=str(path)
+        ) from None
+    if present != size:
+        raise FileError(
+            f"the table's file has {present:,} bytes and should have {size:,}", where=str(path)
+        )
+    return np.memmap(path, kind, "r", shape=shape) if size else np.empty(shape, kind)
+
+
+def forget(values: NDArray[Any]) -> None:
+    """Lets the system take back the memory of a mapped array; its file keeps the numbers."""
+    base: object = values
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
+    """The rows of an array in blocks, each with its place; a mapped array is forgotten behind them.
+
+    >>> [(place.start, len(block)) for place, block in row_blocks(np.zeros(5), rows=2)]
+    [(0, 2), (2, 2), (4, 1)]
+    """
+    for start in range(0, len(values), rows):
+        place = slice(start, min(start + rows, len(values)))
+        yield place, values[place]  # type: ignore[misc]
+        forget(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Room for the large arrays of one run: memory, or the files of a folder of its own.
+
+    Args:
+        folder: Where the files are, which is made when it is needed; None for memory alone.
+        least: Arrays of fewer bytes are in memory.
+
+    >>> Scratch().empty("numbers", (2, 3), np.float64).shape
+    (2, 3)
+    """
+
+    folder: Path | None = None
+    least: int = LEAST_MAPPED_BYTES
+
+    def empty(self, name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+        """An array to be filled, under a name that no other has.
+
+        Raises:
+            OutputError: There is no room for it.
+        """
+        size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
+        if self.folder is None or size < self.least:
+            return np.empty(shape, kind)
+        with reporting_write_errors(self.folder, "folder for tables"):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return create(self.folder / name, shape, kind)
+
+    def clear(self) -> None:
+        """Removes the files; arrays that are still in use keep their numbers."""
+        if self.folder is not None:
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(self.folder)
+
+
+MEMORY = Scratch()
+
+
+def _reserve(descriptor: int, size: int) -> None:
+    """Takes the room on the disk, where the system knows how to."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, size)
+    else:
+        os.ftruncate(descriptor, size)
