@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors
-from taciturn.parallel import on_all_cores, usable_cores
+from taciturn.parallel import on_all_cores, threads
 
 BLOCK_ROWS = 1 << 16
 """Rows that are at work at a time; sums over blocks of this size are the same on every machine."""
@@ -125,7 +125,7 @@ def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) ->
         with np.errstate(**errors):
             return work(place)
 
-    at_a_time = 2 * usable_cores()
+    at_a_time = 2 * threads()
     for start in range(0, len(places), at_a_time):
         yield from on_all_cores(settled, places[start : start + at_a_time])
         for values in walked:

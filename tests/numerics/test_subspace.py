@@ -244,7 +244,7 @@ def test_neither_files_nor_cores_change_a_bit(tmp_path, monkeypatch):
         # Nothing of what depends on labels is left under a name.
         assert list(folder.iterdir()) == []
         monkeypatch.setattr("taciturn.mapped.on_all_cores", lambda work, items: map(work, items))
-        monkeypatch.setattr("taciturn.mapped.usable_cores", lambda: 5)
+        monkeypatch.setattr("taciturn.mapped.threads", lambda: 5)
         assert searched(MEMORY) == once
 
 
