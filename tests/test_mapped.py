@@ -14,7 +14,7 @@ from taciturn.errors import FileError, OutputError
 from taciturn.mapped import Place, Scratch, create, opened, row_blocks
 
 
-def _mapped_bytes() -> int:
+def mapped_bytes() -> int:
     """What this process has in memory of files."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     (line,) = (line for line in status.splitlines() if line.startswith("RssFile"))
@@ -44,10 +44,10 @@ def test_a_walk_keeps_one_block_in_memory(tmp_path: Path) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not tell what is in memory")
     array = create(tmp_path / "a", (1 << 22,), np.float64)
-    before, most = _mapped_bytes(), 0
+    before, most = mapped_bytes(), 0
     for _, block in row_blocks(array, rows=1 << 18):
         block += 1.0
-        most = max(most, _mapped_bytes() - before)
+        most = max(most, mapped_bytes() - before)
     assert 1 << 21 <= most < 1 << 24
     assert array.sum() == 1 << 22
 

@@ -186,7 +186,9 @@ class Scratch:
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
         with reporting_write_errors(self.folder, "folder for tables"):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Also the folder around it is for its owner's eyes: a mode is the last one's alone.
+            for folder in (self.folder.parent, self.folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return create(self.folder / name, shape, kind)
 
     def clear(self) -> None:
