@@ -11,10 +11,10 @@ import pytest
 
 from taciturn import mapped
 from taciturn.errors import FileError, OutputError
-from taciturn.mapped import Scratch, create, opened, over_blocks, row_blocks
+from taciturn.mapped import Place, Scratch, create, opened, over_blocks, row_blocks
 
 
-def _mapped_bytes() -> int:
+def mapped_bytes() -> int:
     """What this process has in memory of files."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     (line,) = (line for line in status.splitlines() if line.startswith("RssFile"))
@@ -44,10 +44,10 @@ def test_a_walk_keeps_one_block_in_memory(tmp_path: Path) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not tell what is in memory")
     array = create(tmp_path / "a", (1 << 22,), np.float64)
-    before, most = _mapped_bytes(), 0
+    before, most = mapped_bytes(), 0
     for _, block in row_blocks(array, rows=1 << 18):
         block += 1.0
-        most = max(most, _mapped_bytes() - before)
+        most = max(most, mapped_bytes() - before)
     assert 1 << 21 <= most < 1 << 24
     assert array.sum() == 1 << 22
 
@@ -99,7 +99,25 @@ def test_an_unnamed_array_leaves_no_name(tmp_path):
     first, second = scratch.unnamed((3,), np.float64), scratch.unnamed((3,), np.float64)
     first[:], second[:] = 1.0, 2.0
     assert isinstance(first, np.memmap)
+    assert Place.of(first) is None
     assert list((tmp_path / "scratch").iterdir()) == []
     mapped.forget(first)
     assert first.tolist() == [1.0] * 3
     assert second.tolist() == [2.0] * 3
+
+
+def test_another_process_opens_a_part_of_an_array_by_its_place(tmp_path: Path) -> None:
+    array = create(tmp_path / "a", (4, 6), np.int32)
+    array[:] = np.arange(24).reshape(4, 6)
+    part = array[1:, 2:5].T
+    place = Place.of(part)
+    assert place is not None
+    again = Place.of_json(place.to_json())
+    assert again == place
+    assert again.opened().tolist() == part.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        again.opened()[0, 0] = 1
+    assert Place.of(part.copy()) is None
+    (tmp_path / "a").write_bytes(bytes(10))
+    with pytest.raises(FileError, match="the table's file cannot be read"):
+        again.opened()
