@@ -1,6 +1,8 @@
 """Runs one side of an alignment: reads its ids, meets the peer, writes the list of common rows.
 
-Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars.
+Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars. The
+elements of many ids are in files of the party's state folder while it lasts; see
+``taciturn.protocol.element_buckets``.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from taciturn.crypto.group import library
@@ -26,6 +28,8 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
 from taciturn.errors import RowOrderError, shown_by
 from taciturn.faces import Hint, toml_value
+from taciturn.files import reporting_write_errors
+from taciturn.mapped import Scratch
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, Spread, align
 from taciturn.protocol.events import Aligning, Event
@@ -34,6 +38,7 @@ from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
 FAREWELL_SECONDS = 10.0
+SCRATCH = "align"
 NOTE_SECONDS = 15.0
 
 
@@ -158,8 +163,8 @@ class AligningParty:
 
     def _align(self, meeting: Meeting) -> Alignment:
         role, terms = self.config.role, self._normalisation.canonical()
-        with on_threads() as spread:
-            program = align(role, self._common, terms, SystemEntropy(), spread)
+        with on_threads() as spread, _scratch(self.config) as scratch:
+            program = align(role, self._common, terms, SystemEntropy(), spread, scratch)
             return meeting.run(program, observe=self._observe)
 
     def _observe(self, event: Event) -> None:
@@ -168,10 +173,13 @@ class AligningParty:
             self._pace.passed(event)
 
     def _write(self, alignment: Alignment) -> None:
-        require_common(alignment, len(self._own), self._place(), self._spellings(alignment))
+        tried = () if len(alignment.rows) else self._spellings(alignment)
+        require_common(alignment, len(self._own), self._place(), tried)
         if not self._new:
             self._require_match(alignment)
-        own, common = self._own.take(alignment.rows), self._common.take(alignment.rows)
+        own = self._own.take(alignment.rows)
+        alike = self._common is self._own
+        common = own if alike else self._common.take(alignment.rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
 
     def _place(self) -> str:
@@ -206,8 +214,30 @@ def on_threads() -> Iterator[Spread]:
     The group's library computes with the interpreter's lock released: threads do help, and a secret
     scalar need not leave the process.
     """
-    with ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align") as pool:
+    pool = ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align")
+    try:
         yield pool.map
+    finally:
+        # Where the peer is gone, what was begun ahead is of no use.
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _scratch(config: PartyConfig) -> Iterator[Scratch]:
+    """Room for both sides' elements in the party's state folder, empty before and after.
+
+    Raises:
+        OutputError: What a former alignment has left there cannot be removed.
+    """
+    folder = config.path(config.state.folder) / SCRATCH
+    scratch = Scratch(folder)
+    with reporting_write_errors(folder, "folder for elements", "remove it"):
+        scratch.clear()
+    try:
+        yield scratch
+    finally:
+        with suppress(OSError):  # the next alignment tries again
+            scratch.clear()
 
 
 def matched_fraction(alignment: Alignment, own: int) -> float:
