@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,13 +24,14 @@ ROWS = 90
 
 def people(rows: int = ROWS) -> pl.DataFrame:
     draw = np.random.default_rng(1)
-    gaps = np.where(draw.random(rows) < 0.1, None, draw.normal(size=rows))
+    debt = np.where(draw.random(rows) < 0.1, np.nan, draw.normal(size=rows))
+    city = pl.Series(draw.choice(["Bern", "Genf", ""], rows).tolist())
     return pl.DataFrame(
         {
             "id": [f"p{n:06d}" for n in draw.permutation(rows)],
             "age": draw.integers(18, 80, rows),
-            "debt": pl.Series(gaps.tolist(), dtype=pl.Float64),
-            "city": draw.choice(["Bern", "Genf", None], rows).tolist(),
+            "debt": pl.Series(debt, nan_to_null=True),
+            "city": city.set(city == "", None),
         }
     )
 
@@ -62,11 +64,13 @@ def test_a_file_that_is_called_like_a_pattern_is_a_file(tmp_path):
 
 
 def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
-    read = pl.read_parquet
-    asked = []
-    monkeypatch.setattr(
-        pl, "read_parquet", lambda path, **how: asked.append(how["columns"]) or read(path, **how)
-    )
+    asked, whole = [], pl.read_parquet
+
+    def read(path: Path, **how: Any) -> pl.DataFrame:
+        asked.append(how["columns"])
+        return whole(path, **how)
+
+    monkeypatch.setattr(pl, "read_parquet", read)
     assert ids_alone(folder, id_column="id") == RowIds.of(people()["id"])
     assert asked == [["id"]] * 3
 
