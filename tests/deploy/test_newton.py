@@ -13,6 +13,7 @@ import pytest
 
 import taciturn
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.playback import Rhythm
 from taciturn.deploy.templates import Trial, template
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
@@ -229,10 +230,16 @@ def test_a_told_model_is_the_same_after_a_stop(tmp_path):
     assert len(hers) == len(shares(tmp_path)[0].columns)
 
 
-def test_checkpoints_bound_what_is_played_back(tmp_path):
+@pytest.mark.parametrize("every", ["two passes", "so many bytes"])
+def test_checkpoints_bound_what_is_played_back(tmp_path, monkeypatch, every):
     """With one every two passes no more than two are run again after a stop."""
     write_tables(tmp_path)
     set_up(tmp_path, passes=9)
+    if every == "so many bytes":
+        # Long messages alone are a reason; whoever resumes holds them all.
+        monkeypatch.setattr(
+            "taciturn.deploy.train.Rhythm", lambda *_: Rhythm(1000, 1000.0, frame_bytes=1)
+        )
     # Three events a pass.
     run_both(tmp_path, watch=pulled_at("bob", 24))
     done: list[int] = []
