@@ -35,6 +35,11 @@ class Advance(Event):
     done: int
     total: int
 
+    @property
+    def reach(self) -> float:
+        """How far the work is: ``done``, or a little more."""
+        return self.done
+
 
 @dataclass(frozen=True, slots=True)
 class Progress(Advance):
@@ -47,6 +52,24 @@ class Progress(Advance):
 
     rows: IndexArray = field(repr=False, compare=False, default_factory=_no_rows)
     scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
+
+
+@dataclass(frozen=True, slots=True)
+class PartDone(Advance):
+    """Of the pass after ``done`` of ``total`` passes a part is done, too: between two others.
+
+    Args:
+        part: How much of it, from 0 to 1.
+    """
+
+    work: ClassVar[str] = "training"
+
+    part: float = 0.0
+
+    @property
+    def reach(self) -> float:
+        """How many passes, as a number with a fraction."""
+        return self.done + self.part
 
 
 @dataclass(frozen=True, slots=True)
