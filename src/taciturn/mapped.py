@@ -12,11 +12,13 @@ file.
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +27,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors
+from taciturn.parallel import on_all_cores, threads
 
 BLOCK_ROWS = 1 << 16
 """Rows that are at work at a time; sums over blocks of this size are the same on every machine."""
@@ -32,6 +35,7 @@ LEAST_MAPPED_BYTES = 64 << 20
 """A smaller array is faster in memory."""
 
 A = TypeVar("A", bound="NDArray[Any]")
+R = TypeVar("R")
 
 
 def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
@@ -88,6 +92,66 @@ def forget(values: NDArray[Any]) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the numbers of a mapped array lie, for another process.
+
+    Args:
+        path: The file.
+        offset: The byte of the first number.
+        shape: The array's.
+        strides: Bytes from one number to the next, along each side.
+        kind: The numbers' type, as NumPy writes it.
+    """
+
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    kind: str
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Place | None:
+        """That of a mapped array, or of a part of one; None where it is in memory."""
+        whole: object = values
+        while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
+            whole = whole.base
+        if not isinstance(whole, np.memmap) or whole.filename is None:
+            return None
+        ahead = values.ctypes.data - whole.ctypes.data
+        path = str(Path(whole.filename).resolve())
+        return cls(path, whole.offset + ahead, values.shape, values.strides, values.dtype.str)
+
+    def opened(self) -> NDArray[Any]:
+        """The array, to be read.
+
+        Raises:
+            FileError: The file is not there, or too short.
+        """
+        last = sum(
+            (count - 1) * stride for count, stride in zip(self.shape, self.strides, strict=True)
+        )
+        size = last + np.dtype(self.kind).itemsize
+        try:
+            bytes_ = np.memmap(self.path, np.uint8, "r", self.offset, (size,))
+        except (OSError, ValueError) as problem:
+            raise FileError(
+                f"the table's file cannot be read: {problem}", where=self.path
+            ) from None
+        return np.ndarray(self.shape, self.kind, bytes_, strides=self.strides)
+
+    def to_json(self) -> str:
+        """The place as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Place:
+        """What ``to_json`` gave."""
+        values = json.loads(text)
+        sides = {name: tuple(values[name]) for name in ("shape", "strides")}
+        return cls(**{**values, **sides})
+
+
 def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
     """The rows of an array in blocks, each with its place; a mapped array is forgotten behind them.
 
@@ -98,6 +162,35 @@ def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
         place = slice(start, min(start + rows, len(values)))
         yield place, values[place]  # type: ignore[misc]
         forget(values)
+
+
+def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) -> Iterator[R]:
+    """What a function makes of each block of rows, in their order.
+
+    The blocks are worked on by all cores, a few at a time; a sum over them is the same whatever the
+    cores.
+
+    Args:
+        work: Is given the place of a block; may write to it.
+        rows: How many there are in all.
+        walked: The arrays that it looks at; mapped ones are forgotten behind it.
+
+    >>> sum(over_blocks(lambda place: place.stop - place.start, 100_000))
+    100000
+    """
+    places = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
+    # Threads of a pool have settings of their own.
+    errors = np.geterr()
+
+    def settled(place: slice) -> R:
+        with np.errstate(**errors):
+            return work(place)
+
+    at_a_time = 2 * threads()
+    for start in range(0, len(places), at_a_time):
+        yield from on_all_cores(settled, places[start : start + at_a_time])
+        for values in walked:
+            forget(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +218,27 @@ class Scratch:
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
         with reporting_write_errors(self.folder, "folder for tables"):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Also the folder around it is for its owner's eyes: a mode is the last one's alone.
+            for folder in (self.folder.parent, self.folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return create(self.folder / name, shape, kind)
+
+    def unnamed(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+        """An array to be filled, in a file that nobody can open again.
+
+        Its room on the disk is free as soon as it is no longer used, also where the process is
+        killed: for what depends on a secret.
+
+        Raises:
+            OutputError: There is no room for it.
+        """
+        name = f"unnamed-{os.getpid()}-{threading.get_ident()}"
+        values = self.empty(name, shape, kind)
+        if isinstance(values, np.memmap) and self.folder is not None:
+            (self.folder / name).unlink()
+            # No other process is sent to where it was.
+            values.filename = None
+        return values
 
     def clear(self) -> None:
         """Removes the files; arrays that are still in use keep their numbers."""
