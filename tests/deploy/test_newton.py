@@ -22,6 +22,7 @@ from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
 from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import own_part, whole_model
+from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.events import PartDone, Progress
@@ -119,10 +120,8 @@ def test_it_is_near_the_optimum_of_both_tables(model):
     assert isinstance(method, EncryptedMechanism)
     assert side is not None
 
-    def likelihood(scores: Any) -> Any:
-        # The flips are those of the training: they lie in Bob's file.
-        return method.likelihood(scores, side.labels.values)
-
+    # The flips are those of the training: they lie in Bob's file.
+    likelihood = of_labels(side.labels.values, method.likelihood)
     joined = np.hstack([alice.tables.train.values, bob.tables.train.values])
     weights = np.concatenate([whole.alice.weights, whole.bob.weights])
     l2 = bob.terms.agreement.l2

@@ -29,6 +29,7 @@ from taciturn.engine.pair import run_pair
 from taciturn.engine.pulse import Pulse
 from taciturn.errors import BudgetExceeded, ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
+from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import evaluate
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
@@ -128,7 +129,7 @@ class Session:
     @property
     def likelihood(self) -> Callable[..., Any]:
         assert isinstance(self.method, EncryptedMechanism)
-        return partial(self.method.likelihood, labels=self.labels.values)
+        return of_labels(self.labels.values, self.method.likelihood)
 
     @property
     def alices(self) -> np.ndarray:
@@ -437,7 +438,7 @@ def test_alice_is_told_the_sum_of_the_shares_and_pays_epsilon():
 def test_the_told_model_is_that_of_the_descent_in_clear_and_the_noise(split):
     run = session(newton(**LOUD), SPLITS[split])
     hers, l2 = BoundedTable.of(run.tables.alice.values, run.agreed.l2), run.agreed.l2
-    solver = DescentSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free)
+    solver = DescentSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free, PASSES)
     for _ in range(PASSES):
         direction = solver.direction()
         solver.add(direction, hers.values @ (direction @ hers.values))
@@ -502,7 +503,7 @@ def in_clear(run: Session) -> Iterator[np.ndarray]:
     values, l2 = run.tables.alice.values, run.agreed.l2
     whitening = Whitening.of(values, l2)
     whitened = whitening.apply(values)
-    solver = SubspaceSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free)
+    solver = SubspaceSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free, PASSES)
     for number in range(PASSES):
         direction = solver.direction()
         scores = whitened @ (direction @ whitened)

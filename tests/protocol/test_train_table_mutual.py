@@ -19,7 +19,7 @@ from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.acceleration import fit_on_schedule, momentum
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.shared_fraction import UNIT_BITS
 from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.privacy.ledger import Ledger
@@ -148,7 +148,7 @@ def test_the_shared_model_is_that_of_the_same_steps_in_the_open(split, terms):
 def test_rounding_aside_it_is_the_fit_in_clear_and_near_scikit_learn_s_optimum(split):
     tables, agreed = SPLITS[split], newton(sigmoid_error=1e-6, epochs=120)
     ours = weights(talk(tables, agreed))
-    likelihood = partial(weighted_likelihood, labels=tables.labels.values, class_weight=None)
+    likelihood = of_labels(tables.labels.values, partial(weighted_likelihood, class_weight=None))
     fit = fit_on_schedule(
         tables.alice.values, tables.bob.values, likelihood, 0.05, tables.free, 120
     )

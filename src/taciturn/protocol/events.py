@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IndexArray
+from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.data.ids import RowIds
 from taciturn.numerics.metrics import Metrics
 from taciturn.protocol.state import TrainingState
@@ -45,13 +45,18 @@ class Advance(Event):
 class Progress(Advance):
     """Bob has finished ``done`` of ``total`` iterations.
 
-    ``rows`` are the last one's true batch, and ``scores`` what they scored before its step.
+    ``rows`` are the last one's true batch, and ``scores`` what they scored before its step. In
+    newton, where a batch is the whole table, no rows are named, and scores are those after it.
     """
 
     work: ClassVar[str] = "training"
 
     rows: IndexArray = field(repr=False, compare=False, default_factory=_no_rows)
     scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
+
+    def of_batch(self, labels: LabelArray) -> LabelArray:
+        """The labels of the rows that were scored, of those of all."""
+        return labels[self.rows] if len(self.rows) else labels
 
 
 @dataclass(frozen=True, slots=True)
