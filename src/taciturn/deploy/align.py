@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from taciturn.crypto.group import library
@@ -173,7 +174,7 @@ class AligningParty:
             self._pace.passed(event)
 
     def _write(self, alignment: Alignment) -> None:
-        tried = () if len(alignment.rows) else self._spellings(alignment)
+        tried = partial(self._spellings, alignment)
         require_common(alignment, len(self._own), self._place(), tried)
         if not self._new:
             self._require_match(alignment)
@@ -246,7 +247,7 @@ def matched_fraction(alignment: Alignment, own: int) -> float:
 
 
 def require_common(
-    alignment: Alignment, own: int, where: str, tried: tuple[Spelling, ...] = ()
+    alignment: Alignment, own: int, where: str, tried: Callable[[], tuple[Spelling, ...]]
 ) -> None:
     """Insists that the two sides have an id in common.
 
@@ -254,18 +255,19 @@ def require_common(
         alignment: What they came to.
         own: How many ids this side has.
         where: Where they stand.
-        tried: What else could be done to this side's ids.
+        tried: Says what else could be done to this side's ids, where that matters.
 
     Raises:
         RowOrderError: They have none.
     """
     if not len(alignment.rows):
+        further_ways = tried()
         raise RowOrderError(
             f"the two sides have no id in common: {own} here, {alignment.peer_ids} there",
             where=where,
             hint=Hint(
                 "name the same kind of id on both sides; a different spelling may need "
-                "{normalise}" + (f" ({in_words(tried, own)})" if tried else "")
+                "{normalise}" + (f" ({in_words(further_ways, own)})" if further_ways else "")
             ),
         )
 
@@ -293,8 +295,12 @@ class _Pace:
         if self._first is None:
             # The first turn is no measure of the pace: it includes the wait for the peer.
             self._first, self._noted = (now, event.done), now
-        elif now - self._noted >= NOTE_SECONDS and event.done < event.total:
-            began, then = self._first
+            return
+        began, then = self._first
+        if event.done == event.total:
+            if now - began >= NOTE_SECONDS:
+                self._log("comparing elements", total=event.total)
+        elif now - self._noted >= NOTE_SECONDS:
             left = (now - began) * (event.total - event.done) / (event.done - then)
             self._log("aligning", done=event.done, total=event.total, seconds_left=round(left))
             self._noted = now
