@@ -1,4 +1,4 @@
-"""Rows by tags: as a dictionary would count them, and as the books of earlier versions have them."""
+"""Rows by tags: numbers as in a dictionary, and books as earlier versions have written them."""
 
 from __future__ import annotations
 
