@@ -382,14 +382,14 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
     for state in states(tmp_path):
         state.mkdir(parents=True)
         (state / "own").write_bytes(b"of a killed alignment")
-    there: list[bool] = []
+    there: list[list[Path]] = []
 
     def look(event: Event) -> None:
-        there.extend(state.exists() for state in states(tmp_path))
+        there.append([*next(states(tmp_path)).iterdir()])
 
     both(tmp_path, watch={"alice": Callbacks(observe=look)}).records  # noqa: B018
-    assert there
-    assert not any(there)
+    assert there == [[]]
+    assert not any(state.exists() for state in states(tmp_path))
     assert lists(tmp_path)[0].own == RowIds.of(sorted(some(20, 40)))
 
 
