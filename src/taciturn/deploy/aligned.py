@@ -93,18 +93,15 @@ class AlignedRows:
         Raises:
             RowIdError: The table lacks one of them.
         """
-        there = pl.DataFrame({"id": table.series}).with_row_index("row")
-        places = pl.DataFrame({"id": self.own.series}).join(
-            there, on="id", how="left", maintain_order="left"
-        )["row"]
-        if lacking := places.null_count():
-            first = self.own[int(places.is_null().arg_max() or 0)]
+        places = table.places_of(self.own)
+        lacking = np.flatnonzero(places < 0)
+        if len(lacking):
             raise RowIdError(
-                f"the table lacks {lacking} of {len(self.own)} aligned rows",
-                where=f"{self.where}, first id {first!r}",
+                f"the table lacks {len(lacking)} of {len(self.own)} aligned rows",
+                where=f"{self.where}, first id {self.own[int(lacking[0])]!r}",
                 hint="restore the table, or align again on both sides: taciturn align",
             )
-        return places.to_numpy().astype(np.int64)
+        return places
 
 
 def require_kind(path: Path, setting: str = "aligned") -> None:
