@@ -32,11 +32,10 @@ def filled(values: list[bytes], bits: int, step: int = 7, scratch: Scratch | Non
     return buckets
 
 
-@given(st.integers(0, 300), st.integers(1, 300), st.integers(0, 15), st.integers(1, 50), st.data())
-def test_the_intersection_is_that_of_plain_sets(alone, common, bits, step, data):
+@given(st.integers(0, 100), st.integers(1, 100), st.integers(0, 7), st.integers(1, 50))
+def test_the_intersection_is_that_of_plain_sets(alone, common, bits, step):
     pool = elements(2 * alone + common, seed=alone)
-    hers, his = pool[: alone + common], pool[alone:]
-    data.draw(st.randoms()).shuffle(his)
+    hers, his = pool[: alone + common], pool[:alone:-1] + pool[alone : alone + 1]
     matched, seen = [], []
     for rows, ranked in common_to(filled(hers, bits, step), filled(his, bits, step)):
         assert [hers[row] for row in rows] == [value.ljust(32, b"\0") for value in ranked]
@@ -63,7 +62,7 @@ def test_elements_that_are_all_in_one_bucket_are_refused_while_they_come():
     picked = [b"\2\2" + value[2:] for value in elements(5000, seed=2)]
     buckets = ElementBuckets(len(picked), 4, "fault")
     buckets.add(b"".join(picked[:400]), np.arange(400))
-    with pytest.raises(RemoteProtocolError, match="fault"):
+    with pytest.raises(RemoteProtocolError, match="too many begin alike"):
         buckets.add(b"".join(picked[400:800]), np.arange(400))
 
 

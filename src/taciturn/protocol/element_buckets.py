@@ -48,7 +48,7 @@ class ElementBuckets:
     Args:
         count: How many there will be.
         bits: How many first bits name a bucket.
-        fault: What the peer has done where a bucket overflows, or an element is repeated.
+        fault: What the peer has done where an element is repeated.
         scratch: Room for the elements, in a file without a name: nothing is left of it, however the
             process ends.
 
@@ -76,7 +76,9 @@ class ElementBuckets:
         buckets = self._buckets(elements)
         counts = np.bincount(buckets, minlength=len(self._filled))
         if (self._filled + counts > self._room).any():
-            raise RemoteProtocolError(self._fault)
+            raise RemoteProtocolError(
+                "the peer's elements are not those of distinct ids: too many begin alike"
+            )
         # The first free place of each bucket, then one place after the other.
         firsts = np.arange(len(counts)) * self._room + self._filled
         before = np.cumsum(counts) - counts
