@@ -19,12 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme, TableSize
+from taciturn.crypto.bfv.crew import LocalEngine
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
+from taciturn.engine.pulse import Pulse
 from taciturn.errors import BudgetExceeded, ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
 from taciturn.numerics.likelihood import of_labels
@@ -45,7 +47,7 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
 from taciturn.protocol.codec import decode, encode, field_codecs, kind_of
-from taciturn.protocol.events import Boundary, Event, HeldOutSeen, Progress
+from taciturn.protocol.events import Advance, Boundary, Event, HeldOutSeen, PartDone, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -283,6 +285,89 @@ def test_any_small_table_under_real_keys_too(rows, alice, seed):
     agreed = partial(newton, epochs=2, batch_size=rows)
     real, plain = (session(agreed(scheme=scheme), tables, scheme) for scheme in (BFV, CLEAR))
     assert real.weights.tolist() == plain.weights.tolist()
+
+
+# --- parts of rows ------------------------------------------------------------------------------
+
+# Three tiles of rows, so that there are three parts of one tile.
+MANY = Tables.make(rows=2 * 8192 + 100, alice=3, bob=2, intercept=True)
+OTHERS = Tables.make(rows=8192 + 50, alice=3, bob=2, intercept=True, seed=9)
+
+
+class TwoProcesses(LocalEngine):
+    """A helper for whatever has two tiles."""
+
+    def shares(self, work: int, least: int) -> int:
+        return 2
+
+
+def by_parts(scheme: Scheme, mechanism: str, **changes: Any) -> Session:
+    agreed = newton(mechanism, scheme, epochs=2, evaluate="epoch", **changes)
+    return session(agreed, MANY, scheme, held_out=OTHERS)
+
+
+@pytest.fixture(scope="module")
+def whole_tables() -> dict[str, Session]:
+    """The same trainings with tables of one part."""
+    return {mechanism: by_parts(CLEAR, mechanism) for mechanism in MECHANISMS}
+
+
+PARTED: dict[str, Scheme] = {
+    "clear": ClearScheme(part_tiles=1),
+    "one process": BfvScheme(LocalEngine(cores=1), part_tiles=1),
+    "two processes": BfvScheme(TwoProcesses(), part_tiles=2),
+}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "scheme"),
+    [
+        *((mechanism, "clear") for mechanism in MECHANISMS),
+        ("sealed", "one process"),
+        ("sealed", "two processes"),
+        # The same exchange as in sealed.
+        pytest.param("none", "two processes", marks=pytest.mark.slow),
+    ],
+)
+def test_parts_of_rows_and_processes_change_no_weight(whole_tables, mechanism, scheme):
+    run, whole = by_parts(PARTED[scheme], mechanism), whole_tables[mechanism]
+    assert run.weights.tolist() == whole.weights.tolist()
+    losses = [[event.metrics.loss for event in one.seen(HeldOutSeen)] for one in (run, whole)]
+    assert losses[0] == losses[1]
+    size = TableSize(MANY.labels.rows, 3)
+    parts, held_out = (
+        len(PARTED[scheme].row_parts(TableSize(tables.labels.rows, 3))) for tables in (MANY, OTHERS)
+    )
+    assert (parts, held_out) == ((2, 1) if scheme == "two processes" else (3, 2))
+    kinds = [type(decode(frame)).__name__ for _, frame in run.frames]
+    if mechanism in SHARED:
+        expected = {"SealedResidues": 3 * parts, "SealedScores": 2 * (parts + held_out)}
+        assert kinds.count("SealedGradient") == 3
+    else:
+        expected = {
+            "EncryptedResidues": 3 * parts,
+            "PartialScores": 2 * parts,
+            "EpochScores": 2 * held_out,
+        }
+        assert kinds.count("MaskedGradient") == 3
+    assert {kind: kinds.count(kind) for kind in expected} == expected
+    assert whole.seen(PartDone) == []
+    assert PARTED[scheme].row_parts(size)[-1].stop == size.rows
+
+
+@pytest.mark.parametrize("mechanism", ["sealed", "none"])
+def test_a_pass_of_several_parts_tells_how_far_it_is(mechanism):
+    run = by_parts(PARTED["clear"], mechanism)
+    reached = [event.reach for event in run.seen(PartDone)]
+    assert all(0 < reach <= 2 for reach in reached)
+    # One bar for both sides: what is behind is not shown.
+    pulse, shown = Pulse(), []
+    for event in run.events:
+        if isinstance(event, Advance) and pulse.observe(event):
+            shown.append(pulse.reach[0])
+    assert shown == sorted(shown)
+    assert len(set(shown)) >= 6
+    assert shown[-1] == 2
 
 
 def test_dither_moves_scores_by_no_more_than_its_size_and_the_model_hardly():

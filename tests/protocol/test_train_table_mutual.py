@@ -338,6 +338,16 @@ def test_a_training_that_would_tell_too_much_of_a_table_is_refused():
     assert max(plan.alice_leak, plan.bob_leak) < 2.0**-40
 
 
+def test_a_table_of_several_parts_is_refused_by_name():
+    scheme = BfvScheme(part_tiles=2)
+    terms = Terms(newton(scheme, epochs=1), scheme)
+    TablePlan.of(terms, 10_000, Columns(2, 4), Columns(0, 0))
+    for columns in ((Columns(2, 4), Columns(0, 0)), (Columns(2, 4), Columns(1, 4))):
+        with pytest.raises(ConfigError, match=r"tables of up to about [\d,]+ rows") as raised:
+            TablePlan.of(terms, 40_000, *columns)
+        assert "sealed" in str(raised.value)
+
+
 SIZES: dict[type[Message], str] = {
     Phases: "phases",
     ResidueShares: "answer",

@@ -75,10 +75,11 @@ class Meter:
 
         if not isinstance(event, Advance):
             return
-        self._pulse.advance(event.work, event.done, event.total)
+        if not self._pulse.observe(event):
+            return
         if self._progress and self._task is not None:
             self._progress.update(
-                self._task, description=event.work, completed=event.done, total=event.total
+                self._task, description=event.work, completed=event.reach, total=event.total
             )
 
     def announce(self, activity: str) -> None:

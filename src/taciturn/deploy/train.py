@@ -29,6 +29,7 @@ from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
+from taciturn.deploy.prepared import PreparedFolder
 from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
@@ -47,6 +48,7 @@ from taciturn.errors import (
 )
 from taciturn.faces import Hint
 from taciturn.files import write_private
+from taciturn.mapped import MEMORY, Scratch
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import UNSEEN
@@ -133,7 +135,8 @@ class Party:
         self.config, self.callbacks, self._endpoint = config, callbacks, endpoint
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
-        self.tables = load_tables(config)
+        self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
+        self.tables = load_tables(config, self._prepared)
         self.terms = terms_of(config, self.tables)
         for note in (
             *self.tables.notes,
@@ -212,9 +215,10 @@ class Party:
                 self._require(account)
             with self._session.meet(TRAINING, past, kept.journal) as meeting:
                 if past.done is None:
-                    ended = _Training.of(self, meeting, record, account).run()
+                    ended = _Training.of(self, meeting, kept, record, account).run()
                     # Before the farewell: a stop during it must not train again.
                     kept.journal.done(ended.to_bytes())
+                    kept.shelf.clear()
                 else:
                     ended = Ended.of_bytes(past.done)
                     self.log("this side has already finished; confirming to the peer")
@@ -225,6 +229,7 @@ class Party:
                 self._endpoint.close()
                 ended = Ended(self._assess(ended, past, session))
                 kept.journal.done(ended.to_bytes())
+            self._prepared.clear()
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
             return replace(ended.run, peer_confirmed=confirmed)
@@ -342,6 +347,7 @@ class Party:
         past = None if fresh else kept.journal.resume()
         if past is None:
             coins = KeyedEntropy.from_system().key
+            kept.shelf.clear()
             self.log("session started")
             return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
         changed = changed_facts(past.meta, facts)
@@ -403,7 +409,11 @@ class Party:
         return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
 
     def program(
-        self, coins: Entropy, bob: BobSide | None, resume: TrainingState | None = None
+        self,
+        coins: Entropy,
+        bob: BobSide | None,
+        resume: TrainingState | None = None,
+        scratch: Scratch = MEMORY,
     ) -> Program[PartyResult]:
         """This side's program, from the first word to the last.
 
@@ -411,11 +421,12 @@ class Party:
             coins: This side's coins.
             bob: Bob's labels and ledger; None at Alice.
             resume: The state from which to resume; None to begin.
+            scratch: Where long arrays lie.
         """
         tables, terms = self.tables, self.terms
         memory = self.config.compute.table_memory << 20
         if bob is not None:
-            return bob.program(tables, terms, coins, resume, self.peer_table, memory)
+            return bob.program(tables, terms, coins, resume, self.peer_table, memory, scratch)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
@@ -489,6 +500,7 @@ class _Training:
     Args:
         party: Whose it is.
         meeting: With the peer.
+        kept: The state folder.
         coins: This side's coins.
         bob: Bob's labels and ledger; None at Alice.
         resume: The state at the checkpoint; None to begin.
@@ -499,6 +511,7 @@ class _Training:
 
     party: Party
     meeting: Meeting
+    kept: Kept
     coins: KeyedEntropy
     bob: BobSide | None
     resume: TrainingState | None
@@ -507,8 +520,14 @@ class _Training:
     account: Account
 
     @classmethod
-    def of(cls, party: Party, meeting: Meeting, record: Path | None, account: Account) -> _Training:
-        """The training as the checkpoint left it."""
+    def of(
+        cls, party: Party, meeting: Meeting, kept: Kept, record: Path | None, account: Account
+    ) -> _Training:
+        """The training as the checkpoint left it.
+
+        Raises:
+            StateError: What the checkpoint needs is not there, or not what it was.
+        """
         past, metrics = meeting.past, party.config.output.metrics
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         coins = KeyedEntropy(past.meta.coins)
@@ -524,9 +543,10 @@ class _Training:
         return cls(
             party,
             meeting,
+            kept,
             coins,
             party.bob_side(coins, None if body is None else body["ledger"]),
-            None if body is None else TrainingState.of_bytes(body["state"].encode("ascii")),
+            None if body is None else TrainingState.of_bytes(body["state"].encode(), kept.shelf),
             figures,
             None if record is None else _recording(party, record, body, coins),
             account,
@@ -538,7 +558,8 @@ class _Training:
             # A checkpoint of a version that did not count.
             self.account.charge()
         config, state, recording = self.party.config, self.party.config.state, self.recording
-        program = self.party.program(self.coins, self.bob, self.resume)
+        scratch = self.kept.scratch
+        program = self.party.program(self.coins, self.bob, self.resume, scratch)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         quiet = np.errstate(over="ignore", invalid="ignore")
         # On one thread the same numbers come out on every machine and in every run.
@@ -600,9 +621,11 @@ class _Training:
             self._observe(Progress(event.state.iteration, self.party.iterations))
 
     def _freeze(self, at: TrainingState) -> bytes:
-        """What a checkpoint holds."""
+        """What a checkpoint holds; long arrays are on the disk before it is."""
+        # By now the checkpoint before this one is, and what it does not name is of no use.
+        self.kept.shelf.sweep()
         values = {
-            "state": at.to_bytes().decode("ascii"),
+            "state": at.to_bytes(self.kept.shelf).decode("ascii"),
             "ledger": None if self.bob is None else self.bob.ledger.to_json(),
             "recorded": None if self.recording is None else self.recording.position(),
             "figures": self.figures.to_json(),

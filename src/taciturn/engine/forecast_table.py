@@ -26,6 +26,7 @@ from taciturn.crypto.base import (
     EncryptedVector,
     Table,
     TableSize,
+    transposed_product,
 )
 from taciturn.crypto.bfv.keys import LEAST_SHARED_PIECES, LOCAL
 from taciturn.crypto.bfv.parameters import DEGREE, require_fit
@@ -225,7 +226,7 @@ class _Table:
         table = self._pair.public.table(np.ones((1, 1), dtype=np.int64))
         zero, one = np.zeros(1, dtype=np.int64), TableSize(1, 1)
         sent = self._pair.secret.encrypt_rows(zero, one, self._entropy)
-        size = len(table.transposed_product(sent, zero, self._entropy).data)
+        size = len(transposed_product(table, sent, zero, self._entropy).data)
         if not self._terms.scheme.protects:
             return size * length
         return size // (DEGREE + 1) * (tiles * DEGREE + length)
@@ -302,7 +303,7 @@ class _Table:
         return _trial(
             (count.rows, count.columns),
             lambda: secret.encrypt_rows(vector, size, coins),
-            lambda sent: table.transposed_product(sent, mask, coins),
+            lambda sent: transposed_product(table, sent, mask, coins),
             lambda answer: secret.decrypt_columns(answer, size),
         )
 

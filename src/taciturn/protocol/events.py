@@ -35,6 +35,11 @@ class Advance(Event):
     done: int
     total: int
 
+    @property
+    def reach(self) -> float:
+        """How far the work is: ``done``, or a little more."""
+        return self.done
+
 
 @dataclass(frozen=True, slots=True)
 class Progress(Advance):
@@ -52,6 +57,24 @@ class Progress(Advance):
     def of_batch(self, labels: LabelArray) -> LabelArray:
         """The labels of the rows that were scored, of those of all."""
         return labels[self.rows] if len(self.rows) else labels
+
+
+@dataclass(frozen=True, slots=True)
+class PartDone(Advance):
+    """Of the pass after ``done`` of ``total`` passes a part is done, too: between two others.
+
+    Args:
+        part: How much of it, from 0 to 1.
+    """
+
+    work: ClassVar[str] = "training"
+
+    part: float = 0.0
+
+    @property
+    def reach(self) -> float:
+        """How many passes, as a number with a fraction."""
+        return self.done + self.part
 
 
 @dataclass(frozen=True, slots=True)
