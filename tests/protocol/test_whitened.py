@@ -68,14 +68,14 @@ def test_a_large_value_in_a_later_block_changes_the_digits_of_all(outlier):
 
 def test_a_told_models_table_is_within_its_bounds(tmp_path):
     values = drawn()
-    told: dict[str, Any] = {
+    noisy: dict[str, Any] = {
         "reveal": True,
         "reveal_epsilon": 1.0,
         "reveal_delta": 1e-6,
         "epochs": 2,
     }
-    one = WhitenedTable.of(inputs_of(values, **told))
-    two = WhitenedTable.of(inputs_of(values, Scratch(tmp_path / "scratch", least=1), **told))
+    one = WhitenedTable.of(inputs_of(values, **noisy))
+    two = WhitenedTable.of(inputs_of(values, Scratch(tmp_path / "scratch", least=1), **noisy))
     assert np.array_equal(one.whole, two.whole)
     reals = one.whole * 2.0**-one.scales.feature_bits
     assert np.linalg.eigvalsh(reals.T @ reals)[-1] <= 4.0 * ROWS
