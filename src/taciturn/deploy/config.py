@@ -305,7 +305,7 @@ class PrivacySection(Checked):
 class ComputeSection(Checked):
     """What this side's machine may use. Declared in ``Settings``: a simulation has it too."""
 
-    table_memory: PositiveInt = 2048
+    table_memory: PositiveInt = 1024
 
 
 class Pins(Checked):

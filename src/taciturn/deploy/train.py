@@ -432,7 +432,7 @@ class Party:
         from taciturn.protocol.alice.party import alice_program
 
         return alice_program(
-            AliceInputs(tables.train, terms, coins, resume, tables.held_out, memory)
+            AliceInputs(tables.train, terms, coins, resume, tables.held_out, memory, scratch)
         )
 
     def bob_side(self, coins: Entropy, spent: dict[str, Any] | None = None) -> BobSide | None:
