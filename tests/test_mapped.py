@@ -11,7 +11,7 @@ import pytest
 
 from taciturn import mapped
 from taciturn.errors import FileError, OutputError
-from taciturn.mapped import Scratch, create, opened, row_blocks
+from taciturn.mapped import Place, Scratch, create, opened, row_blocks
 
 
 def _mapped_bytes() -> int:
@@ -83,3 +83,20 @@ def test_small_arrays_stay_in_memory(tmp_path: Path) -> None:
 def test_an_empty_array_needs_no_file(tmp_path: Path) -> None:
     assert create(tmp_path / "a", (0, 3), np.float64).shape == (0, 3)
     assert opened(tmp_path / "a", (0, 3), np.float64).shape == (0, 3)
+
+
+def test_another_process_opens_a_part_of_an_array_by_its_place(tmp_path: Path) -> None:
+    array = create(tmp_path / "a", (4, 6), np.int32)
+    array[:] = np.arange(24).reshape(4, 6)
+    part = array[1:, 2:5].T
+    place = Place.of(part)
+    assert place is not None
+    again = Place.of_json(place.to_json())
+    assert again == place
+    assert again.opened().tolist() == part.tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        again.opened()[0, 0] = 1
+    assert Place.of(part.copy()) is None
+    (tmp_path / "a").write_bytes(bytes(10))
+    with pytest.raises(FileError, match="the table's file cannot be read"):
+        again.opened()

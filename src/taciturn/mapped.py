@@ -12,11 +12,12 @@ file.
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -86,6 +87,66 @@ def forget(values: NDArray[Any]) -> None:
         base = base.base
     if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         base.madvise(mmap.MADV_DONTNEED)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the numbers of a mapped array lie, for another process.
+
+    Args:
+        path: The file.
+        offset: The byte of the first number.
+        shape: The array's.
+        strides: Bytes from one number to the next, along each side.
+        kind: The numbers' type, as NumPy writes it.
+    """
+
+    path: str
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    kind: str
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Place | None:
+        """That of a mapped array, or of a part of one; None where it is in memory."""
+        whole: object = values
+        while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
+            whole = whole.base
+        if not isinstance(whole, np.memmap) or whole.filename is None:
+            return None
+        ahead = values.ctypes.data - whole.ctypes.data
+        path = str(Path(whole.filename).resolve())
+        return cls(path, whole.offset + ahead, values.shape, values.strides, values.dtype.str)
+
+    def opened(self) -> NDArray[Any]:
+        """The array, to be read.
+
+        Raises:
+            FileError: The file is not there, or too short.
+        """
+        last = sum(
+            (count - 1) * stride for count, stride in zip(self.shape, self.strides, strict=True)
+        )
+        size = last + np.dtype(self.kind).itemsize
+        try:
+            bytes_ = np.memmap(self.path, np.uint8, "r", self.offset, (size,))
+        except (OSError, ValueError) as problem:
+            raise FileError(
+                f"the table's file cannot be read: {problem}", where=self.path
+            ) from None
+        return np.ndarray(self.shape, self.kind, bytes_, strides=self.strides)
+
+    def to_json(self) -> str:
+        """The place as text."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Place:
+        """What ``to_json`` gave."""
+        values = json.loads(text)
+        sides = {name: tuple(values[name]) for name in ("shape", "strides")}
+        return cls(**{**values, **sides})
 
 
 def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:

@@ -19,7 +19,7 @@ from taciturn.crypto.bfv.parameters import (
     flood_half,
 )
 from taciturn.crypto.bfv.seal import Seal
-from taciturn.crypto.bfv.tables import Sheet
+from taciturn.crypto.bfv.tables import Rows, Sheet
 from taciturn.crypto.bfv.tiles import Tiling
 from taciturn.crypto.bfv.wire import Parts
 from taciturn.errors import CryptoError
@@ -75,10 +75,12 @@ def test_the_noise_of_both_products_is_within_its_bounds(size):
     bob, tiling = opened(), Tiling.of(size)
     signs = 2 * COINS.integers(2, size.rows * size.columns).astype(np.int64) - 1
     whole = signs.reshape(size.rows, size.columns) << RING.matrix_bits
-    sheet = OneAnswer(bob.key.public.answering, RING, tiling, whole, 0)
+    held = Rows.of_all(whole, tiling.rows)
+    sheet = OneAnswer(bob.key.public.answering, RING, tiling, held, 0)
     rows, columns = RING.draw(size.rows, COINS), RING.draw(size.columns, COINS)
     sent = bob.key.encrypt_rows(rows, size, COINS)
-    first, *_ = sheet.sums_over_rows(Parts(sent.data), range(0), NONE, COINS)
+    tiles = range(tiling.rows.tiles)
+    first, *_ = sheet._sums_over_rows(tiles, Parts(sent.data), range(0), NONE, COINS)
     wide = tiling.columns.slices()[0].stop
     sums = np.einsum("ij,i->j", whole[:, :wide], rows)
     over_rows = noise(bob, first, tiling.columns.answered(wide), sums)

@@ -14,23 +14,25 @@ import numpy as np
 import pytest
 
 from taciturn.crypto.base import TableSize, Wrapping
-from taciturn.crypto.bfv import crew, keys, tables
+from taciturn.crypto.bfv import keys, tables
+from taciturn.crypto.bfv.crew import LocalEngine
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.bfv.parameters import DEGREE
 from taciturn.errors import CryptoError
+from taciturn.mapped import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries, oracle
 
 COINS = SystemEntropy()
 RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
 SIZE = TableSize(3 * DEGREE - 5, 3)
+TWO = BfvScheme(engine=LocalEngine(cores=2))
 
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "LEAST_SHARED_TILES", 1)
     monkeypatch.setattr(keys, "LEAST_SHARED_PIECES", 2)
-    monkeypatch.setattr(crew, "usable_cores", lambda: 2)
 
 
 def children() -> set[int]:
@@ -58,7 +60,7 @@ def gone(pid: int, patience: float = 20.0) -> bool:
 @pytest.mark.slow  # some seconds
 def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
     before = children()
-    secret = BfvScheme().generate(128, RING, COINS)
+    secret = TWO.generate(128, RING, COINS)
     whole = entries(RING, SIZE, COINS)
     # The helper's tiles of one column are all zero.
     whole[DEGREE:, 1] = 0
@@ -92,7 +94,7 @@ def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
 
 def test_a_helper_that_was_killed_is_named_and_replaced(shared):
     before = children()
-    secret = BfvScheme().generate(128, RING, COINS)
+    secret = TWO.generate(128, RING, COINS)
     rows = RING.draw(SIZE.rows, COINS)
     secret.encrypt_rows(rows, SIZE, COINS)
     (helper,) = children() - before
@@ -107,14 +109,31 @@ def test_a_helper_that_was_killed_is_named_and_replaced(shared):
     table.close()
 
 
+def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
+    secret = TWO.generate(128, RING, COINS)
+    # By columns, and beside others: neither the file's first bytes nor in the order of rows.
+    mapped = create(tmp_path / "table", (SIZE.columns + 1, SIZE.rows), np.int32)
+    mapped[1:] = entries(RING, SIZE, COINS).T
+    whole = mapped[1:].T
+    table = secret.public.table(whole)
+    setup = table._crew._setups[0]()  # type: ignore[attr-defined]
+    assert sum(map(len, setup.frames[1:])) < 1000
+    rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
+    answer = table.transposed_product(secret.encrypt_rows(rows, SIZE, COINS), columns, COINS)
+    sums = secret.decrypt_columns(answer, SIZE)
+    assert sums.tolist() == oracle(whole.T.astype(np.int64), rows, columns, 59)
+    table.close()
+
+
 PARENT = """
 import numpy as np, sys, time
 from taciturn.crypto.base import Wrapping
-from taciturn.crypto.bfv import crew, tables
+from taciturn.crypto.bfv import tables
+from taciturn.crypto.bfv.crew import LocalEngine
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.rng import SystemEntropy
-crew.usable_cores, tables.LEAST_SHARED_TILES = lambda: 2, 1
-key = BfvScheme().generate(128, Wrapping.of(59, 20, 1), SystemEntropy())
+tables.LEAST_SHARED_TILES = 1
+key = BfvScheme(LocalEngine(cores=2)).generate(128, Wrapping.of(59, 20, 1), SystemEntropy())
 table = key.public.table(np.ones((20000, 1), dtype=np.int64))
 print(table._crew._helpers[0]._process.pid, flush=True)
 time.sleep(60)
@@ -139,12 +158,11 @@ def test_helpers_end_with_the_process_that_started_them(how):
 
 
 @pytest.mark.slow
-def test_half_a_million_rows(monkeypatch):
+def test_half_a_million_rows():
     """As large as shares itself; both products, exactly."""
-    monkeypatch.setattr(crew, "usable_cores", lambda: 2)
     size = TableSize(530_000, 9)
     ring = Wrapping.of(59, 20, size.rows)
-    secret = BfvScheme().generate(128, ring, COINS)
+    secret = TWO.generate(128, ring, COINS)
     whole = entries(ring, size, COINS)
     table = secret.public.table(whole, memory=60_000_000)
     rows, columns = ring.draw(size.rows, COINS), ring.draw(size.columns, COINS)

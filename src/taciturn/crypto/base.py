@@ -46,6 +46,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.errors import CryptoError
+from taciturn.mapped import row_blocks
 from taciturn.rng import Entropy
 
 
@@ -198,10 +199,13 @@ def check_table(capacity: Capacity, whole: IntArray) -> TableSize:
     Raises:
         CryptoError: It is not, or products do not wrap.
     """
-    if whole.dtype != np.int64 or whole.ndim != 2:
-        raise CryptoError(f"a table of shape {whole.shape} holds {whole.dtype}, not int64 by rows")
-    size = TableSize(*whole.shape)
-    _check_range(whole, wrapping(capacity).matrix_bits, "table")
+    if whole.dtype not in (np.int64, np.int32) or whole.ndim != 2:
+        raise CryptoError(
+            f"a table of shape {whole.shape} holds {whole.dtype}, not int64 or int32 by rows"
+        )
+    size, bits = TableSize(*whole.shape), wrapping(capacity).matrix_bits
+    for _, block in row_blocks(whole):
+        _check_range(block, bits, "table")
     return size
 
 

@@ -27,8 +27,7 @@ from taciturn.crypto.base import (
     Table,
     TableSize,
 )
-from taciturn.crypto.bfv.crew import processes
-from taciturn.crypto.bfv.keys import LEAST_SHARED_PIECES
+from taciturn.crypto.bfv.keys import LEAST_SHARED_PIECES, LOCAL
 from taciturn.crypto.bfv.parameters import DEGREE, require_fit
 from taciturn.crypto.bfv.tables import LEAST_SHARED_TILES
 from taciturn.crypto.bfv.tiles import Tiling
@@ -130,7 +129,7 @@ class _Trial:
 
 def _speedup(work: int, least: int) -> float:
     """How many times as fast several processes are; each of them has bytes to move as well."""
-    return 1.0 + SHARED * (processes(work, least) - 1)
+    return 1.0 + SHARED * (LOCAL.shares(work, least) - 1)
 
 
 def forecast_table(

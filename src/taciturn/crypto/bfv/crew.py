@@ -1,11 +1,19 @@
-"""Helper processes, for tables of many tiles: SEAL's Python binding keeps other threads waiting.
+"""Engines: where the work on many tiles is done. The local one has helper processes.
 
-A helper is a Python of its own that runs ``helper``; what it needs, keys included, goes to it over
-a pipe and never through a file. It ends when its pipe ends: with ``close``, with the last reference
-to its crew, or with the process that started it, however that ends.
+SEAL's Python binding keeps other threads waiting, so that threads do not help. A helper is a Python
+of its own that runs ``helper``; what it needs, keys included, goes to it over a pipe and never
+through a file. It ends when its pipe ends: with ``close``, with the last reference to its crew, or
+with the process that started it, however that ends.
 
 Processes are started from scratch, and not by ``multiprocessing``: a fork would copy the locks of
 other threads, and a spawn would run a caller's own script a second time.
+
+**What an engine may rely on.** A setup and a job are plain (a name, public facts, bytes), and a
+reply is a pure function of both: a worker keeps nothing from one job to the next that changes a
+result. So a job may be run twice, or on another worker that was set up alike. Masks come with the
+job, and encryptions of zero and floods are drawn afresh where it runs: what is decrypted from a
+repeated answer is the same number under the same mask, and no mask ever covers two. Sums are of
+integers modulo t, so that results do not depend on how the work was cut.
 """
 
 from __future__ import annotations
@@ -15,11 +23,11 @@ import os
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from multiprocessing.connection import Connection
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 from taciturn.errors import CryptoError
 from taciturn.parallel import usable_cores
@@ -28,18 +36,118 @@ MOST_PROCESSES = 8
 # One that waits for a job ends at once; one that is at work would finish it for nobody.
 PATIENCE_SECONDS = 2.0
 
-R = TypeVar("R")
 Frame: TypeAlias = bytes | memoryview
 Pipe: TypeAlias = "Connection[Any, Any]"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a helper is to do: a name, public numbers, and bytes."""
+    """What a worker is to do, or to be: a name, public numbers, and bytes."""
 
     name: str
     facts: dict[str, int]
     frames: tuple[Frame, ...] = ()
+
+
+class Writable(Protocol):
+    """A part of a reply that is written only where it leaves its process."""
+
+    def to_bytes(self) -> bytes:
+        """The part for another process."""
+        ...
+
+
+Reply: TypeAlias = "tuple[Frame | Writable, ...]"
+Worker: TypeAlias = Callable[[Job], Reply]
+"""What a setup makes (``helper.worker``): it does jobs, one after the other."""
+Setup: TypeAlias = Callable[[], Job]
+"""Makes a setup when it is needed: it may be a copy of many rows."""
+
+
+def written(reply: Reply) -> tuple[Frame, ...]:
+    """A reply that leaves its process."""
+    return tuple(
+        part if isinstance(part, bytes | memoryview) else part.to_bytes() for part in reply
+    )
+
+
+class Crew(Protocol):
+    """Workers that were set up for one table or one key."""
+
+    def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
+        """The replies to jobs for the first setups, in their order.
+
+        Args:
+            jobs: One for each of the first setups, or for all of them.
+            own: This process as the worker of the first setup, for an engine that uses it.
+
+        Raises:
+            CryptoError: A job was refused, or a worker is lost for good. Jobs that follow work.
+        """
+        ...
+
+    def close(self) -> None:
+        """Ends the workers, as far as they are this crew's own."""
+        ...
+
+
+class Engine(Protocol):
+    """Where work is done; the party's scheme carries it (``BfvScheme.engine``)."""
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether workers can open the files of this process by their paths.
+
+        Rows of a mapped table are then named by their place (``mapped.Place``), and sent otherwise.
+        """
+        ...
+
+    def shares(self, work: int, least: int) -> int:
+        """Into how many shares some work is cut, at least one; workers get one setup for each.
+
+        Args:
+            work: How many tiles or ciphertexts there are in all: a public number.
+            least: Below, sharing costs about what it saves on one machine.
+        """
+        ...
+
+    def crew(self, setups: Sequence[Setup]) -> Crew:
+        """Workers for shares, one setup each.
+
+        Raises:
+            CryptoError: There are no workers.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """This process, and helpers on the same machine where there is work for them.
+
+    Args:
+        cores: How many processes work, this one included; None for as many as there are cores.
+
+    >>> LocalEngine(cores=2).shares(work=600, least=512), LocalEngine(cores=2).shares(100, 512)
+    (2, 1)
+    """
+
+    cores: int | None = None
+
+    reads_files = True
+
+    def shares(self, work: int, least: int) -> int:
+        """One below ``least``, else one for each process."""
+        # An embedded interpreter may not know how to be started.
+        alone = work < least or not sys.executable
+        return 1 if alone else min(self.cores or usable_cores(), MOST_PROCESSES)
+
+    def crew(self, setups: Sequence[Setup]) -> Crew:
+        """Helpers for all shares but the first, which is this process's.
+
+        Raises:
+            CryptoError: One ended at once.
+        """
+        return LocalCrew(setups[1:])
 
 
 def send(pipe: Pipe, name: str, facts: dict[str, int], frames: tuple[Frame, ...]) -> None:
@@ -61,17 +169,10 @@ def receive(pipe: Pipe) -> Job:
     return Job(head["name"], head["facts"], frames)
 
 
-def processes(work: int, least: int) -> int:
-    """How many processes share some work, this one included: one below ``least``."""
-    # An embedded interpreter may not know how to be started.
-    alone = work < least or not sys.executable
-    return 1 if alone else min(usable_cores(), MOST_PROCESSES)
-
-
-def shares(count: int, parts: int) -> list[range]:
+def even_shares(count: int, parts: int) -> list[range]:
     """``range(count)`` in even parts, in order.
 
-    >>> shares(5, 2)
+    >>> even_shares(5, 2)
     [range(0, 3), range(3, 5)]
     """
     bounds = [-(-count * part // parts) for part in range(parts + 1)]
@@ -120,10 +221,11 @@ class _Helper:
             self._process.wait()
 
 
-class Crew:
-    """Helpers that were set up for one table or one key.
+class LocalCrew:
+    """Helper processes that were set up for one table or one key.
 
-    **Guarantee.** They are gone when this object is.
+    **Guarantee.** They are gone when this object is. Those that ended, or refused a job, are
+    replaced when the next jobs come.
 
     Args:
         setups: What each is told first; it has no reply.
@@ -132,28 +234,24 @@ class Crew:
         CryptoError: One ended at once.
     """
 
-    def __init__(self, setups: Iterable[Job] = ()) -> None:
+    def __init__(self, setups: Sequence[Setup] = ()) -> None:
+        self._setups = setups
         self._helpers: list[_Helper] = []
         self._end = weakref.finalize(self, _close_all, self._helpers)
-        for setup in setups:
-            self._helpers.append(_Helper())
-            try:
-                self._helpers[-1].start(setup)
-            except OSError as problem:
-                self.close()
-                raise _ended() from problem
+        self._start()
 
-    def run(self, jobs: list[Job], own: Callable[[], R]) -> tuple[R, list[tuple[Frame, ...]]]:
-        """Jobs for as many helpers, while this process does its own.
+    def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
+        """Jobs for the helpers, while this process does the first.
 
         Raises:
-            CryptoError: A helper refused its job, or ended. The crew is closed then.
+            CryptoError: A helper refused its job, or ended. All are replaced then.
         """
-        helpers = self._helpers[: len(jobs)]
+        self._start()
         try:
-            for helper, job in zip(helpers, jobs, strict=True):
+            helpers = self._helpers[: len(jobs) - 1]
+            for helper, job in zip(helpers, jobs[1:], strict=True):
                 helper.start(job)
-            return own(), [helper.finish() for helper in helpers]
+            return [own(jobs[0]), *(helper.finish() for helper in helpers)]
         except (EOFError, OSError) as problem:
             self.close()
             raise _ended() from problem
@@ -162,14 +260,20 @@ class Crew:
             self.close()
             raise
 
-    @property
-    def size(self) -> int:
-        """How many helpers there are; none once it is closed."""
-        return len(self._helpers)
-
     def close(self) -> None:
         """Ends the helpers."""
-        self._end()
+        _close_all(self._helpers)
+
+    def _start(self) -> None:
+        if self._helpers:
+            return
+        for setup in self._setups:
+            self._helpers.append(_Helper())
+            try:
+                self._helpers[-1].start(setup())
+            except OSError as problem:
+                self.close()
+                raise _ended() from problem
 
 
 def _ended() -> CryptoError:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,16 @@ from taciturn.crypto.base import (
     wrapping,
 )
 from taciturn.crypto.bfv.answering import Answering, Cover
-from taciturn.crypto.bfv.crew import Crew, Job, processes, shares
+from taciturn.crypto.bfv.crew import (
+    Crew,
+    Engine,
+    Frame,
+    Job,
+    LocalEngine,
+    Reply,
+    even_shares,
+    written,
+)
 from taciturn.crypto.bfv.decrypting import Decrypting
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
@@ -56,6 +66,7 @@ from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
+LOCAL = LocalEngine()
 LEAST_SHARED_PIECES = 64
 """Ciphertexts of a vector or an answer; below, starting a helper costs about what it saves."""
 
@@ -73,8 +84,11 @@ class BfvPublicKey:
     above all: ``docs/encryption.md``. How long she takes is not hidden.
     """
 
-    def __init__(self, seal: Seal, capacity: Capacity, half: PublicHalf) -> None:
+    def __init__(
+        self, seal: Seal, capacity: Capacity, half: PublicHalf, engine: Engine = LOCAL
+    ) -> None:
         self.capacity = capacity
+        self._engine = engine
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._half = half
@@ -232,7 +246,9 @@ class BfvPublicKey:
         """
         size = check_table(self.capacity, whole)
         check_tables(wrapping(self.capacity), size, products=1)
-        return BfvTable(self.answering, wrapping(self.capacity), whole, memory, self.to_bytes())
+        return BfvTable(
+            self.answering, wrapping(self.capacity), whole, memory, self.to_bytes(), self._engine
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +270,9 @@ class BfvSecretKey:
     **Assumes.** The answer was made as prescribed.
     """
 
-    def __init__(self, seal: Seal, capacity: Capacity, seeds: KeySeeds) -> None:
+    def __init__(
+        self, seal: Seal, capacity: Capacity, seeds: KeySeeds, engine: Engine = LOCAL
+    ) -> None:
         values = seeds.secret_values(seal)
         secret = seal.load_secret(values)
         self._seal = seal
@@ -263,11 +281,12 @@ class BfvSecretKey:
         self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
         self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
-        self._crew = Crew()
+        self._engine = engine
+        self._crew: tuple[int, Crew] | None = None
         # For blinds; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
         self._decrypting = Decrypting(seal, secret, self._coins)
-        self.public = BfvPublicKey(seal, capacity, seeds.public_half(seal, values))
+        self.public = BfvPublicKey(seal, capacity, seeds.public_half(seal, values), engine)
 
     def to_bytes(self) -> bytes:
         """The seeds of both halves."""
@@ -323,23 +342,37 @@ class BfvSecretKey:
         values = np.split(vector, np.cumsum([part.length for part in sides])[:-1])
         jobs = [
             Job("encrypt", asdict(part), (some.astype("<i8", copy=False).tobytes(),))
-            for part, some in zip(sides[1:], values[1:], strict=True)
+            for part, some in zip(sides, values, strict=True)
         ]
-        own, replies = self._crew.run(jobs, lambda: self.encrypt_tiles(values[0], sides[0]))
-        return EncryptedVector(b"".join([own, *(frame for (frame,) in replies)]), side.length)
+        return EncryptedVector(b"".join(self._replies(jobs)), side.length)
+
+    def _replies(self, jobs: list[Job]) -> list[Frame]:
+        """One frame for each of some jobs."""
+        if len(jobs) == 1:
+            return list(written(self.reply(jobs[0])))
+        if self._crew is None or self._crew[0] < len(jobs):
+            facts, key = ring_facts(wrapping(self.public.capacity)), self.to_bytes()
+            setups = [partial(Job, "bob", facts, (key,))] * len(jobs)
+            self._crew = len(jobs), self._engine.crew(setups)
+        replies = self._crew[1].run(jobs, self.reply)
+        return [frame for reply in replies for frame in written(reply)]
+
+    def reply(self, job: Job) -> Reply:
+        """Does a job for some tiles; for this key's own workers."""
+        side, (data,) = Side(**job.facts), job.frames
+        if job.name == "encrypt":
+            return (self.encrypt_tiles(np.frombuffer(data, "<i8"), side),)
+        return (self.decrypt_tiles(Parts(data), side).astype("<i8", copy=False).tobytes(),)
 
     def encrypt_tiles(self, vector: IntArray, side: Side) -> bytes:
-        """The ciphertexts of some tiles; for this key's own processes."""
+        """The ciphertexts of some tiles."""
         pieces = (vector[tile][::-1] for tile in side.slices())
         return b"".join(self._encrypt(piece, side.sent(len(piece))) for piece in pieces)
 
     def _shared(self, side: Side) -> list[Side]:
-        """The tiles of each process, which depend on public sizes alone."""
-        count = processes(side.tiles, LEAST_SHARED_PIECES)
-        if count > 1 and self._crew.size != count - 1:
-            setup = Job("bob", ring_facts(wrapping(self.public.capacity)), (self.to_bytes(),))
-            self._crew = Crew([setup] * (count - 1))
-        return [side.part(share) for share in shares(side.tiles, count)]
+        """The tiles of each worker, which depend on public sizes alone."""
+        count = min(self._engine.shares(side.tiles, LEAST_SHARED_PIECES), side.tiles)
+        return [side.part(share) for share in even_shares(side.tiles, count)]
 
     def _encrypt(self, piece: IntArray, places: slice | None = None) -> bytes:
         """A piece of a vector in the coefficients of ``places``, or else the first ones."""
@@ -399,20 +432,16 @@ class BfvSecretKey:
             )
         parts = exactly(answer.data, self._answer_bytes(side), "an answer")
         sides = self._shared(side)
-        data = [parts.bytes(self._answer_bytes(part)) for part in sides]
         jobs = [
-            Job("decrypt", asdict(part), (some,))
-            for part, some in zip(sides[1:], data[1:], strict=True)
+            Job("decrypt", asdict(part), (parts.bytes(self._answer_bytes(part)),)) for part in sides
         ]
-        own, replies = self._crew.run(jobs, lambda: self.decrypt_tiles(Parts(data[0]), sides[0]))
-        others = [np.frombuffer(frame, "<i8") for (frame,) in replies]
-        return np.concatenate([own, *others])
+        return np.concatenate([np.frombuffer(frame, "<i8") for frame in self._replies(jobs)])
 
     def _answer_bytes(self, side: Side) -> int:
         return widths(self._blinds.primes) * (side.tiles * DEGREE + side.length)
 
     def decrypt_tiles(self, parts: Parts, side: Side) -> IntArray:
-        """The entries of some tiles; for this key's own processes."""
+        """The entries of some tiles."""
         ring = wrapping(self.public.capacity)
         values = np.empty(side.length, dtype=np.int64)
         for tile in side.slices():
@@ -447,9 +476,14 @@ class BfvSecretKey:
 class BfvScheme:
     """BFV with keys of 128-bit security.
 
+    Args:
+        engine: Where the work on tables is done; what is computed does not depend on it.
+
     >>> BfvScheme().key_bits
     (128,)
     """
+
+    engine: Engine = LOCAL
 
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
@@ -482,7 +516,8 @@ class BfvScheme:
         Raises:
             CryptoError: The security level is not offered, or the capacity fits no parameter set.
         """
-        return BfvSecretKey(self._seal(bits, capacity), capacity, KeySeeds.draw(entropy, seed))
+        seeds = KeySeeds.draw(entropy, seed)
+        return BfvSecretKey(self._seal(bits, capacity), capacity, seeds, self.engine)
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
@@ -494,7 +529,7 @@ class BfvScheme:
                 not that of the seed.
         """
         seal = self._seal(bits, capacity)
-        return BfvPublicKey(seal, capacity, PublicHalf.of_bytes(data, seal, seed))
+        return BfvPublicKey(seal, capacity, PublicHalf.of_bytes(data, seal, seed), self.engine)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> BfvSecretKey:
         """A secret key that its owner kept.
@@ -502,7 +537,8 @@ class BfvScheme:
         Raises:
             CryptoError: The bytes are not a secret key of these parameters.
         """
-        return BfvSecretKey(self._seal(bits, capacity), capacity, KeySeeds.of_bytes(data))
+        seeds = KeySeeds.of_bytes(data)
+        return BfvSecretKey(self._seal(bits, capacity), capacity, seeds, self.engine)
 
     def _seal(self, bits: int, capacity: Capacity) -> Seal:
         if bits not in self.key_bits:

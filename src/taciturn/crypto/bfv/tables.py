@@ -8,6 +8,9 @@ its row tiles.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,11 +25,20 @@ from taciturn.crypto.base import (
     check_length,
 )
 from taciturn.crypto.bfv.answering import Answering
-from taciturn.crypto.bfv.crew import Crew, Job, processes, shares
+from taciturn.crypto.bfv.crew import (
+    Engine,
+    Frame,
+    Job,
+    Reply,
+    Writable,
+    even_shares,
+    written,
+)
 from taciturn.crypto.bfv.parameters import require_fit
 from taciturn.crypto.bfv.tiles import Side, Tiling
 from taciturn.crypto.bfv.wire import Parts, exactly
 from taciturn.errors import CryptoError
+from taciturn.mapped import Place, forget
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 LEAST_SHARED_TILES = 512
@@ -53,62 +65,126 @@ def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some row tiles of a table: in memory, or in a mapped file.
+
+    Args:
+        values: The rows.
+        places: Where each tile's stand, by its number in the table.
+    """
+
+    values: IntArray
+    places: dict[int, slice]
+
+    @classmethod
+    def of(cls, values: IntArray, side: Side, shares: Iterable[range]) -> Rows:
+        """Rows that hold these tiles and no others, one after the other."""
+        places, start = {}, 0
+        for tile in (tile for share in shares for tile in share):
+            entries = side.entries(range(tile, tile + 1))
+            places[tile] = slice(start, start + entries.stop - entries.start)
+            start = places[tile].stop
+        return cls(values, places)
+
+    @classmethod
+    def of_all(cls, values: IntArray, side: Side) -> Rows:
+        """All rows of a table."""
+        return cls(values, dict(enumerate(side.slices())))
+
+    def tile(self, number: int) -> IntArray:
+        """The rows of a tile."""
+        return self.values[self.places[number]]
+
+    def forget(self) -> None:
+        """Lets go of the memory of a mapped file; its rows come again when they are wanted."""
+        forget(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A sum of products that has not left its process."""
+
+    answering: Answering
+    cipher: Any
+
+    def to_bytes(self) -> bytes:
+        """The sum for another process of Alice's; nothing where all of its tiles are zero."""
+        return b"" if self.cipher is None else self.answering.saved(self.cipher)
+
+
 class Sheet:
-    """Some row tiles of a table with all of their columns: what one process computes with.
+    """Some row tiles of a table with all of their columns: a worker of Alice's.
 
     Args:
         answering: Bob's public key at work.
         ring: The values modulo t.
         tiling: The tiles of the whole table.
-        rows: The rows of this sheet, from a tile's first one on.
+        rows: The rows of these tiles.
         memory: Bytes that kept plaintexts may take.
     """
 
     def __init__(
-        self, answering: Answering, ring: Wrapping, tiling: Tiling, rows: IntArray, memory: int
+        self, answering: Answering, ring: Wrapping, tiling: Tiling, rows: Rows, memory: int
     ) -> None:
         self._answering = answering
         self._evaluator = answering.seal.evaluator
         self._ring = ring
         self._tiling = tiling
         self._rows = rows
-        self._tiles = -(-len(rows) // tiling.height)
         self._low = np.uint64(answering.seal.plain_modulus - 1)
         self._most = memory // answering.plain_bytes
         self._kept: dict[tuple[int, int], Any] = {}
         self._turned: tuple[int, WordArray] | None = None
         self._product = sealapi.Ciphertext()
 
-    def sums_over_rows(
-        self, parts: Parts, covered: range, masks: IntArray, entropy: Entropy
+    def __call__(self, job: Job) -> Reply:
+        """Does a job of ``BfvTable``."""
+        key, masks, pieces = job.frames
+        coins, values = KeyedEntropy(bytes(key)), np.frombuffer(masks, "<i8")
+        tiles, parts = range(job.facts["first"], job.facts["last"]), Parts(pieces)
+        if job.name == "columns":
+            return (self._sums_over_columns(tiles, parts, values, coins),)
+        covered = range(job.facts["first_covered"], job.facts["last_covered"])
+        totals = self._sums_over_rows(tiles, parts, covered, values, coins)
+        return tuple(Sum(self._answering, total) for total in totals)
+
+    def _sums_over_rows(
+        self, tiles: range, parts: Parts, covered: range, masks: IntArray, entropy: Entropy
     ) -> list[Any]:
         """For each column tile the sum of its tiles' products with ``r(x)``.
 
         Args:
-            parts: The ciphertexts of the vector for these rows.
+            tiles: The row tiles.
+            parts: The ciphertexts of the vector for them.
             covered: Which column tiles get their covers here, and leave NTT form; the others stay
                 in it, or are None where all of their tiles are zero.
             masks: For the columns of the covered ones.
             entropy: For their floods.
         """
         side, totals = self._tiling.columns, [None] * self._tiling.columns.tiles
-        for row, piece in enumerate(self._answering.pieces(parts, self._tiles)):
+        pieces = self._answering.pieces(parts, len(tiles))
+        for row, piece in zip(tiles, pieces, strict=True):
             for column, total in enumerate(totals):
                 totals[column] = self._added(total, piece, row, column)
+            self._rows.forget()
         for at, column in enumerate(covered):
             mask = masks[at * side.span : (at + 1) * side.span]
             totals[column] = self._covered(totals[column], mask, side, entropy.fork(str(column)))
         return totals
 
-    def sums_over_columns(self, parts: Parts, masks: IntArray, entropy: Entropy) -> bytes:
+    def _sums_over_columns(
+        self, tiles: range, parts: Parts, masks: IntArray, entropy: Entropy
+    ) -> bytes:
         """The answers of these rows to ``v(x)``, one for each row tile."""
         side, answers = self._tiling.rows, []
         pieces = list(self._answering.pieces(parts, self._tiling.columns.tiles))
-        for row in range(self._tiles):
+        for at, row in enumerate(tiles):
             total = None
             for column, piece in enumerate(pieces):
                 total = self._added(total, piece, row, column)
-            mask = masks[row * side.span : (row + 1) * side.span]
+            self._rows.forget()
+            mask = masks[at * side.span : (at + 1) * side.span]
             answer = self._covered(total, mask, side, entropy.fork(str(row)))
             answers.append(self._answering.written(answer, side.answered(len(mask))))
         return b"".join(answers)
@@ -155,8 +231,7 @@ class Sheet:
     def _coefficients(self, row: int) -> WordArray:
         """Those of all tiles of a row, which are wanted one after the other."""
         if self._turned is None or self._turned[0] != row:
-            high = self._tiling.height
-            turned = self._tiling.polynomial(self._rows[row * high : (row + 1) * high])
+            turned = self._tiling.polynomial(self._rows.tile(row))
             # Modulo a power of two a negative number is its low bits.
             self._turned = row, turned.view(np.uint64) & self._low
         return self._turned[1]
@@ -176,23 +251,33 @@ class BfvTable:
         ring: The values modulo t.
         whole: The table.
         memory: Bytes that plaintexts may take, over all processes.
-        key: Bob's public key, for helpers.
+        key: Bob's public key, for workers.
+        engine: Where the work is done.
     """
 
     def __init__(
-        self, answering: Answering, ring: Wrapping, whole: IntArray, memory: int, key: bytes
+        self,
+        answering: Answering,
+        ring: Wrapping,
+        whole: IntArray,
+        memory: int,
+        key: bytes,
+        engine: Engine,
     ) -> None:
         self.size = TableSize(*whole.shape)
         self._answering = answering
-        self._ring = ring
-        self._whole: IntArray | None = whole
-        self._memory = memory
-        self._key = key
         self._tiling = Tiling.of(self.size)
-        parts = min(processes(self._tiling.tiles, LEAST_SHARED_TILES), self._tiling.rows.tiles)
-        self._shares = shares(self._tiling.rows.tiles, parts)
-        self._sheet = self._own_sheet(whole)
-        self._crew = self._helpers(whole)
+        rows = self._tiling.rows
+        count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), rows.tiles)
+        self._shares = even_shares(rows.tiles, count)
+        memory //= count
+        held = Rows.of_all(whole, rows)
+        self._sheet: Sheet | None = Sheet(answering, ring, self._tiling, held, memory)
+        facts = {**ring_facts(ring), **asdict(self.size), "memory": memory}
+        place = Place.of(whole) if engine.reads_files else None
+        self._crew = engine.crew(
+            [partial(_setup, key, facts, whole, place, rows, share) for share in self._shares]
+        )
         # For floods; like SEAL's own draws they change no result, and two answers never share one,
         # whatever entropy a caller hands in.
         self._coins = KeyedEntropy.from_system()
@@ -202,31 +287,27 @@ class BfvTable:
     ) -> EncryptedAnswer:
         """``table.T @ vector + mask``; covers are drawn from the operating system.
 
-        Each process sums over its own rows, and covers some of the columns.
+        Each worker sums over its own rows, and covers some of the columns.
 
         Raises:
             CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
         """
         side, sheet = self._tiling.columns, self._opened(vector, self._tiling.rows)
         check_length(mask, side.length, "mask")
-        covered, pieces = shares(side.tiles, len(self._shares)), self._cut(vector)
-        masks = [mask[side.entries(share)] for share in covered]
-        keys = [self._fresh() for _ in covered]
+        covered = even_shares(side.tiles, len(self._shares))
         jobs = [
-            Job("rows", {"first": share.start, "last": share.stop}, (key, _little(part), piece))
-            for share, key, part, piece in list(zip(covered, keys, masks, pieces, strict=True))[1:]
-        ]
-
-        def own() -> list[Any]:
-            return sheet.sums_over_rows(
-                Parts(pieces[0]), covered[0], masks[0], KeyedEntropy(keys[0])
+            Job(
+                "rows",
+                {**_span(share), "first_covered": columns.start, "last_covered": columns.stop},
+                (self._fresh(), _little(mask[side.entries(columns)]), piece),
             )
-
-        sums, replies = self._crew.run(jobs, own)
+            for share, columns, piece in zip(self._shares, covered, self._cut(vector), strict=True)
+        ]
+        replies = self._crew.run(jobs, sheet)
         owners = [process for process, share in enumerate(covered) for _ in share]
         answers = [
             self._answering.written(
-                self._merged(owner, [sums[column], *(reply[column] for reply in replies)]),
+                self._merged(owner, [reply[column] for reply in replies]),
                 side.answered(len(mask[tile])),
             )
             for column, (owner, tile) in enumerate(zip(owners, side.slices(), strict=True))
@@ -236,84 +317,102 @@ class BfvTable:
     def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
         """``table @ vector + mask``; covers are drawn from the operating system.
 
-        Each process answers for its own rows.
+        Each worker answers for its own rows.
 
         Raises:
             CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
         """
         side, sheet = self._tiling.rows, self._opened(vector, self._tiling.columns)
         check_length(mask, side.length, "mask")
-        masks = [mask[side.entries(share)] for share in self._shares]
-        jobs = [Job("columns", {}, (self._fresh(), _little(m), vector.data)) for m in masks[1:]]
-
-        def own() -> bytes:
-            coins = KeyedEntropy(self._fresh())
-            return sheet.sums_over_columns(Parts(vector.data), masks[0], coins)
-
-        answer, replies = self._crew.run(jobs, own)
-        return EncryptedAnswer(b"".join([answer, *(frame for (frame,) in replies)]), side.length)
+        jobs = [
+            Job(
+                "columns",
+                _span(share),
+                (self._fresh(), _little(mask[side.entries(share)]), vector.data),
+            )
+            for share in self._shares
+        ]
+        replies = self._crew.run(jobs, sheet)
+        answers = [frame for reply in replies for frame in written(reply)]
+        return EncryptedAnswer(b"".join(answers), side.length)
 
     def close(self) -> None:
         """Frees the plaintexts and ends the helpers."""
-        self._whole = self._sheet = None
+        self._sheet = None
         self._crew.close()
 
-    def _own_sheet(self, whole: IntArray) -> Sheet | None:
-        rows = whole[self._tiling.rows.entries(self._shares[0])]
-        memory = self._memory // len(self._shares)
-        return Sheet(self._answering, self._ring, self._tiling, rows, memory)
-
-    def _helpers(self, whole: IntArray) -> Crew:
-        entry = 4 if self._ring.matrix_bits < 31 else 8
-        facts = {
-            **ring_facts(self._ring),
-            "rows": self.size.rows,
-            "columns": self.size.columns,
-            "memory": self._memory // len(self._shares),
-            "entry_bytes": entry,
-        }
-        rows = (whole[self._tiling.rows.entries(share)] for share in self._shares[1:])
-        return Crew(
-            Job("alice", facts, (self._key, part.astype(f"<i{entry}").tobytes())) for part in rows
-        )
-
     def _opened(self, vector: EncryptedVector, sent: Side) -> Sheet:
-        if self._sheet is None or self._whole is None:
+        if self._sheet is None:
             raise CryptoError("the table was closed")
         if vector.length != sent.length:
             raise CryptoError(f"a vector of {vector.length} where {sent.length} were expected")
         exactly(vector.data, sent.tiles * self._answering.piece_bytes, "an encrypted vector")
-        if self._crew.size != len(self._shares) - 1:
-            # An earlier product was refused or interrupted.
-            self._crew = self._helpers(self._whole)
         return self._sheet
 
     def _cut(self, vector: EncryptedVector) -> list[memoryview]:
-        """The ciphertexts of each process's rows."""
+        """The ciphertexts of each share's rows."""
         size, data = self._answering.piece_bytes, memoryview(vector.data)
         return [data[share.start * size : share.stop * size] for share in self._shares]
 
-    def _merged(self, owner: int, sums: list[Any]) -> Any:  # noqa: ANN401
-        """One column tile's sums of all processes; the owner's has the cover, and left NTT form."""
+    def _merged(self, owner: int, sums: list[Frame | Writable]) -> Any:  # noqa: ANN401
+        """One column tile's sums of all shares; the owner's has the cover, and left NTT form."""
         evaluator, total = self._answering.seal.evaluator, None
-        for process, part in enumerate(sums):
-            if process and part:
-                sums[process] = part = self._answering.loaded(part, ntt=process != owner)
-            if process == owner or not part:
+        for share, part in enumerate(sums):
+            if share == owner:
                 continue
+            cipher = self._read(part, ntt=True)
             if total is None:
-                total = part
-            else:
-                evaluator.add_inplace(total, part)
-        cover = sums[owner]
+                total = cipher
+            elif cipher is not None:
+                evaluator.add_inplace(total, cipher)
+        cover = self._read(sums[owner], ntt=False)
         if total is not None:
             evaluator.transform_from_ntt_inplace(total)
             evaluator.add_inplace(cover, total)
         return cover
 
+    def _read(self, part: Frame | Writable, *, ntt: bool) -> Any:  # noqa: ANN401
+        """A sum of this process, or of another; None where all of its tiles are zero."""
+        if isinstance(part, Sum):
+            return part.cipher
+        (data,) = written((part,))
+        return self._answering.loaded(data, ntt=ntt) if data else None
+
     def _fresh(self) -> bytes:
-        """The key of one process's floods in one product."""
+        """The key of one share's floods in one product."""
         return self._coins.token(KEY_BYTES)
+
+
+def _setup(
+    key: bytes,
+    facts: dict[str, int],
+    whole: IntArray,
+    place: Place | None,
+    side: Side,
+    share: range,
+) -> Job:
+    """What a worker for one share of a table is told first."""
+    if place is not None:
+        return Job("alice, mapped", facts, (key, place.to_json().encode()))
+    kind = "<i4" if facts["matrix_bits"] < 31 else "<i8"
+    rows = whole[side.entries(share)].astype(kind)
+    return Job("alice", {**facts, **_span(share), "entry_bytes": rows.itemsize}, (key, rows.data))
+
+
+def sheet_of(setup: Job, answering: Answering, ring: Wrapping) -> Sheet:
+    """The worker that such a setup makes."""
+    facts, source = setup.facts, setup.frames[1]
+    tiling = Tiling.of(TableSize(facts["rows"], facts["columns"]))
+    if setup.name == "alice, mapped":
+        rows = Rows.of_all(Place.of_json(bytes(source).decode()).opened(), tiling.rows)
+    else:
+        held = np.frombuffer(source, f"<i{facts['entry_bytes']}").reshape(-1, facts["columns"])
+        rows = Rows.of(held, tiling.rows, [range(facts["first"], facts["last"])])
+    return Sheet(answering, ring, tiling, rows, facts["memory"])
+
+
+def _span(tiles: range) -> dict[str, int]:
+    return {"first": tiles.start, "last": tiles.stop}
 
 
 def ring_facts(ring: Wrapping) -> dict[str, int]:
