@@ -23,7 +23,8 @@ from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
+from itertools import count, cycle
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -209,16 +210,16 @@ class DaskEngine:
         Raises:
             ClusterError: The scheduler is lost, or there are no workers.
         """
-        self._require_workers()
-        workers, futures = self.workers, dict[int, Future]()
+        held: list[Future] = []
+        known: dict[object, Future] = {}
         with self._explained():
-            for setup in setups:
-                if id(setup) not in futures:
-                    held = _Held(__version__, setup())
-                    # Evenly, to begin with: Dask has a job done where its setup is.
-                    first = workers[len(futures) % len(workers)]
-                    futures[id(setup)] = self._submit("setup", first, _hold, held)
-        return [futures[id(setup)] for setup in setups]
+            for setup, worker in zip(setups, cycle(self._at_work()), strict=False):
+                job = setup()
+                name = job.name, tuple(job.facts.items()), _plain(job.frames)
+                if name not in known:
+                    known[name] = self._submit("setup", worker, _hold, _Held(__version__, job))
+                held.append(known[name])
+        return held
 
     def replies(self, held: Sequence[Future], jobs: Sequence[Job]) -> list[Reply]:
         """The replies to jobs, each for the setup at its place, as soon as all are there.
@@ -230,8 +231,9 @@ class DaskEngine:
         futures: list[Future] = []
         try:
             with self._explained():
-                for setup, job in zip(held, jobs, strict=False):
-                    futures.append(self._submit(job.name, None, _perform, setup, _Task(job)))
+                # In the same order in every pass: what a worker made of its share serves again.
+                for setup, job, worker in zip(held, jobs, cycle(self._at_work()), strict=False):
+                    futures.append(self._submit(job.name, worker, _perform, setup, _Task(job)))
                 return self._gathered(futures)
         except BaseException:
             # Nobody waits for the others any more.
@@ -240,19 +242,15 @@ class DaskEngine:
             raise
 
     def _submit(
-        self,
-        name: str,
-        worker: str | None,
-        function: Callable[..., object],
-        *values: object,
+        self, name: str, worker: str, function: Callable[..., object], *values: object
     ) -> Future:
-        """A task, at a worker if it is there; elsewhere otherwise."""
+        """A task for a worker; another does it where that one is busy, or lost."""
         return self.client.submit(
             function,
             *values,
             key=f"taciturn-{name}-{self._session}-{next(self._numbers)}",
-            workers=None if worker is None else [worker],
-            allow_other_workers=worker is not None,
+            workers=[worker],
+            allow_other_workers=True,
             # A key is never used twice, and Dask need not read the values to find another.
             pure=False,
         )
@@ -260,18 +258,19 @@ class DaskEngine:
     def _gathered(self, futures: list[Future]) -> list[Reply]:
         replies, waiting = dict[Future, Reply](), set(futures)
         while waiting:
-            done = self._patiently(
-                lambda seconds, among=list(waiting): (
-                    wait(among, timeout=seconds, return_when="FIRST_COMPLETED").done
-                )
-            )
+            done = self._patiently(partial(self._some_done, list(waiting)))
             for future in done:
-                reply = self._patiently(lambda seconds, one=future: one.result(timeout=seconds))
+                reply = self._patiently(future.result)
                 if isinstance(reply, TaciturnError):
                     raise reply
                 replies[future] = reply
             waiting -= done
         return [replies[future] for future in futures]
+
+    def _some_done(self, futures: list[Future], seconds: float) -> set[Future]:
+        with self.client.as_current():
+            done: set[Future] = wait(futures, seconds, return_when="FIRST_COMPLETED").done
+        return done
 
     def _patiently(self, attempt: Callable[[float], T]) -> T:
         """Tries for longer and longer, as long as there are workers."""
@@ -280,34 +279,43 @@ class DaskEngine:
             try:
                 return attempt(seconds)
             except TimeoutError:
-                self._require_workers(wait=False)
+                self._look_for_workers()
                 seconds *= 2
 
-    def _require_workers(self, *, wait: bool = True) -> None:
-        """Insists that there are some, or were a short while ago.
+    def _at_work(self) -> list[str]:
+        """The workers; waits for one where there is none.
 
         Raises:
             ClusterError: There have been none for too long.
         """
-        while not self.workers:
-            now = time.perf_counter()
-            self._alone_since = self._alone_since or now
-            if now - self._alone_since >= self._address.worker_seconds:
-                raise ClusterError(
-                    f"the cluster has had no workers for {self._address.worker_seconds:g} s",
-                    where=self._address.scheduler,
-                    hint="start some: dask worker, with the scheduler's address and the cluster's "
-                    "certificates",
-                )
-            if not wait:
-                return
+        while not (workers := self._look_for_workers()):
             time.sleep(POLL_SECONDS)
-        self._alone_since = None
+        return workers
+
+    def _look_for_workers(self) -> list[str]:
+        """The workers; none where the last was lost a short while ago.
+
+        Raises:
+            ClusterError: There have been none for too long.
+        """
+        workers, now = self.workers, time.perf_counter()
+        if workers:
+            self._alone_since = None
+            return workers
+        self._alone_since = self._alone_since or now
+        if now - self._alone_since >= self._address.worker_seconds:
+            raise ClusterError(
+                f"the cluster has had no workers for {self._address.worker_seconds:g} s",
+                where=self._address.scheduler,
+                hint="start some: dask worker, with the scheduler's address and the cluster's "
+                "certificates",
+            )
+        return []
 
     def _require_fit(self) -> None:
-        self._require_workers()
+        self._at_work()
         with self._explained():
-            verdicts = self.client.run(_unfit, __version__, on_error="return")
+            verdicts = self.client.run(_checked, __version__, on_error="return")
         for worker, verdict in sorted(verdicts.items()):
             if isinstance(verdict, BaseException):
                 raise _without_taciturn(worker, verdict)
@@ -425,14 +433,15 @@ def _hold(held: _Held) -> _Held:
 
 def _perform(held: _Held, task: _Task) -> tuple[Frame, ...] | TaciturnError:
     """The reply, or why there is none: what a task raises, Dask writes to the worker's log."""
-    unfit = _unfit(held.version)
+    worker = get_worker()
+    unfit = _checked(held.version, worker)
     if unfit is not None:
         return unfit
     try:
         return held.reply(task.job)
     except FileError as problem:
         return ClusterError(
-            f"the worker {get_worker().address} does not see this side's table as it is here: "
+            f"the worker {worker.address} does not see this side's table as it is here: "
             f"{problem.message}",
             where=problem.where,
             hint="every worker needs the folder of prepared tables under the same path, on a "
@@ -442,19 +451,18 @@ def _perform(held: _Held, task: _Task) -> tuple[Frame, ...] | TaciturnError:
         return problem
 
 
-def _unfit(version: str) -> ClusterError | None:
-    """Why this worker may not work for a party of that version; None where it may."""
-    worker = get_worker()
+def _checked(version: str, dask_worker: Any) -> ClusterError | None:  # noqa: ANN401
+    """Why a worker may not work for a party of that version; None where it may."""
     if __version__ != version:
         return ClusterError(
             f"a worker has taciturn {__version__}, and this side {version}",
-            where=worker.address,
+            where=dask_worker.address,
             hint="install the same version on all of them",
         )
-    if type(worker.data) is not dict:
+    if type(dask_worker.data) is not dict:
         return ClusterError(
             "a worker may write what it holds to a disk, this side's keys among it",
-            where=worker.address,
+            where=dask_worker.address,
             hint="start it with --memory-limit 0",
         )
     return None
