@@ -17,14 +17,13 @@ and run what anybody sends who has a certificate of the cluster's authority.
 
 from __future__ import annotations
 
-import sys
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import count, cycle
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -205,21 +204,14 @@ class DaskEngine:
         return DaskCrew(self, setups)
 
     def hold(self, setups: Sequence[Setup]) -> list[Future]:
-        """The setups in the memory of workers; one that is there several times, once.
+        """The setups in the memory of workers, which Dask chooses evenly.
 
         Raises:
             ClusterError: The scheduler is lost, or there are no workers.
         """
-        held: list[Future] = []
-        known: dict[object, Future] = {}
+        self._at_work()
         with self._explained():
-            for setup, worker in zip(setups, cycle(self._at_work()), strict=False):
-                job = setup()
-                name = job.name, tuple(job.facts.items()), _plain(job.frames)
-                if name not in known:
-                    known[name] = self._submit("setup", worker, _hold, _Held(__version__, job))
-                held.append(known[name])
-        return held
+            return [self._submit("setup", _hold, _Held(__version__, setup())) for setup in setups]
 
     def replies(self, held: Sequence[Future], jobs: Sequence[Job]) -> list[Reply]:
         """The replies to jobs, each for the setup at its place, as soon as all are there.
@@ -231,9 +223,9 @@ class DaskEngine:
         futures: list[Future] = []
         try:
             with self._explained():
-                # In the same order in every pass: what a worker made of its share serves again.
-                for setup, job, worker in zip(held, jobs, cycle(self._at_work()), strict=False):
-                    futures.append(self._submit(job.name, worker, _perform, setup, _Task(job)))
+                # Dask has a job done where its setup is: what was made of that serves every pass.
+                for setup, job in zip(held, jobs, strict=False):
+                    futures.append(self._submit(job.name, _perform, setup, _Task(job)))
                 return self._gathered(futures)
         except BaseException:
             # Nobody waits for the others any more.
@@ -241,16 +233,11 @@ class DaskEngine:
                 self.client.cancel(futures, force=True)
             raise
 
-    def _submit(
-        self, name: str, worker: str, function: Callable[..., object], *values: object
-    ) -> Future:
-        """A task for a worker; another does it where that one is busy, or lost."""
+    def _submit(self, name: str, function: Callable[..., object], *values: object) -> Future:
         return self.client.submit(
             function,
             *values,
             key=f"taciturn-{name}-{self._session}-{next(self._numbers)}",
-            workers=[worker],
-            allow_other_workers=True,
             # A key is never used twice, and Dask need not read the values to find another.
             pure=False,
         )
@@ -405,9 +392,8 @@ class _Held:
         return _Held, (self.version, self._setup)
 
     def __sizeof__(self) -> int:
-        """What moving it to another worker costs: Dask moves jobs rather than large setups."""
-        frames = sum(map(len, self._setup.frames))
-        return sys.getsizeof(self._setup) + frames + self._setup.facts.get("memory", 0)
+        """What moving it to another worker costs."""
+        return sum(map(len, self._setup.frames))
 
     def __repr__(self) -> str:
         return "_Held(<hidden>)"
