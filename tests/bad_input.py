@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from taciturn.__main__ import run
 from taciturn.api import audit_session, train
@@ -73,6 +74,16 @@ def every(column: int, value: Callable[[int], str]) -> Callable[[], bytes]:
         return table(rows)
 
     return make
+
+
+def parts(second: pl.Expr) -> dict[str, bytes]:
+    """The people in two Parquet files, of which the second is changed."""
+    frame, files = pl.read_csv(plain()), {}
+    for number, part in enumerate((frame.head(30), frame.tail(30).select(second)), start=1):
+        stream = io.BytesIO()
+        part.write_parquet(stream)
+        files[f"parts/{number}.parquet"] = stream.getvalue()
+    return files
 
 
 def plain() -> bytes:
@@ -181,7 +192,7 @@ class Case:
     title: str
     command: str
     file: str = ""
-    content: Callable[[], bytes] | None = None
+    content: Callable[[], bytes | dict[str, bytes]] | None = None
 
 
 def own(
@@ -321,7 +332,28 @@ CASES = (
     own("a gzip file cut short", cut_gzip, "people.csv.gz"),
     own("a kind of file that is not read", lambda: b"?", "people.xlsx"),
     Case("a file that is not there", f"train --data nowhere.csv {OWN}"),
-    Case("a directory", f"train --data . {OWN}"),
+    Case("a folder without Parquet files", f"train --data . {OWN}"),
+    Case("a pattern that names nothing", f"train --data 'parts/*.parquet' {OWN}"),
+    Case(
+        "a pattern that names other files",
+        f"train --data 'parts/*' {OWN}",
+        content=lambda: {"parts/people.csv": table(people())},
+    ),
+    Case(
+        "a part of other columns",
+        f"train --data parts {OWN}",
+        content=lambda: parts(pl.exclude("balance")),
+    ),
+    Case(
+        "a part of other types",
+        f"train --data parts {OWN}",
+        content=lambda: parts(pl.all().cast(pl.String)),
+    ),
+    Case(
+        "a damaged part",
+        f"train --data parts {OWN}",
+        content=lambda: {**parts(pl.all()), "parts/2.parquet": b"PAR1 and then nothing"},
+    ),
     own("a mistyped column for Alice", lambda: table(people()), extra="--alice-columns age,blance"),
     own(
         "more columns for Alice than there are", lambda: table(people()), extra="--alice-columns 9"
@@ -691,7 +723,11 @@ def placed(case: Case) -> Iterator[None]:
         os.chdir(folder)
         try:
             if case.content is not None:
-                Path(case.file).write_bytes(case.content())
+                content = case.content()
+                files = {case.file: content} if isinstance(content, bytes) else content
+                for name, octets in files.items():
+                    Path(name).parent.mkdir(exist_ok=True)
+                    Path(name).write_bytes(octets)
             yield
         finally:
             os.chdir(before)

@@ -338,7 +338,7 @@ def whole_table_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     state = yield from with_seed(inputs, state)
     keys = Keys(terms, ring, state.seed)
     yield from keys.offer(inputs.entropy)
-    ask = _Questions(keys, scales, size, None, inputs.entropy)
+    ask = _Questions(keys, scales, size, None, terms.agreement.epochs, inputs.entropy)
     packing = Packing.side_by_side(scales, bits)
     everyone, nothing = np.arange(rows), np.zeros(rows, dtype=np.int64)
     for number in range(terms.agreement.epochs):
@@ -708,7 +708,7 @@ def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
     key = yield from KeysOfBob(inputs.terms, table.ring, None, state.key).receive()
     prepared = Prepared(crafted, inputs.table_memory)
     for number in range(agreed.epochs + 1):
-        sums = yield from _unmasked_sum(key, prepared, table, number, inputs.entropy)
+        sums = yield from _unmasked_sum(inputs.terms, key, prepared, table, number, inputs.entropy)
         if number == 0:
             numbers = _unpacked(sums, width, places).reshape(-1)[: len(asked)]
             seen.append(Labels(number, asked, (numbers > 0).astype(np.int64)))

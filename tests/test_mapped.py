@@ -11,10 +11,10 @@ import pytest
 
 from taciturn import mapped
 from taciturn.errors import FileError, OutputError
-from taciturn.mapped import Place, Scratch, create, opened, row_blocks
+from taciturn.mapped import Place, Scratch, create, opened, over_blocks, row_blocks
 
 
-def _mapped_bytes() -> int:
+def mapped_bytes() -> int:
     """What this process has in memory of files."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
     (line,) = (line for line in status.splitlines() if line.startswith("RssFile"))
@@ -44,10 +44,10 @@ def test_a_walk_keeps_one_block_in_memory(tmp_path: Path) -> None:
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not tell what is in memory")
     array = create(tmp_path / "a", (1 << 22,), np.float64)
-    before, most = _mapped_bytes(), 0
+    before, most = mapped_bytes(), 0
     for _, block in row_blocks(array, rows=1 << 18):
         block += 1.0
-        most = max(most, _mapped_bytes() - before)
+        most = max(most, mapped_bytes() - before)
     assert 1 << 21 <= most < 1 << 24
     assert array.sum() == 1 << 22
 
@@ -83,6 +83,27 @@ def test_small_arrays_stay_in_memory(tmp_path: Path) -> None:
 def test_an_empty_array_needs_no_file(tmp_path: Path) -> None:
     assert create(tmp_path / "a", (0, 3), np.float64).shape == (0, 3)
     assert opened(tmp_path / "a", (0, 3), np.float64).shape == (0, 3)
+
+
+def test_blocks_of_rows_come_in_their_order_whatever_the_cores():
+    rows = 5 * mapped.BLOCK_ROWS + 3
+    places = list(over_blocks(lambda place: place, rows))
+    assert [place.start for place in places] == list(range(0, rows, mapped.BLOCK_ROWS))
+    assert places[-1].stop == rows
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        list(over_blocks(lambda place: np.ones(1) / (place.start - mapped.BLOCK_ROWS), rows))
+
+
+def test_an_unnamed_array_leaves_no_name(tmp_path):
+    scratch = Scratch(tmp_path / "scratch", least=0)
+    first, second = scratch.unnamed((3,), np.float64), scratch.unnamed((3,), np.float64)
+    first[:], second[:] = 1.0, 2.0
+    assert isinstance(first, np.memmap)
+    assert Place.of(first) is None
+    assert list((tmp_path / "scratch").iterdir()) == []
+    mapped.forget(first)
+    assert first.tolist() == [1.0] * 3
+    assert second.tolist() == [2.0] * 3
 
 
 def test_another_process_opens_a_part_of_an_array_by_its_place(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ ByteArray: TypeAlias = NDArray[np.uint8]
 WordArray: TypeAlias = NDArray[np.uint64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+EVERY_ROW = slice(None)
+"""The place of all rows."""
+
 ByteLabels: TypeAlias = NDArray[np.int8]
 
 # Labels are 0 and 1 in whatever type the caller stores them: booleans, bytes, integers or reals.

@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from taciturn.errors import OutputError
 
@@ -94,6 +94,21 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
         OutputError: It cannot be written.
     """
     octets = content.encode() if isinstance(content, str) else content
+    with private_file(path, kind) as stream:
+        stream.write(octets)
+
+
+@contextlib.contextmanager
+def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
+    """A file to be written, that is there whole or not at all, and that only its owner may read.
+
+    Args:
+        path: Where.
+        kind: What the file is called in the error, such as ``flip book``.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
     fresh = path.with_name(path.name + ".new")
     with reporting_write_errors(path, kind):
         try:
@@ -101,12 +116,12 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
             fresh.unlink(missing_ok=True)
             descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as stream:
-                stream.write(octets)
+                yield stream
                 stream.flush()
                 os.fsync(stream.fileno())
             fresh.replace(path)
             sync_folder(path.parent)
-        except OSError:
+        except BaseException:
             with contextlib.suppress(OSError):
                 fresh.unlink(missing_ok=True)
             raise

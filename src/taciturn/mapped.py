@@ -16,7 +16,8 @@ import json
 import mmap
 import os
 import shutil
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors
+from taciturn.parallel import on_all_cores, threads
 
 BLOCK_ROWS = 1 << 16
 """Rows that are at work at a time; sums over blocks of this size are the same on every machine."""
@@ -33,6 +35,7 @@ LEAST_MAPPED_BYTES = 64 << 20
 """A smaller array is faster in memory."""
 
 A = TypeVar("A", bound="NDArray[Any]")
+R = TypeVar("R")
 
 
 def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
@@ -161,6 +164,35 @@ def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
         forget(values)
 
 
+def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) -> Iterator[R]:
+    """What a function makes of each block of rows, in their order.
+
+    The blocks are worked on by all cores, a few at a time; a sum over them is the same whatever the
+    cores.
+
+    Args:
+        work: Is given the place of a block; may write to it.
+        rows: How many there are in all.
+        walked: The arrays that it looks at; mapped ones are forgotten behind it.
+
+    >>> sum(over_blocks(lambda place: place.stop - place.start, 100_000))
+    100000
+    """
+    places = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
+    # Threads of a pool have settings of their own.
+    errors = np.geterr()
+
+    def settled(place: slice) -> R:
+        with np.errstate(**errors):
+            return work(place)
+
+    at_a_time = 2 * threads()
+    for start in range(0, len(places), at_a_time):
+        yield from on_all_cores(settled, places[start : start + at_a_time])
+        for values in walked:
+            forget(values)
+
+
 @dataclass(frozen=True, slots=True)
 class Scratch:
     """Room for the large arrays of one run: memory, or the files of a folder of its own.
@@ -186,8 +218,27 @@ class Scratch:
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
         with reporting_write_errors(self.folder, "folder for tables"):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Also the folder around it is for its owner's eyes: a mode is the last one's alone.
+            for folder in (self.folder.parent, self.folder):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return create(self.folder / name, shape, kind)
+
+    def unnamed(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+        """An array to be filled, in a file that nobody can open again.
+
+        Its room on the disk is free as soon as it is no longer used, also where the process is
+        killed: for what depends on a secret.
+
+        Raises:
+            OutputError: There is no room for it.
+        """
+        name = f"unnamed-{os.getpid()}-{threading.get_ident()}"
+        values = self.empty(name, shape, kind)
+        if isinstance(values, np.memmap) and self.folder is not None:
+            (self.folder / name).unlink()
+            # No other process is sent to where it was.
+            values.filename = None
+        return values
 
     def clear(self) -> None:
         """Removes the files; arrays that are still in use keep their numbers."""

@@ -27,9 +27,14 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
+def threads() -> int:
+    """How many of them ``on_all_cores`` uses."""
+    return min(MOST_THREADS, usable_cores())
+
+
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(min(MOST_THREADS, usable_cores()), thread_name_prefix="taciturn")
+    return ThreadPoolExecutor(threads(), thread_name_prefix="taciturn")
 
 
 def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> list[R]:

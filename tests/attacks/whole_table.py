@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
+from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.registry import mechanism
@@ -47,7 +48,7 @@ def played(
     method = cast(EncryptedMechanism, mechanism(public))
     own = np.empty((rows, 0)) if bob is None else bob
     values = labels.astype(np.int8)
-    solver = SubspaceSolver(lambda scores: method.likelihood(scores, values), own, 1e-6, 0)
+    solver = SubspaceSolver(of_labels(values, method.likelihood), own, 1e-6, 0, 2)
     numbers = solver.direction()
     seen = []
     for final in (False, True):

@@ -16,7 +16,7 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
 from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
 from taciturn.crypto.bfv.layout import Layout
-from taciturn.crypto.bfv.parameters import DEGREE, STANDARD
+from taciturn.crypto.bfv.parameters import DEGREE, LEAST_LEAK_BITS, STANDARD
 from taciturn.crypto.bfv.seal import Seal, _MemoryFile
 from taciturn.errors import CryptoError
 from taciturn.rng import SystemEntropy
@@ -92,6 +92,11 @@ def problems(draw):
 def check(problem: tuple[Capacity, IntArray, IntArray, bool]) -> None:
     capacity, matrix, vector, ahead = problem
     secret, public = key_pair("bfv", capacity)
+    if BfvScheme().leak_bits(capacity, *matrix.shape) < LEAST_LEAK_BITS:
+        # Beyond some thousand rows of the largest entries.
+        with pytest.raises(CryptoError, match="would hide its matrix"):
+            public.prepare(matrix)
+        return
     prepared, mask = public.prepare(matrix), public.draw_mask(len(matrix), COINS)
     if ahead:
         secret.stock(len(matrix), len(vector), COINS)

@@ -10,10 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.crypto.base import Capacity, EncryptedVector, TableSize, Wrapping
+from taciturn.crypto.base import (
+    Capacity,
+    EncryptedVector,
+    Scheme,
+    TableSize,
+    Wrapping,
+    transposed_product,
+)
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.bfv.parameters import DEGREE
 from taciturn.crypto.bfv.tiles import Tiling
+from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
@@ -49,7 +57,7 @@ def passed(
     for _ in range(2):
         mask = ring.draw(size.columns, COINS)
         sent = secret.encrypt_rows(rows, size, COINS)
-        answer = table.transposed_product(sent, mask, COINS)
+        answer = transposed_product(table, sent, mask, COINS)
         sums = secret.decrypt_columns(answer, size)
         assert sums.tolist() == oracle(whole.T, rows, mask, ring.modulus_bits)
         mask = ring.draw(size.rows, COINS)
@@ -170,9 +178,63 @@ def test_the_bytes_are_those_of_the_ciphertexts(rows, columns):
     size = TableSize(rows, columns)
     table, tiling = public.table(np.ones((rows, columns), dtype=np.int64)), Tiling.of(size)
     sent = secret.encrypt_rows(RING.draw(rows, COINS), size, COINS)
-    answer = table.transposed_product(sent, RING.draw(columns, COINS), COINS)
+    answer = transposed_product(table, sent, RING.draw(columns, COINS), COINS)
     assert len(sent.data) == tiling.rows.tiles * (21 * DEGREE + 64)
     assert len(answer.data) == 13 * (tiling.columns.tiles * DEGREE + columns)
+
+
+# Parts of rows
+
+PARTED: dict[str, Scheme] = {"bfv": BfvScheme(part_tiles=2), "clear": ClearScheme(part_tiles=2)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_parts_of_a_vector_add_up_and_each_has_an_answer(name):
+    scheme, size = PARTED[name], TableSize(4 * DEGREE + 9, 2)
+    secret = scheme.generate(scheme.key_bits[0], RING, COINS)
+    public = scheme.read_public(secret.public.to_bytes(), scheme.key_bits[0], RING)
+    whole, parts = entries(RING, size, COINS), scheme.row_parts(size)
+    assert len(parts) == 3
+    assert [0, *(part.stop for part in parts)] == [*(part.start for part in parts), size.rows]
+    table = public.table(whole)
+    rows, columns = RING.draw(size.rows, COINS), RING.draw(size.columns, COINS)
+    vectors = [secret.encrypt_rows(rows[part], size, COINS, part) for part in parts]
+    total = table.sum_over_rows(columns, COINS)
+    for vector, part in zip(vectors, parts, strict=True):
+        with pytest.raises(CryptoError, match="missing"):
+            total.result()
+        for other in (None, *(other for other in parts if other != part)):
+            with pytest.raises(CryptoError, match="not the part"):
+                total.add(vector, other)
+        total.add(vector, part)
+    with pytest.raises(CryptoError, match="not the part"):
+        total.add(vectors[-1], parts[-1])
+    sums = secret.decrypt_columns(total.result(), size)
+    assert sums.tolist() == oracle(whole.T, rows, columns, 59)
+    sent = secret.encrypt_columns(columns, size, COINS)
+    answers = [table.product(sent, rows[part], COINS, part) for part in parts]
+    sums = np.concatenate(
+        [secret.decrypt_rows(one, size, part) for one, part in zip(answers, parts, strict=True)]
+    )
+    assert np.array_equal(sums, RING.centred(whole @ columns + rows))
+    for other in (None, slice(1, 2), slice(0, size.rows)):
+        with pytest.raises(CryptoError, match="no part"):
+            table.product(sent, rows, COINS, other)
+    table.close()
+
+
+@pytest.mark.parametrize("rows", [1, 39_073, 1_000_000, 1_048_576, 3_000_000, 10_000_000])
+def test_a_part_is_a_million_rows_and_fits_a_frame(rows):
+    for columns in (1, 50, 1000):
+        size = TableSize(rows, columns)
+        parts, tiling = BfvScheme().row_parts(size), Tiling.of(size)
+        assert parts == ClearScheme().row_parts(size)
+        if columns <= 50:
+            assert len(parts) == -(-rows // (128 * DEGREE))
+        for part in parts:
+            tiles = len(tiling.row_tiles(part))
+            sent, answered = 21 * DEGREE + 64, 13 * (DEGREE + tiling.height)
+            assert tiles * max(sent, answered) <= 32 << 20
 
 
 # What is refused
@@ -190,17 +252,17 @@ def test_other_lengths_are_refused(name):
         lambda: secret.encrypt_columns(rows, size, COINS),
         lambda: secret.encrypt_rows(rows.astype(np.float64), size, COINS),
         lambda: secret.encrypt_rows(rows.reshape(30, 1), size, COINS),
-        lambda: table.transposed_product(sent, rows, COINS),
+        lambda: transposed_product(table, sent, rows, COINS),
         lambda: table.product(sent, rows, COINS),
-        lambda: table.transposed_product(replace(sent, data=sent.data[:-1]), columns, COINS),
-        lambda: table.transposed_product(replace(sent, data=sent.data + b"x"), columns, COINS),
-        lambda: table.transposed_product(replace(sent, data=b""), columns, COINS),
-        lambda: table.transposed_product(replace(sent, length=31), columns, COINS),
-        lambda: table.transposed_product(EncryptedVector(b"", 0), columns, COINS),
+        lambda: transposed_product(table, replace(sent, data=sent.data[:-1]), columns, COINS),
+        lambda: transposed_product(table, replace(sent, data=sent.data + b"x"), columns, COINS),
+        lambda: transposed_product(table, replace(sent, data=b""), columns, COINS),
+        lambda: transposed_product(table, replace(sent, length=31), columns, COINS),
+        lambda: transposed_product(table, EncryptedVector(b"", 0), columns, COINS),
     ):
         with pytest.raises(CryptoError):
             refused()
-    answer = table.transposed_product(sent, columns, COINS)
+    answer = transposed_product(table, sent, columns, COINS)
     for spoilt in (
         replace(answer, data=answer.data[:-1]),
         replace(answer, data=answer.data + b"x"),
@@ -236,8 +298,8 @@ def test_a_coefficient_beyond_its_prime_is_refused(at):
     table = public.table(np.ones((30, 4), dtype=np.int64))
     spoilt = sent.data[:at] + b"\xff" * 8 + sent.data[at + 8 :]
     with pytest.raises(CryptoError, match="outside its modulus"):
-        table.transposed_product(EncryptedVector(spoilt, 30), RING.draw(4, COINS), COINS)
-    answer = table.transposed_product(sent, RING.draw(4, COINS), COINS)
+        transposed_product(table, EncryptedVector(spoilt, 30), RING.draw(4, COINS), COINS)
+    answer = transposed_product(table, sent, RING.draw(4, COINS), COINS)
     for place in (0, 8 * 4, len(answer.data) - 8):
         data = answer.data[:place] + b"\xff" * 8 + answer.data[place + 8 :]
         with pytest.raises(CryptoError, match="outside its modulus"):

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.base import TableSize, Wrapping, transposed_product
 from taciturn.crypto.bfv import keys, tables
 from taciturn.crypto.bfv.crew import LocalEngine
 from taciturn.crypto.bfv.keys import BfvScheme
@@ -69,7 +69,7 @@ def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
     rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
     for again in (False, True):
         sent = secret.encrypt_rows(rows, SIZE, COINS)
-        answer = table.transposed_product(sent, columns, COINS)
+        answer = transposed_product(table, sent, columns, COINS)
         sums = secret.decrypt_columns(answer, SIZE)
         assert sums.tolist() == oracle(whole.T, rows, columns, 59)
         answer = table.product(secret.encrypt_columns(columns, SIZE, COINS), rows, COINS)
@@ -80,7 +80,7 @@ def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
         # A number that only the helper reads: refused, and the next product is right again.
         spoilt = sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:]
         with pytest.raises(CryptoError, match="outside its modulus"):
-            table.transposed_product(replace(sent, data=spoilt), columns, COINS)
+            transposed_product(table, replace(sent, data=spoilt), columns, COINS)
         data = answer.data[:-8] + b"\xff" * 8
         with pytest.raises(CryptoError, match="outside its modulus"):
             secret.decrypt_rows(replace(answer, data=data), SIZE)
@@ -103,7 +103,7 @@ def test_a_helper_that_was_killed_is_named_and_replaced(shared):
         secret.encrypt_rows(rows, SIZE, COINS)
     table = secret.public.table(np.ones((SIZE.rows, SIZE.columns), dtype=np.int64))
     mask = np.zeros(SIZE.columns, dtype=np.int64)
-    answer = table.transposed_product(secret.encrypt_rows(rows, SIZE, COINS), mask, COINS)
+    answer = transposed_product(table, secret.encrypt_rows(rows, SIZE, COINS), mask, COINS)
     total = RING.centred(rows.sum())
     assert secret.decrypt_columns(answer, SIZE).tolist() == [total] * SIZE.columns
     table.close()
@@ -119,7 +119,7 @@ def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
     setup = table._crew._setups[0]()  # type: ignore[attr-defined]
     assert sum(map(len, setup.frames[1:])) < 1000
     rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
-    answer = table.transposed_product(secret.encrypt_rows(rows, SIZE, COINS), columns, COINS)
+    answer = transposed_product(table, secret.encrypt_rows(rows, SIZE, COINS), columns, COINS)
     sums = secret.decrypt_columns(answer, SIZE)
     assert sums.tolist() == oracle(whole.T.astype(np.int64), rows, columns, 59)
     table.close()
@@ -166,7 +166,7 @@ def test_half_a_million_rows():
     whole = entries(ring, size, COINS)
     table = secret.public.table(whole, memory=60_000_000)
     rows, columns = ring.draw(size.rows, COINS), ring.draw(size.columns, COINS)
-    answer = table.transposed_product(secret.encrypt_rows(rows, size, COINS), columns, COINS)
+    answer = transposed_product(table, secret.encrypt_rows(rows, size, COINS), columns, COINS)
     expected = ring.centred(np.einsum("ij,i->j", whole, rows) + columns)
     assert np.array_equal(secret.decrypt_columns(answer, size), expected)
     answer = table.product(secret.encrypt_columns(columns, size, COINS), rows, COINS)

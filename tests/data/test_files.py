@@ -122,7 +122,7 @@ def test_absent_files_and_directories(tmp_path):
     with pytest.raises(FileError, match="no such file"):
         read_frame(tmp_path / "a.csv")
     (tmp_path / "b.csv").mkdir()
-    with pytest.raises(FileError, match="a directory"):
+    with pytest.raises(FileError, match="the folder has no Parquet file"):
         read_frame(tmp_path / "b.csv")
 
 

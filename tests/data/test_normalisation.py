@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,6 +33,25 @@ from taciturn.errors import ConfigError, RowIdError
 )
 def test_each_name_does_what_it_says(how, text, expected):
     assert Normalisation.of(how).one(text) == expected
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=6),
+            st.text("aAzZ0129 .-Ⅷⓐ", max_size=6),
+            st.from_regex(r" ?0*[0-9]* ?", fullmatch=True),
+        ),
+        max_size=20,
+    ),
+    st.sets(st.sampled_from(STEPS), min_size=1),
+)
+def test_many_at_a_time_are_normalised_as_each_alone(texts, steps):
+    how = Normalisation.of(",".join(steps))
+    series = pl.Series(texts, dtype=pl.String)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("taciturn.data.normalisation._BLOCK", 7)
+        assert how.series(series).to_list() == [how.one(text) for text in texts]
 
 
 def test_names_in_any_order_are_the_same_choice():

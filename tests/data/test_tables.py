@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from taciturn.data import frames as frames_module
-from taciturn.data import tables as tables_module
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import (
@@ -22,6 +21,7 @@ from taciturn.errors import (
     MissingValueError,
     ShapeError,
 )
+from taciturn.mapped import BLOCK_ROWS
 from taciturn.rng import KeyedEntropy
 
 MATRICES = hnp.arrays(
@@ -112,13 +112,13 @@ def test_missing_values_are_named_by_column_and_row(data):
     assert caught.value.where == "column 'x1', row id 'bea'"
 
 
-def test_infinities_are_named_by_column_and_row(monkeypatch):
-    monkeypatch.setattr(tables_module, "_BLOCK", 4)
-    data = np.ones((9, 2))
-    data[7, 0] = -np.inf
+def test_infinities_are_named_by_column_and_row():
+    """In the second block of rows that is looked at."""
+    data = np.ones((BLOCK_ROWS + 9, 2))
+    data[BLOCK_ROWS + 7, 0] = -np.inf
     with pytest.raises(InfiniteValueError) as caught:
         FeatureTable.of(data)
-    assert caught.value.where == "column 'x0', row id '7'"
+    assert caught.value.where == f"column 'x0', row id '{BLOCK_ROWS + 7}'"
 
 
 def test_no_columns_are_allowed():

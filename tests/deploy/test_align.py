@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -10,12 +11,14 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from taciturn import mapped
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
 from taciturn.deploy import align as room
@@ -42,6 +45,7 @@ from taciturn.errors import (
     TaciturnError,
 )
 from taciturn.faces import COMMAND_LINE
+from taciturn.mapped import Scratch
 from taciturn.protocol.align import TURN_IDS
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.messages import (
@@ -360,6 +364,55 @@ def test_a_list_that_cannot_be_written_is_no_secret_and_no_traceback(tmp_path):
     assert isinstance(ends.alice, OutputError)
 
 
+@pytest.fixture
+def elements_in_files(monkeypatch):
+    """As with many millions of ids: both sides' elements are on the disk, in many buckets."""
+    monkeypatch.setattr(room, "Scratch", partial(Scratch, least=1))
+    monkeypatch.setattr("taciturn.protocol.align.BUCKET_IDS", 4)
+
+
+def states(folder: Path) -> Iterator[Path]:
+    return (folder / f"{role}-state" / room.SCRATCH for role in ROLES)
+
+
+@pytest.mark.usefixtures("elements_in_files")
+def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path):
+    """A side that is killed on the way leaves no file; what another system left is removed."""
+    people(tmp_path, some(0, 40), some(20, 60))
+    for state in states(tmp_path):
+        state.mkdir(parents=True)
+        (state / "own").write_bytes(b"of a killed alignment")
+    there: list[bool] = []
+
+    def look(event: Event) -> None:
+        there.extend(state.exists() for state in states(tmp_path))
+
+    both(tmp_path, watch={"alice": Callbacks(observe=look)}).records  # noqa: B018
+    assert there
+    assert not any(there)
+    assert lists(tmp_path)[0].own == RowIds.of(sorted(some(20, 40)))
+
+
+@pytest.mark.usefixtures("elements_in_files")
+def test_a_disk_without_room_for_the_elements_is_named(tmp_path, monkeypatch):
+    people(tmp_path, some(0, 40), some(20, 60))
+    reserve = mapped._reserve
+
+    def full(descriptor: int, size: int) -> None:
+        if "alice" in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        reserve(descriptor, size)
+
+    monkeypatch.setattr(mapped, "_reserve", full)
+    ends = both(tmp_path)
+    assert isinstance(ends.alice, OutputError)
+    assert "No space left on device" in ends.alice.message
+    assert isinstance(ends.bob, PeerStopped)
+    assert not any(state.exists() for state in states(tmp_path))
+    monkeypatch.setattr(mapped, "_reserve", reserve)
+    assert both(tmp_path).records[0]["common"] == 20
+
+
 def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(room, "NOTE_SECONDS", 0.0)
     monkeypatch.setattr("taciturn.protocol.align.TURN_IDS", 8)
@@ -371,6 +424,7 @@ def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     steps = [event for event in seen if isinstance(event, Aligning)]
     assert [event.done for event in steps] == [16, 32, 48, 64, 80]
     assert any("seconds left" in line for line in said)
+    assert any("comparing elements" in line for line in said)
     log = (tmp_path / "alice.log").read_text()
     assert '"event": "aligned", "rows": 40' in log
     # Rows are counted, not named.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,21 @@ import polars as pl
 import pytest
 
 import taciturn
+from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.playback import Rhythm
 from taciturn.deploy.templates import Trial, template
+from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
 from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import own_part, whole_model
+from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.privacy.base import EncryptedMechanism
-from taciturn.protocol.events import Progress
+from taciturn.protocol.events import PartDone, Progress
 from taciturn.rng import KeyedEntropy
 from tests.deploy.hosts import Hosts, Side, both_finish
 from tests.deploy.sides import (
@@ -117,10 +121,8 @@ def test_it_is_near_the_optimum_of_both_tables(model):
     assert isinstance(method, EncryptedMechanism)
     assert side is not None
 
-    def likelihood(scores: Any) -> Any:
-        # The flips are those of the training: they lie in Bob's file.
-        return method.likelihood(scores, side.labels.values)
-
+    # The flips are those of the training: they lie in Bob's file.
+    likelihood = of_labels(side.labels.values, method.likelihood)
     joined = np.hstack([alice.tables.train.values, bob.tables.train.values])
     weights = np.concatenate([whole.alice.weights, whole.bob.weights])
     l2 = bob.terms.agreement.l2
@@ -230,10 +232,16 @@ def test_a_told_model_is_the_same_after_a_stop(tmp_path):
     assert len(hers) == len(shares(tmp_path)[0].columns)
 
 
-def test_checkpoints_bound_what_is_played_back(tmp_path):
+@pytest.mark.parametrize("every", ["two passes", "so many bytes"])
+def test_checkpoints_bound_what_is_played_back(tmp_path, monkeypatch, every):
     """With one every two passes no more than two are run again after a stop."""
     write_tables(tmp_path)
     set_up(tmp_path, passes=9)
+    if every == "so many bytes":
+        # Long messages alone are a reason; whoever resumes holds them all.
+        monkeypatch.setattr(
+            "taciturn.deploy.train.Rhythm", lambda *_: Rhythm(1000, 1000.0, frame_bytes=1)
+        )
     # Three events a pass.
     run_both(tmp_path, watch=pulled_at("bob", 24))
     done: list[int] = []
@@ -245,6 +253,48 @@ def test_checkpoints_bound_what_is_played_back(tmp_path):
     run_both(tmp_path, watch={"bob": Callbacks(observe=observe)}).records  # noqa: B018
     assert done[0] > 8 - 3
     assert done[-1] == 9
+
+
+@pytest.mark.parametrize(
+    ("role", "part"),
+    [
+        ("bob", 5),
+        # The same from the other side: some seconds each.
+        pytest.param("alice", 2, marks=pytest.mark.slow),
+        pytest.param("alice", 10, marks=pytest.mark.slow),
+    ],
+)
+def test_a_side_that_is_stopped_between_two_parts_goes_on_to_the_same_weights(tmp_path, role, part):
+    """Three parts of the rows, and a stop after one of them."""
+    write_wide_tables(tmp_path, rows=3 * 8192)
+    set_up(tmp_path, passes=2)
+
+    def act(party: Party) -> Any:
+        party.terms = replace(party.terms, scheme=BfvScheme(part_tiles=1))
+        return record(tmp_path)(party)
+
+    parts: list[Any] = []
+
+    def observe(event: Any) -> None:
+        if isinstance(event, PartDone):
+            parts.append(event)
+            if len(parts) == part:
+                raise Pulled
+
+    first = run_both(tmp_path, act=act, watch={role: Callbacks(observe=observe)})
+    assert isinstance(first.alice if role == "alice" else first.bob, Pulled)
+    run_both(tmp_path, act=act).records  # noqa: B018
+    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
+
+
+def write_wide_tables(folder: Path, rows: int) -> None:
+    """More rows than a ciphertext holds."""
+    coins = KeyedEntropy.from_seed(3)
+    values = coins.uniform((rows, 3))
+    ids = [f"p{number}" for number in range(rows)]
+    label = (values.sum(axis=1) + coins.fork("label").uniform((rows,)) > 2).astype(int)
+    pl.DataFrame({"id": ids, "a": values[:, 0], "b": values[:, 1]}).write_csv(folder / "alice.csv")
+    pl.DataFrame({"id": ids, "c": values[:, 2], "sick": label}).write_csv(folder / "bob.csv")
 
 
 class OneHost(Hosts):

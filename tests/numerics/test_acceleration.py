@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.numerics.acceleration import fit_on_schedule, momentum
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.shared_fraction import UNIT_BITS
 from taciturn.numerics.whitening import Whitening
 from taciturn.numerics.whole_table import optimum, penalised_loss
@@ -56,7 +56,7 @@ def test_both_tables_together_curve_the_loss_by_at_most_one(seed, alice, bob, in
 def test_the_gap_is_within_its_bound_and_vanishes(alice, bob, intercept, class_weight):
     hers, his, labels = tables(5, alice, bob, intercept)
     joined, free = np.hstack([hers, his]), int(intercept)
-    likelihood = partial(weighted_likelihood, labels=labels, class_weight=class_weight)
+    likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=class_weight))
     best = optimum(joined, likelihood, 0.02, free)
     heaviest = max(class_weight or (1.0, 1.0))
     whitenings = [Whitening.of(hers, 0.02, 0, heaviest).beside(his.shape[1])]

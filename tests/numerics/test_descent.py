@@ -22,7 +22,7 @@ from taciturn.numerics.descent import (
     parties_with_columns,
     row_bound,
 )
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.whole_table import optimum, penalised_loss
 
 L2 = 0.05
@@ -46,8 +46,8 @@ def with_intercept(values: np.ndarray) -> np.ndarray:
 def solver_of(
     labels: np.ndarray, own: np.ndarray, free: int, weights: tuple[float, float] | None = None
 ) -> DescentSolver:
-    likelihood = partial(weighted_likelihood, labels=labels, class_weight=weights)
-    return DescentSolver(likelihood, own, L2, free)
+    likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=weights))
+    return DescentSolver(likelihood, own, L2, free, passes=1)
 
 
 def descend(solver: DescentSolver, alice: np.ndarray, passes: int) -> np.ndarray:
@@ -151,7 +151,7 @@ def test_many_steps_reach_the_optimum_where_no_row_is_cut():
     w_a = hers.whitening.weights(descend(solver, hers.values, passes=300))
     weights = np.concatenate([w_a, solver.conclude()[1]])
     joined = np.hstack([values, own])
-    likelihood = partial(weighted_likelihood, labels=labels, class_weight=None)
+    likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=None))
     loss = penalised_loss(joined @ weights, likelihood, weights, L2, 1)
     assert loss - optimum(joined, likelihood, L2, 1).loss < 1e-6
 
@@ -170,21 +170,14 @@ def test_a_resumed_solver_continues_to_the_last_bit():
     values, own = BoundedTable.of(table(12, 2, 6), L2).values, with_intercept(table(12, 1, 7))
     labels = (np.arange(12) % 2).astype(np.int8)
     whole = solver_of(labels, own, free=1)
-    directions: list[np.ndarray] = []
-    scores: list[np.ndarray] = []
     for _ in range(4):
         again = solver_of(labels, own, free=1)
-        again.resume(
-            np.array(directions).reshape(-1, 12),
-            np.array(scores).reshape(-1, 12),
-            whole.coefficients,
-        )
+        again.resume(*whole.arrays, whole.position)
         assert again.direction().tolist() == whole.direction().tolist()
         assert again.weights.tolist() == whole.weights.tolist()
         assert again.mixture.tolist() == whole.mixture.tolist()
-        directions.append(whole.direction())
-        scores.append(values @ (directions[-1] @ values))
-        whole.add(directions[-1], scores[-1])
+        direction = whole.direction()
+        whole.add(direction, values @ (direction @ values))
 
 
 # --- what a label moves ---------------------------------------------------------------------------

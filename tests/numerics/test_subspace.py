@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.arrays import FloatArray, LabelArray
+from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
+from taciturn.errors import OutputError
+from taciturn.mapped import BLOCK_ROWS, MEMORY, Scratch
+from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.likelihood import (
     Likelihood,
     RowLikelihood,
     corrected_likelihood,
+    of_labels,
     weighted_likelihood,
 )
 from taciturn.numerics.subspace import (
@@ -24,6 +28,8 @@ from taciturn.numerics.subspace import (
     SubspaceSolver,
 )
 from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whole_table import optimum
+from taciturn.parallel import one_thread
 
 ROWS, L2 = 300, 1 / 300
 RNG = np.random.default_rng(7)
@@ -35,11 +41,11 @@ WHITENED = np.rint(Whitening.of(THEIRS, L2).apply(THEIRS) * 2.0**8) / 2.0**8
 
 
 def plain(labels: LabelArray = LABELS) -> Likelihood:
-    return partial(weighted_likelihood, labels=labels, class_weight=None)
+    return of_labels(labels, partial(weighted_likelihood, class_weight=None))
 
 
 def solver_of(likelihood: Likelihood) -> SubspaceSolver:
-    return SubspaceSolver(likelihood, OWN, L2, free=1)
+    return SubspaceSolver(likelihood, OWN, L2, free=1, passes=20)
 
 
 def rounded(direction: FloatArray) -> FloatArray:
@@ -66,7 +72,7 @@ def test_no_pass_makes_the_loss_larger_whether_it_is_convex_or_not(epsilon):
     likelihood = (
         plain()
         if epsilon is None
-        else partial(corrected_likelihood, labels=flipped, epsilon=epsilon)
+        else of_labels(flipped, partial(corrected_likelihood, epsilon=epsilon))
     )
     # More passes than Alice has columns: the last directions add nothing.
     values = losses(solver_of(likelihood), 14)
@@ -77,8 +83,8 @@ def test_no_pass_makes_the_loss_larger_whether_it_is_convex_or_not(epsilon):
 def test_a_curvature_next_to_none_does_not_stop_the_search():
     """As flipped labels can leave it: every length of Newton's step is far too long."""
 
-    def flat(scores: FloatArray) -> RowLikelihood:
-        rows = plain()(scores)
+    def flat(scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
+        rows = plain()(scores, place)
         return RowLikelihood(rows.value, rows.slope, 1e-9 * rows.curvature)
 
     values = losses(solver_of(flat), 4)
@@ -115,10 +121,10 @@ class Counting:
     def __init__(self, likelihood: Likelihood) -> None:
         self._likelihood, self.count = likelihood, 0
 
-    def __call__(self, scores: FloatArray) -> RowLikelihood:
+    def __call__(self, scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
         self.count += 1
         assert np.isfinite(scores).all()
-        return self._likelihood(scores)
+        return self._likelihood(scores, place)
 
 
 def evaluations(labels: LabelArray, answers: list[FloatArray]) -> list[int]:
@@ -181,17 +187,15 @@ def test_answers_that_are_no_scores_change_neither_the_work_nor_its_end(kinds):
 @pytest.mark.parametrize("stop", [0, 1, 3, 5])
 def test_a_rebuilt_solver_continues_bit_by_bit(stop):
     whole, first = solver_of(plain()), solver_of(plain())
-    sent, answered = [], []
-    for _ in range(stop):
+    answered = np.empty((stop, ROWS))
+    for number in range(stop):
         direction = rounded(first.direction())
-        sent.append(direction)
-        answered.append(scores_of(direction))
-        first.add(direction, answered[-1])
+        answered[number] = scores_of(direction)
+        first.add(direction, answered[number])
     resumed = solver_of(plain())
-    sent_rows, answered_rows = (np.array(rows).reshape(-1, ROWS) for rows in (sent, answered))
-    resumed.resume(sent_rows, answered_rows, first.coefficients)
+    resumed.resume(*first.arrays, first.position)
     # What a mixture is for: the same of other rows' scores.
-    scores = resumed.mixture @ answered_rows + OWN @ resumed.weights
+    scores = resumed.mixture @ answered + OWN @ resumed.weights
     np.testing.assert_allclose(scores, resumed.scores(), rtol=0, atol=1e-8)
     for number in range(6):
         direction = rounded(whole.direction())
@@ -204,9 +208,55 @@ def test_a_rebuilt_solver_continues_bit_by_bit(stop):
     assert resumed.passes == whole.passes == 6
 
 
+# --- by blocks of rows ----------------------------------------------------------------------------
+
+
+def searched(scratch: Scratch) -> list[bytes]:
+    """All that a search of several blocks of rows says, its last block a short one."""
+    rows, rng = 2 * BLOCK_ROWS + 5, np.random.default_rng(4)
+    theirs, own = (
+        rng.normal(size=(rows, 2)),
+        np.column_stack([rng.normal(size=rows), np.ones(rows)]),
+    )
+    labels = (theirs[:, 0] + own[:, 0] + rng.logistic(size=rows) > 0).astype(np.int8)
+    likelihood = plain(labels)
+    whitened = Whitening.of(theirs, L2).apply(theirs)
+    said = []
+    for solver in (
+        SubspaceSolver(likelihood, own, L2, 1, 3, scratch),
+        DescentSolver(likelihood, own, L2, 1, 3, scratch),
+    ):
+        for number in range(3):
+            direction = rounded(solver.direction())
+            solver.add(direction, whitened @ (direction @ whitened), last=number == 2)
+            said += [direction.tobytes(), solver.scores().tobytes()]
+        said += [part.tobytes() for part in (*solver.conclude(), solver.weights)]
+    best = optimum(np.hstack([theirs, own]), likelihood, L2, 1)
+    said += [best.weights.tobytes()]
+    return said
+
+
+def test_neither_files_nor_cores_change_a_bit(tmp_path, monkeypatch):
+    with one_thread():
+        once = searched(MEMORY)
+        folder = tmp_path / "scratch"
+        assert searched(Scratch(folder, least=0)) == once
+        # Nothing of what depends on labels is left under a name.
+        assert list(folder.iterdir()) == []
+        monkeypatch.setattr("taciturn.mapped.on_all_cores", lambda work, items: map(work, items))
+        monkeypatch.setattr("taciturn.mapped.threads", lambda: 5)
+        assert searched(MEMORY) == once
+
+
+def test_a_search_that_finds_no_room_says_so_before_it_begins(tmp_path):
+    scratch = Scratch(tmp_path / "scratch", least=0)
+    with pytest.raises(OutputError, match=r"No space left|too large"):
+        SubspaceSolver(plain(), OWN, L2, free=1, passes=2**45, scratch=scratch)
+
+
 def test_a_column_of_his_own_that_repeats_or_is_empty_does_no_harm():
     own = np.column_stack([OWN[:, 0], OWN[:, 0], np.zeros(ROWS), 1e9 * OWN[:, 1], np.ones(ROWS)])
-    odd, even = SubspaceSolver(plain(), own, L2, 1), solver_of(plain())
+    odd, even = SubspaceSolver(plain(), own, L2, 1, 20), solver_of(plain())
     for solver in (odd, even):
         losses(solver, 10)
     assert odd.loss() == pytest.approx(even.loss(), abs=1e-3)

@@ -9,12 +9,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
-from taciturn.arrays import FloatArray, LabelArray
+from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.numerics.likelihood import (
     Likelihood,
     RowLikelihood,
     bounded,
     corrected_likelihood,
+    of_labels,
     weighted_likelihood,
 )
 from taciturn.numerics.logistic import log_loss
@@ -24,7 +25,7 @@ PASSES = 12
 
 
 def plain(labels: LabelArray) -> Likelihood:
-    return partial(weighted_likelihood, labels=labels, class_weight=None)
+    return of_labels(labels, partial(weighted_likelihood, class_weight=None))
 
 
 def breast_cancer() -> tuple[FloatArray, LabelArray]:
@@ -107,7 +108,7 @@ def test_odd_tables_are_trained_like_others(case):
 def test_flipped_labels_end_at_a_minimum_that_knows_the_true_ones(epsilon):
     values, labels = generated(3000, 4)
     flips = np.random.default_rng(5).random(3000) < 1 / (1 + np.exp(epsilon))
-    likelihood = partial(corrected_likelihood, labels=labels ^ flips, epsilon=epsilon)
+    likelihood = of_labels(labels ^ flips, partial(corrected_likelihood, epsilon=epsilon))
     fit = fit_in_clear(values[:, :3], values[:, 3:], likelihood, 1 / 3000, 0, PASSES)
     assert abs(gap(fit, values, likelihood, 1 / 3000, 0)) < 1e-6
     # Better than any constant, measured with labels that it has not seen.
@@ -115,7 +116,7 @@ def test_flipped_labels_end_at_a_minimum_that_knows_the_true_ones(epsilon):
 
 
 def test_class_weights_enter_the_optimum_as_in_scikit_learn():
-    likelihood = partial(weighted_likelihood, labels=LABELS, class_weight=(1.0, 0.25))
+    likelihood = of_labels(LABELS, partial(weighted_likelihood, class_weight=(1.0, 0.25)))
     fitted = LogisticRegression(
         C=1, fit_intercept=False, class_weight={0: 1.0, 1: 0.25}, tol=1e-10, max_iter=10_000
     ).fit(VALUES, LABELS)
@@ -124,7 +125,7 @@ def test_class_weights_enter_the_optimum_as_in_scikit_learn():
 
 
 def test_a_penalised_loss_adds_the_price_of_the_weights_that_are_not_free():
-    def zero(scores: FloatArray) -> RowLikelihood:
+    def zero(scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
         return RowLikelihood(0 * scores, 0 * scores, 0 * scores)
 
     weights = np.array([1.0, 2.0, 30.0])

@@ -13,7 +13,7 @@ from taciturn.arrays import FloatArray
 from taciturn.audit.epsilon_bound import epsilon_lower_bound
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.events import NoisyModel
 from taciturn.privacy.ledger import Ledger
@@ -106,7 +106,7 @@ class Told:
         labels = np.array([label, 0, 1, 0, 1, 1], dtype=np.int8)
         bounded = BoundedTable.of(TABLE, 0.1).shrunk(2.0 ** -(BITS + 1))
         self._table = np.rint(bounded.values * 2.0**BITS).astype(np.int64)
-        self._likelihood = partial(weighted_likelihood, labels=labels, class_weight=None)
+        self._likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=None))
         self._quiet = quiet
         self._release = ModelRelease(EVENT, ROWS, 1, 0, 0, PASSES, GRID.residue_bits, 34)
 
@@ -114,7 +114,7 @@ class Told:
         return np.array([self._once(entropy) for _ in range(count)], dtype=np.float64)
 
     def _once(self, entropy: Entropy) -> float:
-        solver = DescentSolver(self._likelihood, np.empty((ROWS, 0)), 0.1, 0)
+        solver = DescentSolver(self._likelihood, np.empty((ROWS, 0)), 0.1, 0, PASSES)
         for _ in range(PASSES):
             direction = GRID.directions(solver.direction(), entropy)
             product = self._table @ (self._table.T @ direction)

@@ -19,14 +19,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme, TableSize
+from taciturn.crypto.bfv.crew import LocalEngine
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
+from taciturn.engine.pulse import Pulse
 from taciturn.errors import BudgetExceeded, ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
+from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import evaluate
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
@@ -44,7 +47,7 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
 from taciturn.protocol.codec import decode, encode, field_codecs, kind_of
-from taciturn.protocol.events import Boundary, Event, HeldOutSeen, Progress
+from taciturn.protocol.events import Advance, Boundary, Event, HeldOutSeen, PartDone, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -126,7 +129,7 @@ class Session:
     @property
     def likelihood(self) -> Callable[..., Any]:
         assert isinstance(self.method, EncryptedMechanism)
-        return partial(self.method.likelihood, labels=self.labels.values)
+        return of_labels(self.labels.values, self.method.likelihood)
 
     @property
     def alices(self) -> np.ndarray:
@@ -284,6 +287,89 @@ def test_any_small_table_under_real_keys_too(rows, alice, seed):
     assert real.weights.tolist() == plain.weights.tolist()
 
 
+# --- parts of rows ------------------------------------------------------------------------------
+
+# Three tiles of rows, so that there are three parts of one tile.
+MANY = Tables.make(rows=2 * 8192 + 100, alice=3, bob=2, intercept=True)
+OTHERS = Tables.make(rows=8192 + 50, alice=3, bob=2, intercept=True, seed=9)
+
+
+class TwoProcesses(LocalEngine):
+    """A helper for whatever has two tiles."""
+
+    def shares(self, work: int, least: int) -> int:
+        return 2
+
+
+def by_parts(scheme: Scheme, mechanism: str, **changes: Any) -> Session:
+    agreed = newton(mechanism, scheme, epochs=2, evaluate="epoch", **changes)
+    return session(agreed, MANY, scheme, held_out=OTHERS)
+
+
+@pytest.fixture(scope="module")
+def whole_tables() -> dict[str, Session]:
+    """The same trainings with tables of one part."""
+    return {mechanism: by_parts(CLEAR, mechanism) for mechanism in MECHANISMS}
+
+
+PARTED: dict[str, Scheme] = {
+    "clear": ClearScheme(part_tiles=1),
+    "one process": BfvScheme(LocalEngine(cores=1), part_tiles=1),
+    "two processes": BfvScheme(TwoProcesses(), part_tiles=2),
+}
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "scheme"),
+    [
+        *((mechanism, "clear") for mechanism in MECHANISMS),
+        ("sealed", "one process"),
+        ("sealed", "two processes"),
+        # The same exchange as in sealed.
+        pytest.param("none", "two processes", marks=pytest.mark.slow),
+    ],
+)
+def test_parts_of_rows_and_processes_change_no_weight(whole_tables, mechanism, scheme):
+    run, whole = by_parts(PARTED[scheme], mechanism), whole_tables[mechanism]
+    assert run.weights.tolist() == whole.weights.tolist()
+    losses = [[event.metrics.loss for event in one.seen(HeldOutSeen)] for one in (run, whole)]
+    assert losses[0] == losses[1]
+    size = TableSize(MANY.labels.rows, 3)
+    parts, held_out = (
+        len(PARTED[scheme].row_parts(TableSize(tables.labels.rows, 3))) for tables in (MANY, OTHERS)
+    )
+    assert (parts, held_out) == ((2, 1) if scheme == "two processes" else (3, 2))
+    kinds = [type(decode(frame)).__name__ for _, frame in run.frames]
+    if mechanism in SHARED:
+        expected = {"SealedResidues": 3 * parts, "SealedScores": 2 * (parts + held_out)}
+        assert kinds.count("SealedGradient") == 3
+    else:
+        expected = {
+            "EncryptedResidues": 3 * parts,
+            "PartialScores": 2 * parts,
+            "EpochScores": 2 * held_out,
+        }
+        assert kinds.count("MaskedGradient") == 3
+    assert {kind: kinds.count(kind) for kind in expected} == expected
+    assert whole.seen(PartDone) == []
+    assert PARTED[scheme].row_parts(size)[-1].stop == size.rows
+
+
+@pytest.mark.parametrize("mechanism", ["sealed", "none"])
+def test_a_pass_of_several_parts_tells_how_far_it_is(mechanism):
+    run = by_parts(PARTED["clear"], mechanism)
+    reached = [event.reach for event in run.seen(PartDone)]
+    assert all(0 < reach <= 2 for reach in reached)
+    # One bar for both sides: what is behind is not shown.
+    pulse, shown = Pulse(), []
+    for event in run.events:
+        if isinstance(event, Advance) and pulse.observe(event):
+            shown.append(pulse.reach[0])
+    assert shown == sorted(shown)
+    assert len(set(shown)) >= 6
+    assert shown[-1] == 2
+
+
 def test_dither_moves_scores_by_no_more_than_its_size_and_the_model_hardly():
     plain, dithered = (session(newton(dither=dither)) for dither in (None, 0.05))
     first = [run.seen(Progress)[0].scores for run in (plain, dithered)]
@@ -352,7 +438,7 @@ def test_alice_is_told_the_sum_of_the_shares_and_pays_epsilon():
 def test_the_told_model_is_that_of_the_descent_in_clear_and_the_noise(split):
     run = session(newton(**LOUD), SPLITS[split])
     hers, l2 = BoundedTable.of(run.tables.alice.values, run.agreed.l2), run.agreed.l2
-    solver = DescentSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free)
+    solver = DescentSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free, PASSES)
     for _ in range(PASSES):
         direction = solver.direction()
         solver.add(direction, hers.values @ (direction @ hers.values))
@@ -417,7 +503,7 @@ def in_clear(run: Session) -> Iterator[np.ndarray]:
     values, l2 = run.tables.alice.values, run.agreed.l2
     whitening = Whitening.of(values, l2)
     whitened = whitening.apply(values)
-    solver = SubspaceSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free)
+    solver = SubspaceSolver(run.likelihood, run.tables.bob.values, l2, run.tables.free, PASSES)
     for number in range(PASSES):
         direction = solver.direction()
         scores = whitened @ (direction @ whitened)

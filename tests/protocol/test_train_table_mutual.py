@@ -19,7 +19,7 @@ from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.acceleration import fit_on_schedule, momentum
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.shared_fraction import UNIT_BITS
 from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.privacy.ledger import Ledger
@@ -148,7 +148,7 @@ def test_the_shared_model_is_that_of_the_same_steps_in_the_open(split, terms):
 def test_rounding_aside_it_is_the_fit_in_clear_and_near_scikit_learn_s_optimum(split):
     tables, agreed = SPLITS[split], newton(sigmoid_error=1e-6, epochs=120)
     ours = weights(talk(tables, agreed))
-    likelihood = partial(weighted_likelihood, labels=tables.labels.values, class_weight=None)
+    likelihood = of_labels(tables.labels.values, partial(weighted_likelihood, class_weight=None))
     fit = fit_on_schedule(
         tables.alice.values, tables.bob.values, likelihood, 0.05, tables.free, 120
     )
@@ -336,6 +336,16 @@ def test_a_training_that_would_tell_too_much_of_a_table_is_refused():
         TablePlan.of(terms, 100_000, Columns(50, 18), Columns(2, 2))
     plan = TablePlan.of(terms, 40_000, Columns(41, 9), Columns(40, 9))
     assert max(plan.alice_leak, plan.bob_leak) < 2.0**-40
+
+
+def test_a_table_of_several_parts_is_refused_by_name():
+    scheme = BfvScheme(part_tiles=2)
+    terms = Terms(newton(scheme, epochs=1), scheme)
+    TablePlan.of(terms, 10_000, Columns(2, 4), Columns(0, 0))
+    for columns in ((Columns(2, 4), Columns(0, 0)), (Columns(2, 4), Columns(1, 4))):
+        with pytest.raises(ConfigError, match=r"tables of up to about [\d,]+ rows") as raised:
+            TablePlan.of(terms, 40_000, *columns)
+        assert "sealed" in str(raised.value)
 
 
 SIZES: dict[type[Message], str] = {

@@ -224,6 +224,9 @@ class WitnessScheme:
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         return ClearScheme().leak_bits(capacity, rows, length)
 
+    def row_parts(self, size: TableSize) -> list[slice]:
+        return ClearScheme().row_parts(size)
+
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         return ClearScheme().check_tables(capacity, size, products)
 

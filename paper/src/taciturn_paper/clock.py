@@ -12,6 +12,7 @@ from taciturn.crypto.base import (
     DEFAULT_TABLE_MEMORY,
     Capacity,
     PublicKey,
+    RowSum,
     Scheme,
     SecretKey,
     SlotScheme,
@@ -25,7 +26,7 @@ from taciturn.rng import Entropy
 STAGES = {
     "encrypt": ("encrypt", "encrypt_rows", "encrypt_columns"),
     "decrypt": ("decrypt", "decrypt_shares", "decrypt_rows", "decrypt_columns"),
-    "products": ("table", "prepare", "masked_product", "product", "transposed_product"),
+    "products": ("table", "prepare", "masked_product", "product", "add", "result"),
 }
 
 
@@ -72,6 +73,10 @@ class _TimedKey:
         made = self._clock.timed(self._key.table, "table")(whole, memory)
         return _TimedKey(made, self._clock)
 
+    def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
+        """A sum whose parts are on the clock too."""
+        return _TimedKey(self._key.sum_over_rows(mask, entropy), self._clock)
+
 
 class TimedScheme:
     """A scheme whose keys are on the clock."""
@@ -94,6 +99,10 @@ class TimedScheme:
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         """The scheme's own."""
         return self._inner.leak_bits(capacity, rows, length)
+
+    def row_parts(self, size: TableSize) -> list[slice]:
+        """The scheme's own."""
+        return self._inner.row_parts(size)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """The scheme's own."""

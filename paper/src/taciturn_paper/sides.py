@@ -345,7 +345,7 @@ def processor_seconds() -> float:
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     total = time.process_time() + ended.ru_utime + ended.ru_stime
     tick = os.sysconf("SC_CLK_TCK")
-    for child in _children():
+    for child in children():
         with suppress(OSError):
             fields = Path(f"/proc/{child}/stat").read_text(encoding="ascii").rsplit(")", 1)[1]
             total += sum(map(int, fields.split()[11:13])) / tick
@@ -355,7 +355,7 @@ def processor_seconds() -> float:
 def peak_bytes() -> int:
     """The most memory of this process and of each of its helpers, in sum."""
     total = 0
-    for process in ("self", *_children()):
+    for process in ("self", *children()):
         with suppress(OSError):
             for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
                 if line.startswith("VmHWM:"):
@@ -363,7 +363,8 @@ def peak_bytes() -> int:
     return total
 
 
-def _children() -> list[str]:
+def children() -> list[str]:
+    """The processes that this one started and that still run."""
     listed: list[str] = []
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):

@@ -21,7 +21,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import DatasetUnavailable
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear
@@ -133,7 +133,8 @@ def target(problem: Problem) -> Metrics:
 def after_passes(problem: Problem, passes: int) -> Metrics:
     """What newton's model of so many passes is worth on the held-out rows."""
     agreed, labels = problem.terms("newton").agreement, problem.labels.values
-    likelihood = partial(weighted_likelihood, labels=labels, class_weight=agreed.class_weight)
+    weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
+    likelihood = of_labels(labels, weighted)
     alice, bob = problem.alice.values, problem.bob.values
     with one_thread():
         fit = fit_in_clear(alice, bob, likelihood, agreed.l2, problem.bob.free, passes)

@@ -79,10 +79,11 @@ class Meter:
             self.say(f"a cluster of {counted(event.workers, 'worker')} computes{seen}")
         if not isinstance(event, Advance):
             return
-        self._pulse.advance(event.work, event.done, event.total)
+        if not self._pulse.observe(event):
+            return
         if self._progress and self._task is not None:
             self._progress.update(
-                self._task, description=event.work, completed=event.done, total=event.total
+                self._task, description=event.work, completed=event.reach, total=event.total
             )
 
     def announce(self, activity: str) -> None:

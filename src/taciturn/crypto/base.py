@@ -27,10 +27,15 @@ are uniform there, products wrap, and nothing is out of range. The masks are the
 A whole table of training rows is multiplied from both sides, many times, under a ``Wrapping`` key::
 
     Alice PublicKey.table(T)                                  -> Table            stays with Alice
-    Bob   SecretKey.encrypt_rows(r) / encrypt_columns(v)      -> EncryptedVector  goes to Alice
-    Alice Table.transposed_product(<r>, mask)   T^T r + mask  -> EncryptedAnswer  goes to Bob
+    Bob   SecretKey.encrypt_rows(r)                           -> EncryptedVector  goes to Alice
+    Alice Table.sum_over_rows(mask) .add(<r>)   T^T r + mask  -> EncryptedAnswer  goes to Bob
+    Bob   SecretKey.encrypt_columns(v)                        -> EncryptedVector  goes to Alice
     Alice Table.product(<v>, mask)              T v + mask    -> EncryptedAnswer  goes to Bob
     Bob   SecretKey.decrypt_columns(answer) / decrypt_rows(answer)   the sums modulo 2^k
+
+What has an entry for each row travels in parts of rows, a public rule of the table's size
+(``Scheme.row_parts``): a product over rows is a sum over its parts, one over columns an answer for
+each. A table that is not large has one part.
 
 The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
 structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
@@ -154,8 +159,10 @@ class Wrapping(Capacity):
 
     def product(self, matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
         """``matrix @ vector`` modulo t, for a matrix of whole numbers."""
+        summed: IntArray = np.empty(len(matrix), dtype=np.int64)
         # 64-bit integers wrap modulo 2^64, of which t is a divisor.
-        summed: IntArray = np.einsum("ij,j->i", matrix.astype(np.int64, copy=False), vector)
+        for place, block in row_blocks(matrix):
+            np.einsum("ij,j->i", block.astype(np.int64, copy=False), vector, out=summed[place])
         return self.centred(summed)
 
     def draw(self, count: int, entropy: Entropy) -> IntArray:
@@ -280,6 +287,31 @@ class PreparedMatrix:
             )
 
 
+class RowSum(Protocol):
+    """A product over all rows on its way: the parts of its vector are added one after the other."""
+
+    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+        """Adds the product of a part of the rows.
+
+        Args:
+            vector: Of ``SecretKey.encrypt_rows``.
+            part: The next of ``Scheme.row_parts``; None for all rows, where they are one part.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, sizes do not fit, or it is
+                not this part's turn.
+        """
+        ...
+
+    def result(self) -> EncryptedAnswer:
+        """The sum with its masks, re-randomised; an entry for each column.
+
+        Raises:
+            CryptoError: Parts are missing.
+        """
+        ...
+
+
 class Table(Protocol):
     """Alice's whole table in the scheme's own form: made once, used in every pass."""
 
@@ -288,28 +320,28 @@ class Table(Protocol):
         """Its shape."""
         ...
 
-    def transposed_product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
-    ) -> EncryptedAnswer:
-        """``table.T @ vector + mask`` modulo t, re-randomised; an entry for each column.
+    def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
+        """``table.T @ vector + mask`` modulo t, of a vector that is still to come.
 
         Args:
-            vector: Of ``SecretKey.encrypt_rows``.
             mask: A value modulo t for each column; any integer stands for its class.
             entropy: Private coins; what is decrypted does not depend on them.
 
         Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+            CryptoError: There are not as many masks as columns.
         """
         ...
 
-    def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
-        """``table @ vector + mask`` modulo t, re-randomised; an entry for each row.
+    def product(
+        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedAnswer:
+        """``table @ vector + mask`` modulo t for a part of the rows, re-randomised.
 
         Args:
             vector: Of ``SecretKey.encrypt_columns``.
-            mask: A value modulo t for each row; any integer stands for its class.
+            mask: A value modulo t for each of these rows; any integer stands for its class.
             entropy: Private coins; what is decrypted does not depend on them.
+            part: One of ``Scheme.row_parts``; None for all rows, where they are one part.
 
         Raises:
             CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
@@ -319,6 +351,43 @@ class Table(Protocol):
     def close(self) -> None:
         """Frees the memory and ends helper processes; the table is of no use afterwards."""
         ...
+
+
+def transposed_product(
+    table: Table, vector: EncryptedVector, mask: IntArray, entropy: Entropy
+) -> EncryptedAnswer:
+    """``table.T @ vector + mask``, of a table whose rows are one part.
+
+    Raises:
+        CryptoError: As ``RowSum.add`` has it.
+    """
+    total = table.sum_over_rows(mask, entropy)
+    total.add(vector)
+    return total.result()
+
+
+def turn_of(part: slice | None, parts: list[slice], done: int) -> slice:
+    """The part that is next, if it is the one that was named.
+
+    Raises:
+        CryptoError: It is not.
+    """
+    if done >= len(parts) or (part is None and len(parts) > 1) or part not in (None, parts[done]):
+        raise CryptoError(f"{part} is not the part of the table that is due")
+    return parts[done]
+
+
+def named_part(part: slice | None, parts: list[slice]) -> slice:
+    """The part that was named, if it is one of a table's.
+
+    Raises:
+        CryptoError: It is not.
+    """
+    if part is None and len(parts) == 1:
+        return parts[0]
+    if part is None or part not in parts:
+        raise CryptoError(f"{part} is no part of the table")
+    return part
 
 
 class PublicKey(Protocol):
@@ -434,8 +503,16 @@ class SecretKey(Protocol):
         """
         ...
 
-    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
-        """Encrypts a value modulo t for each row of a table, for ``Table.transposed_product``.
+    def encrypt_rows(
+        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedVector:
+        """Encrypts a value modulo t for each row of a part of a table, for ``RowSum.add``.
+
+        Args:
+            vector: The values of these rows.
+            size: That of the whole table.
+            entropy: Private coins.
+            part: One of ``Scheme.row_parts``; None for all rows.
 
         Raises:
             CryptoError: The vector does not fit.
@@ -453,15 +530,22 @@ class SecretKey(Protocol):
         ...
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
-        """The entries of a ``Table.transposed_product``, centred modulo t.
+        """The entries of a ``RowSum``, centred modulo t.
 
         Raises:
             CryptoError: The answer's bytes are not of this key's form.
         """
         ...
 
-    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+    def decrypt_rows(
+        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+    ) -> IntArray:
         """The entries of a ``Table.product``, centred modulo t.
+
+        Args:
+            answer: That of a part of the rows.
+            size: That of the whole table.
+            part: One of ``Scheme.row_parts``; None for all rows.
 
         Raises:
             CryptoError: The answer's bytes are not of this key's form.
@@ -636,6 +720,10 @@ class Scheme(Protocol):
 
         Beyond what is decrypted from it; infinite where nothing else is told, or nothing is hidden.
         """
+        ...
+
+    def row_parts(self, size: TableSize) -> list[slice]:
+        """The parts of a table's rows whose ciphertexts travel together: a public rule."""
         ...
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:

@@ -31,11 +31,15 @@ from taciturn.crypto.base import (
     check_slots,
     check_table,
     check_table_vector,
+    named_part,
+    turn_of,
     wrapping,
 )
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
+from taciturn.crypto.bfv.tiles import PART_TILES, Tiling
 from taciturn.errors import CryptoError
+from taciturn.mapped import row_blocks
 from taciturn.rng import Entropy
 
 _EXACT_FLOAT_BITS = 53
@@ -60,6 +64,43 @@ def exact_product(matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
     return summed
 
 
+class ClearRowSum:
+    """A sum over rows on its way, in clear.
+
+    Args:
+        table: The table.
+        mask: For all columns.
+    """
+
+    def __init__(self, table: ClearTable, mask: IntArray) -> None:
+        self._table, self._mask, self._done = table, mask, 0
+        self._total: IntArray = np.zeros(table.size.columns, dtype=np.int64)
+
+    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+        """Adds the product of the next part of the rows.
+
+        Raises:
+            CryptoError: Sizes do not fit, an entry is no value modulo t, or it is not this part's
+                turn.
+        """
+        due = turn_of(part, self._table.parts, self._done)
+        values = self._table.read(vector, due.stop - due.start)
+        for place, block in row_blocks(self._table.whole[due]):
+            whole = block.astype(np.int64, copy=False)
+            self._total += np.einsum("ij,i->j", whole, values[place])
+        self._done += 1
+
+    def result(self) -> EncryptedAnswer:
+        """The sum and the mask modulo 2^64.
+
+        Raises:
+            CryptoError: Parts are missing.
+        """
+        if self._done < len(self._table.parts):
+            raise CryptoError("parts of the table are missing in the sum")
+        return _masked(self._total, self._mask)
+
+
 @dataclass(frozen=True, slots=True)
 class ClearTable:
     """A whole table, as it is.
@@ -71,36 +112,43 @@ class ClearTable:
 
     ring: Wrapping
     whole: IntArray
+    parts: list[slice]
 
     @property
     def size(self) -> TableSize:
         """Its shape."""
         return TableSize(*self.whole.shape)
 
-    def transposed_product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
-    ) -> EncryptedAnswer:
+    def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> ClearRowSum:
         """``table.T @ vector + mask`` modulo 2^64, in clear.
 
         Raises:
-            CryptoError: Sizes do not fit, or an entry is no value modulo t.
+            CryptoError: There are not as many masks as columns.
         """
-        values = self._read(vector, self.size.rows)
-        return _masked(np.einsum("ij,i->j", self.whole, values), mask)
+        check_length(mask, self.size.columns, "mask")
+        return ClearRowSum(self, mask)
 
-    def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
+    def product(
+        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedAnswer:
         """``table @ vector + mask`` modulo 2^64, in clear.
 
         Raises:
             CryptoError: Sizes do not fit, or an entry is no value modulo t.
         """
-        values = self._read(vector, self.size.columns)
-        return _masked(np.einsum("ij,j->i", self.whole, values), mask)
+        part = named_part(part, self.parts)
+        values = self.read(vector, self.size.columns)
+        return _masked(self.ring.product(self.whole[part], values), mask)
 
     def close(self) -> None:
         """Nothing: there is nothing to free."""
 
-    def _read(self, vector: EncryptedVector, length: int) -> IntArray:
+    def read(self, vector: EncryptedVector, length: int) -> IntArray:
+        """A vector of this length, in clear.
+
+        Raises:
+            CryptoError: It has another length, or an entry is no value modulo t.
+        """
         if vector.length != length:
             raise CryptoError(f"a vector of {vector.length} where {length} were expected")
         values = np.frombuffer(_exactly(vector.data, length), dtype="<i8").astype(np.int64)
@@ -119,9 +167,11 @@ class ClearPublicKey:
 
     Args:
         capacity: The sizes of the conversation.
+        part_tiles: As the scheme has it.
     """
 
     capacity: Capacity
+    part_tiles: int = PART_TILES
 
     modulus: ClassVar[int] = 1 << 64
 
@@ -189,8 +239,8 @@ class ClearPublicKey:
         Raises:
             CryptoError: The table does not fit the capacity.
         """
-        check_table(self.capacity, whole)
-        return ClearTable(wrapping(self.capacity), whole)
+        parts = Tiling.of(check_table(self.capacity, whole)).row_parts(self.part_tiles)
+        return ClearTable(wrapping(self.capacity), whole, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +293,15 @@ class ClearSecretKey:
         words = np.frombuffer(_exactly(answer.data, answer.length), dtype="<i8")
         return wrapping(self.public.capacity).centred(words.astype(np.int64))
 
-    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+    def encrypt_rows(
+        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedVector:
         """The entries' bytes, as they are.
 
         Raises:
             CryptoError: The vector does not fit.
         """
-        return self._table_vector(vector, size.rows)
+        return self._table_vector(vector, _count(size, part))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -269,13 +321,15 @@ class ClearSecretKey:
         """
         return self._table_sums(answer, size.columns)
 
-    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+    def decrypt_rows(
+        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+    ) -> IntArray:
         """The values modulo the key's power of two.
 
         Raises:
             CryptoError: The answer has another number of entries or bytes.
         """
-        return self._table_sums(answer, size.rows)
+        return self._table_sums(answer, _count(size, part))
 
     def _table_vector(self, vector: IntArray, length: int) -> EncryptedVector:
         check_table_vector(self.public.capacity, vector, length)
@@ -383,9 +437,14 @@ class ClearSlots:
 class ClearScheme:
     """No protection, at full speed.
 
+    Args:
+        part_tiles: How many row tiles of the default scheme's would travel in one message.
+
     >>> ClearScheme().protects
     False
     """
+
+    part_tiles: int = PART_TILES
 
     name: ClassVar[str] = "clear"
     protects: ClassVar[bool] = False
@@ -401,6 +460,10 @@ class ClearScheme:
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         """Infinite: there is nothing to hide."""
         return math.inf
+
+    def row_parts(self, size: TableSize) -> list[slice]:
+        """Those of the default scheme, for whose conversation this one stands."""
+        return Tiling.of(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Refuses nothing but products that do not wrap: there is nothing to hide.
@@ -420,7 +483,7 @@ class ClearScheme:
             CryptoError: A size other than 0 was asked for.
         """
         self._check_bits(bits)
-        return ClearSecretKey(ClearPublicKey(capacity))
+        return ClearSecretKey(ClearPublicKey(capacity, self.part_tiles))
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
@@ -433,7 +496,7 @@ class ClearScheme:
         self._check_bits(bits)
         if data:
             raise CryptoError(f"a public key of {len(data)} bytes where none is expected")
-        return ClearPublicKey(capacity)
+        return ClearPublicKey(capacity, self.part_tiles)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> ClearSecretKey:
         """The owner of no key.
@@ -452,6 +515,10 @@ def _exactly(data: bytes, length: int) -> bytes:
     if length < 1 or len(data) != 8 * length:
         raise CryptoError(f"{len(data)} bytes where {length} entries of 8 were expected")
     return data
+
+
+def _count(size: TableSize, part: slice | None) -> int:
+    return size.rows if part is None else part.stop - part.start
 
 
 def _masked(sums: IntArray, mask: IntArray) -> EncryptedAnswer:

@@ -327,7 +327,9 @@ class PaillierSecretKey:
         """
         return wrapping(self.public.capacity).reduced(self.decrypt(answer, length))
 
-    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+    def encrypt_rows(
+        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedVector:
         """Never.
 
         Raises:
@@ -353,7 +355,9 @@ class PaillierSecretKey:
         """
         raise _no_tables()
 
-    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+    def decrypt_rows(
+        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+    ) -> IntArray:
         """Never.
 
         Raises:
@@ -403,6 +407,14 @@ class PaillierScheme:
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         """What the masks of ``rows`` entries leave uncovered (``Packing``)."""
         return MASK_BITS - math.log2(rows)
+
+    def row_parts(self, size: TableSize) -> list[slice]:
+        """Never.
+
+        Raises:
+            CryptoError: Always.
+        """
+        raise _no_tables()
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Never.

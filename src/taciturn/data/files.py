@@ -27,6 +27,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.data.frames import require_distinct
+from taciturn.data.parts import PartedTable, is_parted, require_file, unreadable
 from taciturn.errors import ColumnError, FileError
 from taciturn.faces import Hint
 
@@ -78,7 +79,8 @@ def read_frame(
     r"""Read a table; all rows are looked at before a column's type is decided.
 
     Args:
-        path: A .csv, .csv.gz, .tsv, .tsv.gz or .parquet file.
+        path: A .csv, .csv.gz, .tsv, .tsv.gz or .parquet file; or a folder of Parquet files, or a
+            pattern that names some.
         missing: What stands for a missing value in a CSV file.
         text: Columns to keep as text, such as ids, whose leading zeros count.
         dialect: What a CSV file may do in several ways.
@@ -98,25 +100,31 @@ def read_frame(
     [('007', 31), ('008', None)]
     """
     path = Path(path)
-    _require_file(path)
-    suffix = _suffix(path)
+    if is_parted(path):
+        return PartedTable.at(path).frame()
+    require_file(path)
     try:
-        if suffix == ".parquet":
-            frame = _read_parquet(path)
-        else:
-            words = missing if dialect.null_words is None else ("", *dialect.null_words)
-            frame = _read_csv(path, suffix, tuple(words), tuple(text), dialect)
+        words = missing if dialect.null_words is None else ("", *dialect.null_words)
+        frame = _read_csv(path, _suffix(path), tuple(words), tuple(text), dialect)
     except OSError as problem:
-        raise FileError(
-            f"the file cannot be read: {problem.strerror or type(problem).__name__}",
-            where=str(path),
-            hint="check the file and its permissions",
-        ) from problem
+        raise unreadable(path, problem) from problem
     if not frame.height:
         raise FileError(
             "the file has a header and no rows", where=str(path), hint="add at least one row"
         )
     return frame
+
+
+def open_table(
+    path: Path, *, text: Sequence[str] = (), dialect: Dialect = USUAL
+) -> pl.DataFrame | PartedTable:
+    """A table as ``read_frame`` gives it, of which Parquet is read column by column as needed.
+
+    Raises:
+        FileError: As ``read_frame``.
+        ColumnError: As ``read_frame``.
+    """
+    return PartedTable.at(path) if is_parted(path) else read_frame(path, text=text, dialect=dialect)
 
 
 def _suffix(path: Path) -> str:
@@ -129,26 +137,6 @@ def _suffix(path: Path) -> str:
         where=str(path),
         hint=f"use one of {', '.join(SUFFIXES)}",
     )
-
-
-def _require_file(path: Path) -> None:
-    if path.is_dir():
-        raise FileError("this is a directory, not a file", where=str(path), hint="name a file")
-    if not path.is_file():
-        raise FileError("there is no such file", where=str(path), hint="check the path")
-    if path.stat().st_size == 0:
-        raise FileError("the file is empty", where=str(path), hint="write it again")
-
-
-def _read_parquet(path: Path) -> pl.DataFrame:
-    try:
-        return pl.read_parquet(path, glob=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
-        raise FileError(
-            "the Parquet file is cut short or damaged",
-            where=str(path),
-            hint="copy or write it again",
-        ) from problem
 
 
 def _read_csv(

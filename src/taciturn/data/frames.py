@@ -114,7 +114,18 @@ def matrix_of(rows: int, width: int, columns: Iterable[tuple[int, FloatArray]]) 
     [[1.0, 3.0], [2.0, 4.0]]
     """
     matrix = np.empty((rows, width))
-    source = iter(columns)
+    fill_columns(matrix, columns)
+    return matrix
+
+
+def fill_columns(matrix: FloatArray, columns: Iterable[tuple[int, FloatArray]]) -> None:
+    """Writes columns into a matrix that has room for them.
+
+    Args:
+        matrix: Rows by columns.
+        columns: Each column's place and values.
+    """
+    source, rows = iter(columns), len(matrix)
     # A few columns and a thousand rows at a time: column by column, each value written would
     # fetch a cache line of its own, at several times the cost for a million rows.
     while batch := list(itertools.islice(source, _COLUMNS_AT_ONCE)):
@@ -122,7 +133,6 @@ def matrix_of(rows: int, width: int, columns: Iterable[tuple[int, FloatArray]]) 
             part = slice(start, start + _ROWS_AT_ONCE)
             for place, values in batch:
                 matrix[part, place] = values[part]
-    return matrix
 
 
 def require_distinct(names: list[str], *, where: str = "") -> None:

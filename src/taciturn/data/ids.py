@@ -16,11 +16,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from taciturn.arrays import IndexArray
 from taciturn.data.frames import as_series
 from taciturn.errors import RowIdError, RowOrderError, ShapeError
 
 # Ids per hashed block: bounds the memory of a digest over many millions of rows.
 _BLOCK = 1 << 18
+# Ids that are joined at a time.
+_JOINED = 1 << 20
 # Everything of Unicode's "other" and "separator" classes but the plain blank: not printable.
 _UNPRINTABLE = r"[\p{C}\p{Z}&&[^ ]]"
 
@@ -86,7 +89,31 @@ class RowIds:
         >>> RowIds.numbered(5).take(np.array([3, 1])) == RowIds.of([3, 1])
         True
         """
-        return RowIds(self.series.gather(checked_indices(indices, len(self))))
+        chosen = checked_indices(indices, len(self))
+        taken = self.series.gather(chosen)
+        once = np.zeros(len(self), np.bool)
+        once[chosen] = True
+        # Ids that were checked need it again only where one is taken twice.
+        return _checked(taken) if np.count_nonzero(once) == len(chosen) else RowIds(taken)
+
+    def places_of(self, wanted: RowIds) -> IndexArray:
+        """Where other ids stand among these; -1 for one that is not there.
+
+        >>> RowIds.of(["a", "b", "c"]).places_of(RowIds.of(["c", "x", "a"])).tolist()
+        [2, -1, 0]
+        """
+        if self == wanted:
+            return np.arange(len(self))
+        places = np.full(len(wanted), -1, np.int64)
+        # Bucket by bucket: a join of all at once needs more memory than the ids themselves.
+        buckets = 1 + max(len(self), len(wanted)) // _JOINED
+        here, there = (ids.series.hash() % buckets for ids in (self, wanted))
+        for bucket in range(buckets):
+            own_at, at = (hashes.eq(bucket).arg_true() for hashes in (here, there))
+            ids = pl.DataFrame({"id": self.series.gather(own_at), "place": own_at})
+            joined = pl.DataFrame({"id": wanted.series.gather(at), "at": at}).join(ids, on="id")
+            places[joined["at"].to_numpy()] = joined["place"].to_numpy()
+        return places
 
     def digest(self) -> str:
         """SHA-256 over the ids in order, as hexadecimal text.
@@ -139,6 +166,14 @@ class RowIds:
         )
 
 
+def _checked(series: pl.Series) -> RowIds:
+    """Ids that are known to be fit for use: the look at ten million of them takes a while."""
+    ids = object.__new__(RowIds)
+    object.__setattr__(ids, "series", series)
+    object.__setattr__(ids, "_digest", [])
+    return ids
+
+
 def checked_indices(indices: NDArray[np.integer], rows: int) -> NDArray[np.int64]:
     """Row positions as int64, refused when not whole numbers in 0..rows-1.
 
@@ -189,7 +224,7 @@ def _check(series: pl.Series) -> None:
             hidden,
             hint="remove control characters and unusual blanks",
         )
-    if series.n_unique() < len(series):
+    if _repeats(series):
         again = ~series.is_first_distinct()
         place = int(again.arg_max() or 0)
         raise RowIdError(
@@ -197,6 +232,13 @@ def _check(series: pl.Series) -> None:
             where=f"row {place + 1}, id {series[place]!r}",
             hint="keep one row per id, or choose another id column",
         )
+
+
+def _repeats(series: pl.Series) -> bool:
+    """Whether a value is there twice; by their hashes first, which need a fifth of the memory."""
+    hashes = series.hash().to_numpy(writable=True)
+    hashes.sort()
+    return bool((hashes[1:] == hashes[:-1]).any()) and series.n_unique() < len(series)
 
 
 def _refusal(defect: str, count: int, mask: pl.Series, *, hint: str) -> RowIdError:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import polars as pl
 
+from taciturn.data.parts import Columns
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.errors import spelled
 from taciturn.faces import Hint
+from taciturn.mapped import forget
 
 # Beyond this AUC, of the column alone, it is the label or made from it; fewer rows prove nothing.
 _NEAR, _FEWEST = 0.995, 12
@@ -33,13 +36,14 @@ def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
         labels: Theirs.
     """
     step = -(-table.rows // _MOST)
-    truth = labels.values[::step]
+    truth, sample = labels.values[::step], np.array(table.values[::step])
+    forget(table.values)
     ones = int(truth.sum())
     if min(ones, len(truth) - ones) < _FEWEST:
         return ()
     notes = []
     for place, name in enumerate(table.columns):
-        values = table.values[::step, place]
+        values = sample[:, place]
         if name == INTERCEPT or values[0] == values[-1] == values.mean():
             continue
         ranks = pl.Series(values).rank("average").to_numpy()
@@ -55,7 +59,7 @@ def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def named_like_labels(frame: pl.DataFrame) -> tuple[str, ...]:
+def named_like_labels(frame: Columns) -> tuple[str, ...]:
     """A remark on each raw column of two values whose name is that of a label.
 
     Args:

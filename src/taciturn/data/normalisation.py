@@ -9,7 +9,7 @@ meant. Which choice would change how many ids of a table, ``spellings`` says.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 import polars as pl
@@ -20,17 +20,21 @@ from taciturn.files import canonical_json
 
 NONE = "none"
 STEPS = ("trim", "case", "nfkc", "zeros")
+_BEYOND_ASCII = r"[^\x00-\x7F]"
 # Only ids with such a character can be changed by a step: the rest need not be looked at.
 _CHANGEABLE = {
-    "trim": r"^\s|\s$",
-    "case": r"[^a-z\p{N}\p{P}\p{S} ]",
-    "nfkc": r"[^\x00-\x7F]",
+    "trim": r"^[\s\x1c-\x1f]|[\s\x1c-\x1f]$",
+    # Also numerals and signs of other scripts have capitals: Ⅷ, Ⓐ.
+    "case": f"[A-Z]|{_BEYOND_ASCII}",
+    "nfkc": _BEYOND_ASCII,
     "zeros": r"^0[0-9]+$",
 }
 # The ids among which a step tells two ways of spelling apart.
 _COMPARABLE = {"case": r"\p{L}", "zeros": r"^[0-9]+$"}
-# Ids that are Python objects at a time: bounds the memory of many millions.
+# Ids that are worked on at a time: bounds the memory of many millions.
 _BLOCK = 1 << 16
+# What Python calls blanks, within ASCII.
+_BLANKS = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +115,32 @@ class Normalisation:
         """
         if self == Normalisation():
             return ids
-        blocks = [pl.Series(block, dtype=pl.String) for block in self._blocks(ids)]
-        normalised = pl.concat(blocks) if blocks else ids.series
+        normalised = self.series(ids.series)
         self._refuse_collisions(ids, normalised)
         return RowIds(normalised)
 
-    def _blocks(self, ids: RowIds) -> Iterator[list[str]]:
-        for start in range(0, len(ids), _BLOCK):
-            yield [self.one(identifier) for identifier in ids.series.slice(start, _BLOCK).to_list()]
+    def series(self, texts: pl.Series) -> pl.Series:
+        """Many texts, normalised: the same as ``one`` for each of them."""
+        blocks = [self._block(block) for block in texts.to_frame().iter_slices(_BLOCK)]
+        return pl.concat(blocks) if blocks else texts
+
+    def _block(self, frame: pl.DataFrame) -> pl.Series:
+        texts = frame.to_series()
+        chosen = [_CHANGEABLE[step] for step in STEPS if getattr(self, step)]
+        if not texts.str.contains("|".join([_BEYOND_ASCII, *chosen])).any():
+            return texts
+        unusual = texts.str.contains(_BEYOND_ASCII).arg_true()
+        # What lies beyond ASCII is a matter of Unicode's tables: those of Python, on both sides.
+        others = [self.one(text) for text in texts.gather(unusual).to_list()]
+        return self._ascii(texts).scatter(unusual, pl.Series(others, dtype=pl.String))
+
+    def _ascii(self, texts: pl.Series) -> pl.Series:
+        """``one`` for each text of ASCII alone; the others come out as they may."""
+        if self.case:
+            texts = texts.str.to_lowercase()
+        if self.trim:
+            texts = texts.str.strip_chars(_BLANKS)
+        return texts.str.replace(r"^0+([0-9]+)$", "$1") if self.zeros else texts
 
     def _refuse_collisions(self, ids: RowIds, normalised: pl.Series) -> None:
         if normalised.n_unique() == len(normalised):
@@ -203,7 +225,7 @@ def _merging(spelling: Spelling) -> str:
 def _spelling(series: pl.Series, step: str, tried: Normalisation) -> Spelling:
     changeable = series.str.contains(_CHANGEABLE[step])
     before = series.filter(changeable)
-    after = pl.Series([tried.one(text) for text in before.to_list()], dtype=pl.String)
+    after = tried.series(before)
     changes = int((after != before).sum())
     if not changes:
         return Spelling(step, 0, 0, mixed=False)

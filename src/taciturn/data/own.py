@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+import numpy as np
 import polars as pl
 
 from taciturn.data.choices import BY_COLUMN, EVERY, PrepareSettings
-from taciturn.data.files import USUAL, Dialect, read_frame
+from taciturn.data.files import USUAL, Dialect, open_table, read_frame
 from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.label_words import PLAIN, LabelWords
+from taciturn.data.parts import Columns, PartedTable
 from taciturn.data.prepare import fit
 from taciturn.data.problems import Problems
 from taciturn.data.raw import RawData
@@ -22,8 +24,8 @@ from taciturn.errors import ColumnError, ConfigError, nearest
 DEFAULTS = PrepareSettings(
     winsorise={EVERY: 0.005}, missing_indicator=True, rare_share=0.005, scale_categories=False
 )
-# Stands in for columns where a table has none beside id and label.
-NO_COLUMN = "(none)"
+
+C = TypeVar("C", bound=Columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +69,37 @@ def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
 AS_USUAL = OwnTable()
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OwnRows(Generic[C]):
+    """A table of one's own, looked over.
+
+    Args:
+        columns: The raw columns beside id and label, which may be read as they are asked for.
+        ids: One id per row.
+        labels: One label per row; None where there is no label column.
+        settings: How to prepare the columns.
+    """
+
+    columns: C
+    ids: RowIds
+    labels: LabelTable | None
+    settings: PrepareSettings
+
+
 def own_data(
     source: object,
     *,
     label_column: str,
     id_column: str | None = None,
     table: OwnTable = AS_USUAL,
-    columns_needed: bool = True,
 ) -> RawData:
     """Take in a table of one's own.
 
     Args:
-        source: A path to a CSV or Parquet file, or a pandas or polars frame.
+        source: A path to CSV or Parquet, or a pandas or polars frame.
         label_column: The column to predict: 0 and 1, or booleans, or words.
         id_column: The column that names the rows; they are numbered from 0 where absent.
         table: How it is read and prepared.
-        columns_needed: Whether there must be a column beside id and label; where there need not be
-            one, and is none, ``NO_COLUMN`` stands in.
 
     Returns:
         The data with every other column as a raw feature.
@@ -100,48 +116,82 @@ def own_data(
     >>> own_data(people, label_column="paid", id_column="who")
     RawData(own data, 2 rows, 1 raw columns)
     """
-    if label_column == id_column:
+    name, where, frame = _taken_in(source, id_column, table.dialect)
+    rows = _looked_over(frame, where, label_column, id_column, table)
+    return _raw(name, rows)
+
+
+def own_rows(
+    path: Path, *, label_column: str | None, id_column: str, table: OwnTable
+) -> OwnRows[pl.DataFrame] | OwnRows[PartedTable]:
+    """Take in a party's table; the columns of Parquet files are not read yet.
+
+    Args:
+        path: CSV, or Parquet: a file, a folder or a pattern.
+        label_column: Bob's labels, beside which there need be no column; None at Alice.
+        id_column: The column that names the rows.
+        table: How it is read and prepared.
+
+    Raises:
+        DataError: As ``own_data``.
+    """
+    # As text: a leading zero of an id counts.
+    opened = open_table(path, text=[id_column], dialect=table.dialect)
+    needed, where = label_column is None, str(path)
+    if isinstance(opened, PartedTable):
+        return _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
+    return _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
+
+
+def _looked_over(
+    frame: C,
+    where: str,
+    label_column: str | None,
+    id_column: str | None,
+    table: OwnTable,
+    *,
+    columns_needed: bool = True,
+) -> OwnRows[C]:
+    """The ids, labels and columns of a table, or all that is wrong with them."""
+    if label_column is not None and label_column == id_column:
         raise ConfigError(
             f"column {label_column!r} is named as id and as label",
             hint="name two different columns",
         )
-    name, where, frame = _taken_in(source, id_column, table.dialect)
     problems, settings = Problems(), table.settings
     ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
     with problems.noted():
         _check_names(frame.columns, where)
     with problems.noted():
         if id_column is not None:
-            _require(frame, "id", id_column, where)
+            _require(frame.columns, "id", id_column, where)
             ids, named = RowIds.of(frame[id_column]), True
     # Without sound ids a row goes by its number.
     names = ids if named else None
     with problems.noted():
-        _require(frame, "label", label_column, where)
-        labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
-    features = frame.drop([label_column, id_column or label_column], strict=False)
-    if not columns_needed and not _wanted(features, settings).width:
-        features, settings = pl.DataFrame({NO_COLUMN: [0.0] * frame.height}), DEFAULTS
+        if label_column is not None:
+            _require(frame.columns, "label", label_column, where)
+            labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
+    beside = [name for name in frame.columns if name not in (label_column, id_column)]
+    features = frame.select(beside)
     with problems.noted():
-        features = _chosen_columns(features, settings, where, problems)
-    if problems or labels is None:
+        features = _chosen_columns(features, settings, where, problems, needed=columns_needed)
+    if problems:
         # What else is wrong is said now, not the next time.
         with problems.noted():
             fit(_wanted(features, settings), settings, ids=names)
         raise problems.error(where)
-    return RawData(name, features, ids, labels, settings, own=True)
+    return OwnRows(features, ids, labels, settings)
 
 
-def _require(frame: pl.DataFrame, role: str, column: str, where: str) -> None:
-    if column not in frame.columns:
+def _require(columns: list[str], role: str, column: str, where: str) -> None:
+    if column not in columns:
         raise ColumnError(
-            f"there is no {role} column {column!r}",
-            where=where,
-            hint=nearest(column, frame.columns),
+            f"there is no {role} column {column!r}", where=where, hint=nearest(column, columns)
         )
 
 
-def _wanted(features: pl.DataFrame, settings: PrepareSettings) -> pl.DataFrame:
+def _wanted(features: C, settings: PrepareSettings) -> C:
     """The columns that are kept and not dropped."""
     kept = features.columns if settings.keep is None else settings.keep
     names = [name for name in features.columns if name in kept and name not in settings.drop]
@@ -149,8 +199,8 @@ def _wanted(features: pl.DataFrame, settings: PrepareSettings) -> pl.DataFrame:
 
 
 def _chosen_columns(
-    features: pl.DataFrame, settings: PrepareSettings, where: str, problems: Problems
-) -> pl.DataFrame:
+    features: C, settings: PrepareSettings, where: str, problems: Problems, *, needed: bool
+) -> C:
     """The columns that are wanted; a setting that names another one is a problem."""
     present = {*features.columns}
     for column, setting in settings.named():
@@ -162,7 +212,7 @@ def _chosen_columns(
                     hint=nearest(column, features.columns),
                 )
     wanted = _wanted(features, settings)
-    if not wanted.width:
+    if needed and not wanted.columns:
         raise ColumnError(
             "no feature columns are left", where=where, hint="add a column beside id and label"
         )
@@ -179,7 +229,7 @@ def columns_alone(
     """Take in a table whose labels do not matter, such as Alice's, who has none.
 
     Args:
-        source: A path to a CSV or Parquet file, or a pandas or polars frame.
+        source: A path to CSV or Parquet, or a pandas or polars frame.
         id_column: The column that names the rows.
         label_column: A column to leave out, where it is there.
         table: How it is read and prepared.
@@ -193,26 +243,23 @@ def columns_alone(
     >>> columns_alone(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]
     """
-    _, _, frame = _taken_in(source, id_column, table.dialect)
-    if label_column in frame.columns:
-        frame = frame.drop(str(label_column))
-    spare = "label"
-    while spare in frame.columns:
-        spare += "_"
-    alternating = pl.Series(spare, [number % 2 for number in range(frame.height)])
-    return own_data(
-        frame.with_columns(alternating),
-        label_column=spare,
-        id_column=id_column,
-        table=replace(table, labels=PLAIN),
-    )
+    name, where, frame = _taken_in(source, id_column, table.dialect)
+    frame = frame.select(column for column in frame.columns if column != label_column)
+    rows = _looked_over(frame, where, None, id_column, table)
+    return _raw(name, rows)
+
+
+def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:
+    """The data of a table; labels that alternate stand in where it has none."""
+    labels = rows.labels or LabelTable(rows.ids, (np.arange(len(rows.ids)) % 2).astype(np.int8))
+    return RawData(name, rows.columns, rows.ids, labels, rows.settings, own=True)
 
 
 def ids_alone(source: object, *, id_column: str, dialect: Dialect = USUAL) -> RowIds:
     """The ids of a table, in its order.
 
     Args:
-        source: A path to a CSV or Parquet file, or a pandas or polars frame.
+        source: A path to CSV or Parquet, or a pandas or polars frame.
         id_column: The column that names the rows.
         dialect: How a CSV file is written.
 
@@ -224,9 +271,13 @@ def ids_alone(source: object, *, id_column: str, dialect: Dialect = USUAL) -> Ro
     >>> ids_alone(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
     RowIds(2 rows)
     """
-    _, where, frame = _taken_in(source, id_column, dialect)
-    _require(frame, "id", id_column, where)
-    return RowIds.of(frame[id_column])
+    table: pl.DataFrame | PartedTable
+    if isinstance(source, str | Path):
+        where, table = str(source), open_table(Path(source), text=[id_column], dialect=dialect)
+    else:
+        where, table = "", as_frame(source)
+    _require(table.columns, "id", id_column, where)
+    return RowIds.of(table[id_column])
 
 
 def _taken_in(

@@ -20,11 +20,13 @@ from taciturn.data.choices import PrepareSettings
 from taciturn.data.fitting import fit_column
 from taciturn.data.frames import require_distinct
 from taciturn.data.ids import RowIds
+from taciturn.data.parts import Columns
 from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
 from taciturn.data.problems import Problems
 from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ColumnError, ConfigError, DataError, nearest
+from taciturn.mapped import row_blocks
 
 __all__ = [
     "CategoricalRule",
@@ -37,8 +39,6 @@ __all__ = [
 
 # Version 1 had impute, centre, scale, clip and levels alone, and is still read.
 _VERSION, _FORMER_VERSIONS = 2, (1,)
-# What is at work beside table and result is some columns of so many rows.
-_ROWS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class Preparation:
         ids: RowIds | None = None,
         rows: IndexArray | None = None,
         intercept: bool = False,
+        out: FloatArray | None = None,
     ) -> FloatArray:
         """Prepare rows; beside the frame and the result there is next to nothing in memory.
 
@@ -90,9 +91,10 @@ class Preparation:
             ids: The ids of the rows that are taken, for the messages.
             rows: Which rows to take, in this order; all where absent.
             intercept: Whether a column of ones comes last.
+            out: Where the result goes, of its shape, which may lie in a file; memory where absent.
 
         Returns:
-            Rows by output columns, C-contiguous.
+            Rows by output columns, C-contiguous where ``out`` is absent.
 
         Raises:
             ColumnError: If a column is absent or does not hold what its rule expects.
@@ -110,13 +112,12 @@ class Preparation:
             )
         placed, positions = self._placed(frame, places), _positions(rows)
         height = frame.height if rows is None else len(rows)
-        # The intercept, where there is one, needs no more filling.
-        matrix = np.ones((height, len(wanted) + intercept))
+        matrix = np.empty((height, len(wanted) + intercept)) if out is None else out
         try:
-            for start in range(0, height, _ROWS_AT_ONCE):
-                part = slice(start, start + _ROWS_AT_ONCE)
+            for place, block in row_blocks(matrix):
+                block[:, len(wanted) :] = 1.0
                 for column in placed:
-                    column.fill(matrix[part], positions, start)
+                    column.fill(block, positions, place.start)
         except DataError:
             # The message is about a whole column, and about the first that is not fit for use.
             for column in placed:
@@ -241,7 +242,7 @@ def prepared_table(
 
 
 def fit(
-    frame: pl.DataFrame,
+    frame: Columns,
     settings: PrepareSettings,
     vocabularies: Mapping[str, tuple[str, ...]] | None = None,
     *,
@@ -255,7 +256,7 @@ def fit(
     settings, and noted; so is free text, which is left out.
 
     Args:
-        frame: The raw columns.
+        frame: The raw columns, of which one at a time is in use.
         settings: What to do.
         vocabularies: Fixed levels by column, so that the output columns do not depend on the rows.
         ids: The training rows' ids, for the messages.
@@ -277,17 +278,14 @@ def fit(
     problems = Problems()
     for name in frame.columns:
         with problems.noted():
-            fitted = fit_column(_taken(frame, name, taken), settings, fixed.get(name), ids)
+            # One column at a time: a frame of the rows would be a second copy of the table.
+            series = frame[name] if taken is None else frame[name][taken]
+            fitted = fit_column(series, settings, fixed.get(name), ids)
             rules.extend(fitted.rules)
             notes.extend(fitted.notes)
     if problems:
         raise problems.error()
     return Preparation(tuple(rules), tuple(notes))
-
-
-def _taken(frame: pl.DataFrame, name: str, rows: pl.Series | None) -> pl.Series:
-    """One column of some rows: a frame of them would be a second copy of the table."""
-    return frame[name] if rows is None else frame[name][rows]
 
 
 def _positions(rows: IndexArray | None) -> pl.Series | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from taciturn.errors import DataError, TableError
+from taciturn.errors import DataError, FileError, TableError
 
 
 class Problems:
@@ -27,9 +27,15 @@ class Problems:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Keeps an error about data that is raised meanwhile, and goes on behind it."""
+        """Keeps an error about data that is raised meanwhile, and goes on behind it.
+
+        Raises:
+            FileError: A file cannot be read, and what comes of that is no problem of the table's.
+        """
         try:
             yield
+        except FileError:
+            raise
         except DataError as problem:
             self._noted.append(problem)
 

@@ -4,6 +4,9 @@ A ``FeatureTable`` is a matrix of finite float64 with named columns and row ids;
 a vector of 0 and 1 with row ids. Whatever gets past their constructors is fit for training, so that
 nothing behind them checks again. Labels are the secret: a ``LabelTable`` never shows its values,
 and errors about it carry counts.
+
+The values of a large table may lie in a file (``taciturn.mapped``): whatever looks at all of them
+does so by ``row_blocks``.
 """
 
 from __future__ import annotations
@@ -30,12 +33,10 @@ from taciturn.errors import (
     ShapeError,
     nearest,
 )
+from taciturn.mapped import row_blocks
 from taciturn.rng import Entropy
 
 INTERCEPT = "(intercept)"
-
-# Values looked at in one go when searching for NaN: bounds the temporary mask.
-_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -65,6 +66,7 @@ class FeatureTable:
     columns: tuple[str, ...]
     values: FloatArray
     largest: float = field(init=False)
+    _digest: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         columns = tuple(self.columns)
@@ -166,7 +168,8 @@ class FeatureTable:
         if INTERCEPT in self.columns:
             raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
         values = np.empty((self.rows, len(self.columns) + 1))
-        values[:, :-1] = self.values
+        for place, block in row_blocks(self.values):
+            values[place, :-1] = block
         values[:, -1] = 1.0
         return FeatureTable(self.ids, (*self.columns, INTERCEPT), values)
 
@@ -176,13 +179,20 @@ class FeatureTable:
         >>> len(FeatureTable.of(np.eye(2)).digest())
         64
         """
+        if not self._digest:
+            # A session asks several times, and the table may be larger than memory.
+            self._digest.append(self._hash())
+        return self._digest[0]
+
+    def _hash(self) -> str:
         sha = hashlib.sha256()
         for name in self.columns:
             text = name.encode()
             sha.update(len(text).to_bytes(8, "little") + text)
         # A length no name has ends the list of names.
         sha.update(b"\xff" * 8 + bytes.fromhex(self.ids.digest()))
-        sha.update(self.values.astype("<f8", copy=False).reshape(-1).view(np.uint8).data)
+        for _, block in row_blocks(self.values):
+            sha.update(block.astype("<f8", copy=False).reshape(-1).view(np.uint8).data)
         return sha.hexdigest()
 
     def __eq__(self, other: object) -> bool:
@@ -190,7 +200,10 @@ class FeatureTable:
             isinstance(other, FeatureTable)
             and self.columns == other.columns
             and self.ids == other.ids
-            and np.array_equal(self.values, other.values)
+            and all(
+                np.array_equal(block, other.values[place])
+                for place, block in row_blocks(self.values)
+            )
         )
 
     def __repr__(self) -> str:
@@ -348,32 +361,32 @@ def _check_names(columns: tuple[str, ...]) -> None:
 
 
 def _largest(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> float:
-    if not values.size:
-        return 0.0
-    # A NaN makes both extremes NaN: one look at them tells that every value is finite.
-    largest = max(float(values.max()), -float(values.min()))
-    if not math.isfinite(largest):
-        _refuse_not_finite(values, columns, ids)
+    largest = 0.0
+    for place, block in row_blocks(values):
+        if not block.size:
+            break
+        # A NaN makes both extremes NaN: one look at them tells that every value is finite.
+        extreme = max(float(block.max()), -float(block.min()))
+        if not math.isfinite(extreme):
+            _refuse_not_finite(block, columns, ids, place.start)
+        largest = max(largest, extreme)
     return largest
 
 
-def _refuse_not_finite(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> None:
-    step = max(1, _BLOCK // max(1, len(columns)))
-    for start in range(0, len(values), step):
-        block = values[start : start + step]
-        finite = np.isfinite(block)
-        if not finite.all():
-            row, column = (int(place) for place in np.argwhere(~finite)[0])
-            where = f"column {columns[column]!r}, {row_name(start + row, ids)}"
-            if np.isnan(block[row, column]):
-                raise MissingValueError(
-                    "a value is missing (NaN)",
-                    where=where,
-                    hint="impute it (a Preparation does), or drop the row or the column",
-                )
-            raise InfiniteValueError(
-                "a value is infinite", where=where, hint="replace it, or drop the row or the column"
-            )
+def _refuse_not_finite(
+    block: FloatArray, columns: tuple[str, ...], ids: RowIds, start: int
+) -> None:
+    row, column = (int(place) for place in np.argwhere(~np.isfinite(block))[0])
+    where = f"column {columns[column]!r}, {row_name(start + row, ids)}"
+    if np.isnan(block[row, column]):
+        raise MissingValueError(
+            "a value is missing (NaN)",
+            where=where,
+            hint="impute it (a Preparation does), or drop the row or the column",
+        )
+    raise InfiniteValueError(
+        "a value is infinite", where=where, hint="replace it, or drop the row or the column"
+    )
 
 
 def _ids_or_numbers(ids: object, rows: int) -> RowIds:

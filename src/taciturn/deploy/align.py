@@ -1,15 +1,18 @@
 """Runs one side of an alignment: reads its ids, meets the peer, writes the list of common rows.
 
-Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars.
+Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars. The
+elements of many ids are in files of the party's state folder while it lasts; see
+``taciturn.protocol.element_buckets``.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from taciturn.crypto.group import library
@@ -26,6 +29,8 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
 from taciturn.errors import RowOrderError, shown_by
 from taciturn.faces import Hint, toml_value
+from taciturn.files import reporting_write_errors
+from taciturn.mapped import Scratch
 from taciturn.parallel import usable_cores
 from taciturn.protocol.align import Alignment, Spread, align
 from taciturn.protocol.events import Aligning, Event
@@ -34,6 +39,7 @@ from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
 FAREWELL_SECONDS = 10.0
+SCRATCH = "align"
 NOTE_SECONDS = 15.0
 
 
@@ -158,8 +164,8 @@ class AligningParty:
 
     def _align(self, meeting: Meeting) -> Alignment:
         role, terms = self.config.role, self._normalisation.canonical()
-        with on_threads() as spread:
-            program = align(role, self._common, terms, SystemEntropy(), spread)
+        with on_threads() as spread, _scratch(self.config) as scratch:
+            program = align(role, self._common, terms, SystemEntropy(), spread, scratch)
             return meeting.run(program, observe=self._observe)
 
     def _observe(self, event: Event) -> None:
@@ -168,10 +174,13 @@ class AligningParty:
             self._pace.passed(event)
 
     def _write(self, alignment: Alignment) -> None:
-        require_common(alignment, len(self._own), self._place(), self._spellings(alignment))
+        tried = partial(self._spellings, alignment)
+        require_common(alignment, len(self._own), self._place(), tried)
         if not self._new:
             self._require_match(alignment)
-        own, common = self._own.take(alignment.rows), self._common.take(alignment.rows)
+        own = self._own.take(alignment.rows)
+        alike = self._common is self._own
+        common = own if alike else self._common.take(alignment.rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
 
     def _place(self) -> str:
@@ -206,8 +215,30 @@ def on_threads() -> Iterator[Spread]:
     The group's library computes with the interpreter's lock released: threads do help, and a secret
     scalar need not leave the process.
     """
-    with ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align") as pool:
+    pool = ThreadPoolExecutor(usable_cores(), thread_name_prefix="taciturn-align")
+    try:
         yield pool.map
+    finally:
+        # Where the peer is gone, what was begun ahead is of no use.
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _scratch(config: PartyConfig) -> Iterator[Scratch]:
+    """Room for both sides' elements in the party's state folder, empty before and after.
+
+    Raises:
+        OutputError: What a former alignment has left there cannot be removed.
+    """
+    folder = config.path(config.state.folder) / SCRATCH
+    scratch = Scratch(folder)
+    with reporting_write_errors(folder, "folder for elements", "remove it"):
+        scratch.clear()
+    try:
+        yield scratch
+    finally:
+        with suppress(OSError):  # the next alignment tries again
+            scratch.clear()
 
 
 def matched_fraction(alignment: Alignment, own: int) -> float:
@@ -216,7 +247,7 @@ def matched_fraction(alignment: Alignment, own: int) -> float:
 
 
 def require_common(
-    alignment: Alignment, own: int, where: str, tried: tuple[Spelling, ...] = ()
+    alignment: Alignment, own: int, where: str, tried: Callable[[], tuple[Spelling, ...]]
 ) -> None:
     """Insists that the two sides have an id in common.
 
@@ -224,18 +255,19 @@ def require_common(
         alignment: What they came to.
         own: How many ids this side has.
         where: Where they stand.
-        tried: What else could be done to this side's ids.
+        tried: Says what else could be done to this side's ids, where that matters.
 
     Raises:
         RowOrderError: They have none.
     """
     if not len(alignment.rows):
+        further_ways = tried()
         raise RowOrderError(
             f"the two sides have no id in common: {own} here, {alignment.peer_ids} there",
             where=where,
             hint=Hint(
                 "name the same kind of id on both sides; a different spelling may need "
-                "{normalise}" + (f" ({in_words(tried, own)})" if tried else "")
+                "{normalise}" + (f" ({in_words(further_ways, own)})" if further_ways else "")
             ),
         )
 
@@ -263,8 +295,12 @@ class _Pace:
         if self._first is None:
             # The first turn is no measure of the pace: it includes the wait for the peer.
             self._first, self._noted = (now, event.done), now
-        elif now - self._noted >= NOTE_SECONDS and event.done < event.total:
-            began, then = self._first
+            return
+        began, then = self._first
+        if event.done == event.total:
+            if now - began >= NOTE_SECONDS:
+                self._log("comparing elements", total=event.total)
+        elif now - self._noted >= NOTE_SECONDS:
             left = (now - began) * (event.total - event.done) / (event.done - then)
             self._log("aligning", done=event.done, total=event.total, seconds_left=round(left))
             self._noted = now

@@ -8,6 +8,7 @@ name their rows.
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from taciturn.data.files import read_frame
 from taciturn.data.ids import RowIds
 from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError, nearest
 from taciturn.faces import Hint
-from taciturn.files import write_private
+from taciturn.files import private_file
 
 COMMON = "common_id"
 SUFFIXES = (".csv", ".parquet")
+# Rows that are text in memory at a time.
+_PART_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +83,9 @@ class AlignedRows:
         columns = {id_column: self.own.series}
         if self.common != self.own:
             columns[_second(id_column)] = self.common.series
-        frame, content = pl.DataFrame(columns), io.BytesIO()
-        if path.suffix == ".parquet":
-            frame.write_parquet(content)
-        else:
-            frame.write_csv(content)
-        write_private(path, content.getvalue())
+        with private_file(path) as stream:
+            for part in _written(pl.DataFrame(columns), path.suffix):
+                stream.write(part)
 
     def rows_of(self, table: RowIds) -> IndexArray:
         """Where these rows stand in a table, in the list's order.
@@ -93,18 +93,15 @@ class AlignedRows:
         Raises:
             RowIdError: The table lacks one of them.
         """
-        there = pl.DataFrame({"id": table.series}).with_row_index("row")
-        places = pl.DataFrame({"id": self.own.series}).join(
-            there, on="id", how="left", maintain_order="left"
-        )["row"]
-        if lacking := places.null_count():
-            first = self.own[int(places.is_null().arg_max() or 0)]
+        places = table.places_of(self.own)
+        lacking = np.flatnonzero(places < 0)
+        if len(lacking):
             raise RowIdError(
-                f"the table lacks {lacking} of {len(self.own)} aligned rows",
-                where=f"{self.where}, first id {first!r}",
+                f"the table lacks {len(lacking)} of {len(self.own)} aligned rows",
+                where=f"{self.where}, first id {self.own[int(lacking[0])]!r}",
                 hint="restore the table, or align again on both sides: taciturn align",
             )
-        return places.to_numpy().astype(np.int64)
+        return places
 
 
 def require_kind(path: Path, setting: str = "aligned") -> None:
@@ -140,6 +137,17 @@ def require_room(path: Path, ids: RowIds) -> None:
                 where=f"first in row {int(padded.arg_max() or 0) + 1}",
                 hint=Hint("name a .parquet file with {out}"),
             )
+
+
+def _written(frame: pl.DataFrame, suffix: str) -> Iterator[bytes]:
+    """A list as the bytes of its file, part by part."""
+    if suffix == ".parquet":
+        content = io.BytesIO()
+        frame.write_parquet(content)
+        yield content.getvalue()
+        return
+    for number, part in enumerate(frame.iter_slices(_PART_ROWS)):
+        yield part.write_csv(include_header=number == 0).encode()
 
 
 def _second(id_column: str) -> str:

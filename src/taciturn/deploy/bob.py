@@ -15,6 +15,7 @@ from taciturn.deploy.keep import state_key
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.mapped import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs
@@ -84,6 +85,7 @@ class BobSide:
         resume: TrainingState | None = None,
         peer: PeerTable = ANY_TABLE,
         memory: int = DEFAULT_TABLE_MEMORY,
+        scratch: Scratch = MEMORY,
     ) -> Program[PartyResult]:
         """His program, from the first word to the last.
 
@@ -94,6 +96,7 @@ class BobSide:
             resume: The state from which to resume; None to begin.
             peer: What Alice's table must be.
             memory: Bytes that a whole table of his may take in the scheme's own form.
+            scratch: Where long arrays lie.
 
         Raises:
             ConfigError: Held-out rows are to be looked at or spoken of, and there are none.
@@ -109,6 +112,7 @@ class BobSide:
             _held_out(tables, terms),
             peer,
             memory,
+            scratch,
         )
         return bob_program(inputs)
 

@@ -61,7 +61,8 @@ class DataSection(TableSettings):
         str,
         _data(
             "This side's table, CSV or Parquet; rows in any order.",
-            detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`",
+            detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`; a folder of Parquet "
+            "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables))",
             example="{role}.csv",
         ),
     ]

@@ -13,17 +13,28 @@ from pathlib import Path
 from taciturn.deploy import vault
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Journal
+from taciturn.deploy.shelf import SealedShelf
 from taciturn.deploy.vault import KEY_BYTES
 from taciturn.errors import StateError
 from taciturn.files import exclusive_lock, reporting_write_errors, sync_folder
+from taciturn.mapped import Scratch
 from taciturn.rng import SystemEntropy
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the state folder holds."""
+    """What the state folder holds.
+
+    Args:
+        journal: The session's.
+        shelf: For the long arrays of its checkpoints.
+        scratch: For long arrays while this process works on them.
+        warnings: What the operator should know.
+    """
 
     journal: Journal
+    shelf: SealedShelf
+    scratch: Scratch
     warnings: tuple[str, ...]
 
 
@@ -47,9 +58,11 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
             )
         key, warnings = state_key(config)
         journal = Journal(folder / "journal", key, sync=config.state.sync)
+        scratch = Scratch(folder / "scratch")
         try:
-            yield Kept(journal, warnings)
+            yield Kept(journal, SealedShelf(folder / "arrays", key), scratch, warnings)
         finally:
+            scratch.clear()
             journal.close()
 
 

@@ -84,6 +84,11 @@ class Traffic:
     links: int = 0
     since: float | None = None
 
+    @property
+    def total_bytes(self) -> int:
+        """Those of all frames, in both directions."""
+        return self.bytes_sent + self.bytes_received
+
 
 class Pace:
     """When this side's frames leave: at fixed times, whatever they took to make.

@@ -142,7 +142,7 @@ class Figures:
     def _note_loss(self, event: Progress) -> None:
         if self._labels is None or not len(event.scores):
             return
-        truth = self._labels.values[event.rows]
+        truth = event.of_batch(self._labels.values)
         self._losses.append(training_loss(event.scores, truth, self._class_weight))
         self.figures["loss_recent"] = float(np.mean(self._losses))
         if event.done % self._per_epoch == 0:

@@ -38,10 +38,15 @@ def unnoted(data: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """How often a checkpoint is written: by iterations or by seconds, whichever comes first."""
+    """How often a checkpoint is written: by iterations, seconds or bytes, whichever comes first.
+
+    Whoever resumes holds all frames since the checkpoint in memory: of long messages there must not
+    be many.
+    """
 
     iterations: int = 100
     seconds: float = 30.0
+    frame_bytes: int = 64 << 20
 
 
 USUAL = Rhythm()
@@ -52,19 +57,24 @@ class _Keeper:
 
     def __init__(self, journal: Journal, link: Link, freeze: Freeze, rhythm: Rhythm) -> None:
         self._journal, self._link, self._freeze, self._rhythm = journal, link, freeze, rhythm
-        self._passed = 0
+        self._passed, self._crossed = 0, link.traffic.total_bytes
         self._last = time.monotonic()
 
     def passed(self, state: TrainingState) -> None:
         self._passed += 1
         waited = time.monotonic() - self._last
-        if self._passed < self._rhythm.iterations and waited < self._rhythm.seconds:
+        crossed, rhythm = self._link.traffic.total_bytes, self._rhythm
+        if (
+            self._passed < rhythm.iterations
+            and waited < rhythm.seconds
+            and crossed - self._crossed < rhythm.frame_bytes
+        ):
             return
         sent, received = self._link.counts
         self._journal.checkpoint(
             Checkpoint(sent, received, self._freeze(state)), self._link.pending
         )
-        self._passed, self._last = 0, time.monotonic()
+        self._passed, self._crossed, self._last = 0, crossed, time.monotonic()
 
 
 class _Playback:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -153,7 +154,8 @@ class Question:
         if rows is None:
             ids, terms = self.rows.table.ids, alignment_terms(self.normalisation, name)
             aligned = yield from align(role, ids, terms, entropy.fork("alignment"), spread)
-            require_common(aligned, len(ids), self.rows.where, spellings(ids, self.normalisation))
+            tried = partial(spellings, ids, self.normalisation)
+            require_common(aligned, len(ids), self.rows.where, tried)
             rows, peer_ids = aligned.rows, aligned.peer_ids
         table = self.rows.table.take(rows)
         yield from meet(role, name, table)

@@ -8,21 +8,21 @@ fitted on this side's training rows.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
-from pathlib import Path
+from hashlib import sha256
 
 import numpy as np
 
 from taciturn.data.ids import RowIds
 from taciturn.data.label_like import named_like_labels, near_the_label
-from taciturn.data.own import NO_COLUMN, OwnTable, columns_alone, own_data
-from taciturn.data.prepare import Preparation, fit, prepared_table
-from taciturn.data.raw import RawData
+from taciturn.data.own import OwnTable, own_rows
+from taciturn.data.prepare import Preparation
+from taciturn.data.streaming import ChosenRows, fit_and_prepare
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import DataSection, PartyConfig
+from taciturn.deploy.config import PartyConfig
 from taciturn.errors import ShapeError, shown_by
+from taciturn.mapped import BLOCK_ROWS, MEMORY, Scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,72 +46,77 @@ class PartyTables:
         return (*self.preparation.notes, *self.remarks)
 
 
-def load_tables(config: PartyConfig) -> PartyTables:
+def load_tables(config: PartyConfig, scratch: Scratch = MEMORY) -> PartyTables:
     """Reads and prepares a party's table.
+
+    Args:
+        config: The party's settings.
+        scratch: Where the prepared rows of a large table go.
 
     Raises:
         DataError: The file, a column, an id or a value is not fit for use.
+        OutputError: There is no room for the prepared table.
     """
     with shown_by(config.face):
-        return _load(config)
+        return _load(config, scratch)
 
 
-def _load(config: PartyConfig) -> PartyTables:
-    raw, has_features = _read(config.path(config.data.file), config.data)
-    own = raw.ids
-    if config.data.aligned is not None:
-        listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
-        raw, own = _only(raw, listed), listed.own
-    # By id on both sides: files may list the rows in any order.
-    order = raw.ids.series.arg_sort().to_numpy().astype(np.int64)
-    held = _held_out(raw.ids, config.agreed["held_out"], config.agreed["split_salt"])[order]
-    train, rest = order[~held], order[held]
-    if not len(train):
-        raise ShapeError("no row is left for training", where=config.data.file)
-    frame, chosen = raw.frame, raw.settings
-    plan = Preparation(())
-    if has_features:
-        plan = fit(frame, chosen, ids=raw.ids.take(train), rows=train)
-    bob = config.role == "bob"
-    intercept = bob and config.data.intercept
-    labels = raw.labels.take(train) if bob else None
+def _load(config: PartyConfig, scratch: Scratch) -> PartyTables:
+    section, bob = config.data, config.role == "bob"
+    raw = own_rows(
+        config.path(section.file),
+        label_column=section.label,
+        id_column=section.id,
+        table=OwnTable.of(section),
+    )
+    train, rest, held_out_ids = _chosen(config, raw.ids)
+    labels = _labels(raw.labels, train) if bob else None
     if labels is not None:
         labels.require_both_classes()
-    table = prepared_table(plan, frame, raw.ids.take(train), rows=train, intercept=intercept)
-    like = named_like_labels(frame) if labels is None else near_the_label(table, labels)
+    chosen = [train, rest] if len(rest.rows) else [train]
+    plan, tables = fit_and_prepare(
+        raw.columns,
+        raw.settings,
+        chosen,
+        intercept=bob and section.intercept,
+        scratch=scratch,
+    )
+    like = named_like_labels(raw.columns) if labels is None else near_the_label(tables[0], labels)
     return PartyTables(
-        train=table,
+        train=tables[0],
         labels=labels,
-        held_out=prepared_table(plan, frame, raw.ids.take(rest), rows=rest, intercept=intercept)
-        if len(rest)
-        else None,
-        held_out_labels=raw.labels.take(rest) if bob and len(rest) else None,
+        held_out=tables[1] if len(tables) > 1 else None,
+        held_out_labels=_labels(raw.labels, rest) if bob and len(tables) > 1 else None,
         preparation=plan,
-        held_out_ids=own.take(rest),
+        held_out_ids=held_out_ids,
         remarks=like,
     )
 
 
-def _read(path: Path, section: DataSection) -> tuple[RawData, bool]:
-    """The rows, and whether there are columns beside id and label: Bob may have none."""
-    table = OwnTable.of(section)
-    if section.label is None:
-        return columns_alone(path, id_column=section.id, table=table), True
-    raw = own_data(
-        path,
-        label_column=section.label,
-        id_column=section.id,
-        table=table,
-        columns_needed=False,
+def _chosen(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRows, RowIds]:
+    """The training rows and the others, under the names that both sides have for them.
+
+    The third are the table's own names of the others.
+    """
+    own, common, places = ids, ids, None
+    if config.data.aligned is not None:
+        listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
+        own, common, places = listed.own, listed.common, listed.rows_of(ids)
+    # By id on both sides: files may list the rows in any order.
+    order = common.series.arg_sort().to_numpy().astype(np.int64)
+    held = _held_out(common, config.agreed["held_out"], config.agreed["split_salt"])[order]
+    train, rest = order[~held], order[held]
+    if not len(train):
+        raise ShapeError("no row is left for training", where=config.data.file)
+    chosen = (
+        ChosenRows(name, common.take(rows), rows if places is None else places[rows])
+        for name, rows in (("train", train), ("held-out", rest))
     )
-    return raw, raw.frame.columns != [NO_COLUMN]
+    return next(chosen), next(chosen), own.take(rest)
 
 
-def _only(raw: RawData, listed: AlignedRows) -> RawData:
-    """The aligned rows, under the names that both sides have for them."""
-    rows = listed.rows_of(raw.ids)
-    labels = LabelTable(listed.common, raw.labels.values[rows])
-    return RawData(raw.name, raw.frame[rows], listed.common, labels, raw.settings)
+def _labels(labels: LabelTable | None, chosen: ChosenRows) -> LabelTable | None:
+    return None if labels is None else LabelTable(chosen.ids, labels.values[chosen.rows])
 
 
 def _held_out(
@@ -121,13 +126,13 @@ def _held_out(
 
     The hash says nothing about a label, and the salt lets two trainings hold out other rows.
     """
+    held = np.zeros(len(ids), dtype=np.bool)
     if share is None:
-        return np.zeros(len(ids), dtype=np.bool)
-    limit, prefix = int(share * 2**64), f"taciturn held out\0{salt}\0".encode()
-    return np.array(
-        [
-            int.from_bytes(hashlib.sha256(prefix + row_id.encode()).digest()[:8], "big") < limit
-            for row_id in ids.series.to_list()
-        ],
-        dtype=np.bool,
-    )
+        return held
+    limit, prefix = np.uint64(int(share * 2**64)), f"taciturn held out\0{salt}\0".encode()
+    # By blocks: ten million ids as objects would need more memory than the rest of the work.
+    for start in range(0, len(ids), BLOCK_ROWS):
+        texts = ids.series.slice(start, BLOCK_ROWS).to_list()
+        words = b"".join([sha256(prefix + text.encode()).digest()[:8] for text in texts])
+        held[start : start + len(texts)] = np.frombuffer(words, ">u8") < limit
+    return held

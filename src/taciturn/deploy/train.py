@@ -49,6 +49,7 @@ from taciturn.errors import (
 )
 from taciturn.faces import Hint
 from taciturn.files import write_private
+from taciturn.mapped import MEMORY, Scratch
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import UNSEEN
@@ -218,9 +219,10 @@ class Party:
                 self._session.meet(TRAINING, past, kept.journal) as meeting,
             ):
                 if past.done is None:
-                    ended = _Training.of(self, meeting, record, account).run()
+                    ended = _Training.of(self, meeting, kept, record, account).run()
                     # Before the farewell: a stop during it must not train again.
                     kept.journal.done(ended.to_bytes())
+                    kept.shelf.clear()
                 else:
                     ended = Ended.of_bytes(past.done)
                     self.log("this side has already finished; confirming to the peer")
@@ -359,6 +361,7 @@ class Party:
         past = None if fresh else kept.journal.resume()
         if past is None:
             coins = KeyedEntropy.from_system().key
+            kept.shelf.clear()
             self.log("session started")
             return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
         changed = changed_facts(past.meta, facts)
@@ -420,7 +423,11 @@ class Party:
         return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
 
     def program(
-        self, coins: Entropy, bob: BobSide | None, resume: TrainingState | None = None
+        self,
+        coins: Entropy,
+        bob: BobSide | None,
+        resume: TrainingState | None = None,
+        scratch: Scratch = MEMORY,
     ) -> Program[PartyResult]:
         """This side's program, from the first word to the last.
 
@@ -428,11 +435,12 @@ class Party:
             coins: This side's coins.
             bob: Bob's labels and ledger; None at Alice.
             resume: The state from which to resume; None to begin.
+            scratch: Where long arrays lie.
         """
         tables, terms = self.tables, self.terms
         memory = self.config.compute.table_memory << 20
         if bob is not None:
-            return bob.program(tables, terms, coins, resume, self.peer_table, memory)
+            return bob.program(tables, terms, coins, resume, self.peer_table, memory, scratch)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
@@ -506,6 +514,7 @@ class _Training:
     Args:
         party: Whose it is.
         meeting: With the peer.
+        kept: The state folder.
         coins: This side's coins.
         bob: Bob's labels and ledger; None at Alice.
         resume: The state at the checkpoint; None to begin.
@@ -516,6 +525,7 @@ class _Training:
 
     party: Party
     meeting: Meeting
+    kept: Kept
     coins: KeyedEntropy
     bob: BobSide | None
     resume: TrainingState | None
@@ -524,8 +534,14 @@ class _Training:
     account: Account
 
     @classmethod
-    def of(cls, party: Party, meeting: Meeting, record: Path | None, account: Account) -> _Training:
-        """The training as the checkpoint left it."""
+    def of(
+        cls, party: Party, meeting: Meeting, kept: Kept, record: Path | None, account: Account
+    ) -> _Training:
+        """The training as the checkpoint left it.
+
+        Raises:
+            StateError: What the checkpoint needs is not there, or not what it was.
+        """
         past, metrics = meeting.past, party.config.output.metrics
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         coins = KeyedEntropy(past.meta.coins)
@@ -541,9 +557,10 @@ class _Training:
         return cls(
             party,
             meeting,
+            kept,
             coins,
             party.bob_side(coins, None if body is None else body["ledger"]),
-            None if body is None else TrainingState.of_bytes(body["state"].encode("ascii")),
+            None if body is None else TrainingState.of_bytes(body["state"].encode(), kept.shelf),
             figures,
             None if record is None else _recording(party, record, body, coins),
             account,
@@ -555,7 +572,8 @@ class _Training:
             # A checkpoint of a version that did not count.
             self.account.charge()
         config, state, recording = self.party.config, self.party.config.state, self.recording
-        program = self.party.program(self.coins, self.bob, self.resume)
+        scratch = self.kept.scratch
+        program = self.party.program(self.coins, self.bob, self.resume, scratch)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         quiet = np.errstate(over="ignore", invalid="ignore")
         # On one thread the same numbers come out on every machine and in every run.
@@ -617,9 +635,11 @@ class _Training:
             self._observe(Progress(event.state.iteration, self.party.iterations))
 
     def _freeze(self, at: TrainingState) -> bytes:
-        """What a checkpoint holds."""
+        """What a checkpoint holds; long arrays are on the disk before it is."""
+        # By now the checkpoint before this one is, and what it does not name is of no use.
+        self.kept.shelf.sweep()
         values = {
-            "state": at.to_bytes().decode("ascii"),
+            "state": at.to_bytes(self.kept.shelf).decode("ascii"),
             "ledger": None if self.bob is None else self.bob.ledger.to_json(),
             "recorded": None if self.recording is None else self.recording.position(),
             "figures": self.figures.to_json(),

@@ -22,7 +22,7 @@ import contextlib
 import os
 import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import BinaryIO
@@ -82,14 +82,17 @@ class Vault:
         path: Where the file lies.
         stream: The file, at its end.
         boxes: What seals its records.
+        salt: That of the file, which no other has.
     """
 
-    def __init__(self, path: Path, stream: BinaryIO, boxes: _Boxes) -> None:
-        self._path, self._stream, self._boxes = path, stream, boxes
+    def __init__(self, path: Path, stream: BinaryIO, boxes: _Boxes, salt: bytes) -> None:
+        self._path, self._stream, self._boxes, self.salt = path, stream, boxes, salt
 
     @classmethod
-    def create(cls, path: Path, key: bytes, records: list[bytes]) -> Vault:
+    def create(cls, path: Path, key: bytes, records: Iterable[bytes]) -> Vault:
         """A new file with these records in place of whatever has that name, whole or not at all.
+
+        One record is in memory at a time.
 
         Raises:
             OutputError: It cannot be written.
@@ -105,14 +108,15 @@ class Vault:
             # What was written so far would take the room that the next attempt needs.
             failed.callback(fresh.unlink, missing_ok=True)
             failed.callback(stream.close)
-            head = MAGIC + bytes([VERSION]) + salt
-            _write_all(stream, head + b"".join(boxes.seal(record) for record in records))
+            _write_all(stream, MAGIC + bytes([VERSION]) + salt)
+            for record in records:
+                _write_all(stream, boxes.seal(record))
             # First the content, then the name: a power cut leaves the old file or the new one.
             os.fsync(stream.fileno())
             fresh.replace(path)
             sync_folder(path.parent)
             failed.pop_all()
-        return cls(path, stream, boxes)
+        return cls(path, stream, boxes, salt)
 
     @classmethod
     def open(cls, path: Path, key: bytes) -> tuple[Vault, list[bytes]]:
@@ -126,16 +130,9 @@ class Vault:
             StateError: The file is no journal, of another version, altered, or another key's.
             OutputError: The new file cannot be written, or has no room beside the old one.
         """
-        try:
-            with path.open("rb", buffering=0) as stream:
-                boxes = _Boxes(key, _salt_of(stream.read(_HEAD), path))
-                records = list(_whole_records(stream, boxes, path))
-        except OSError as problem:
-            raise StateError(
-                f"the journal cannot be read: {problem.strerror}", where=str(path)
-            ) from None
+        held = list(records(path, key))
         _require_room(path)
-        return cls.create(path, key, records), records
+        return cls.create(path, key, held), held
 
     def append(self, record: bytes) -> None:
         """Adds a record; it survives the end of this process, and after ``sync`` of the machine.
@@ -158,6 +155,32 @@ class Vault:
     def close(self) -> None:
         """Closes the file; it can be opened again."""
         self._stream.close()
+
+
+def records(path: Path, key: bytes) -> Iterator[bytes]:
+    """The whole records of a file, one at a time.
+
+    Raises:
+        StateError: The file is no journal, of another version, altered, or another key's.
+    """
+    try:
+        with path.open("rb", buffering=0) as stream:
+            boxes = _Boxes(key, _salt_of(stream.read(_HEAD), path))
+            yield from _whole_records(stream, boxes, path)
+    except OSError as problem:
+        raise StateError(
+            f"the journal cannot be read: {problem.strerror}", where=str(path)
+        ) from None
+
+
+def salt_of(path: Path) -> bytes:
+    """The salt of a file; empty where it is too short to have one, or cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return b""
+    return head[-_SALT:] if len(head) == _HEAD else b""
 
 
 def room_to_resume(path: Path) -> tuple[int, int]:

@@ -26,6 +26,7 @@ from taciturn.crypto.base import (
     EncryptedVector,
     Table,
     TableSize,
+    transposed_product,
 )
 from taciturn.crypto.bfv.keys import LEAST_SHARED_PIECES, LOCAL
 from taciturn.crypto.bfv.parameters import DEGREE, require_fit
@@ -34,7 +35,7 @@ from taciturn.crypto.bfv.tiles import Tiling
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.trial import KeyPair, SlotsTrial
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.periodic_sigmoid import SharedSigmoid
 from taciturn.numerics.shared_fraction import SEGMENTS
 from taciturn.numerics.subspace import SubspaceSolver
@@ -225,7 +226,7 @@ class _Table:
         table = self._pair.public.table(np.ones((1, 1), dtype=np.int64))
         zero, one = np.zeros(1, dtype=np.int64), TableSize(1, 1)
         sent = self._pair.secret.encrypt_rows(zero, one, self._entropy)
-        size = len(table.transposed_product(sent, zero, self._entropy).data)
+        size = len(transposed_product(table, sent, zero, self._entropy).data)
         if not self._terms.scheme.protects:
             return size * length
         return size // (DEGREE + 1) * (tiles * DEGREE + length)
@@ -302,7 +303,7 @@ class _Table:
         return _trial(
             (count.rows, count.columns),
             lambda: secret.encrypt_rows(vector, size, coins),
-            lambda sent: table.transposed_product(sent, mask, coins),
+            lambda sent: transposed_product(table, sent, mask, coins),
             lambda answer: secret.decrypt_columns(answer, size),
         )
 
@@ -334,13 +335,14 @@ class _Table:
         """Seconds of Bob's search on the sample's rows: its begin, its end, and a usual pass."""
         rows, before = len(self._sample), self._passes // 2
         numbers = self._entropy.uniform((2 * before + 2, rows)) - 0.5
-        likelihood = partial(weighted_likelihood, labels=numbers[0] > 0, class_weight=None)
+        plain = partial(weighted_likelihood, class_weight=None)
+        likelihood = of_labels(numbers[0] > 0, plain)
         own = self._entropy.uniform((rows, bob_columns))
         l2, free = self._terms.agreement.l2, min(1, bob_columns)
-        begin = _seconds(SubspaceSolver(likelihood, own, l2, free).direction)
-        solver = SubspaceSolver(likelihood, own, l2, free)
-        directions, scores = numbers[:before] / rows, numbers[before : 2 * before]
-        solver.resume(directions, scores, np.zeros(before + bob_columns))
+        begin = _seconds(SubspaceSolver(likelihood, own, l2, free, 0).direction)
+        solver = SubspaceSolver(likelihood, own, l2, free, before + 2)
+        for number in range(before):
+            solver.add(numbers[number] / rows, numbers[before + number])
 
         def one_pass(*, last: bool) -> None:
             direction = self._scales.directions(solver.direction(), self._entropy)

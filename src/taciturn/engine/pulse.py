@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from datetime import timedelta
+
+from taciturn.protocol.events import Advance, PartDone
 
 
 class Pulse:
@@ -26,15 +29,26 @@ class Pulse:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.activity, self._start = "starting", clock()
-        self._first: tuple[float, int] | None = None
-        self._done, self._total = 0, 0
+        self._first: tuple[float, float] | None = None
+        self._done: float = 0
+        self._total = 0
 
     def begin(self, activity: str) -> None:
         """Another kind of work begins."""
         self.activity, self._start = activity, self._clock()
         self._first, self._done, self._total = None, 0, 0
 
-    def advance(self, activity: str, done: int, total: int) -> None:
+    def observe(self, event: Advance) -> bool:
+        """Takes note of an event; False for one that tells of less than is known.
+
+        In a simulation both sides tell of the parts of a pass, and one may be behind the other.
+        """
+        if isinstance(event, PartDone) and event.reach <= self._done:
+            return False
+        self.advance(event.work, event.reach, event.total)
+        return True
+
+    def advance(self, activity: str, done: float, total: int) -> None:
         """So much of it is done."""
         if activity != self.activity:
             self.begin(activity)
@@ -43,7 +57,7 @@ class Pulse:
         self._done, self._total = done, total
 
     @property
-    def reach(self) -> tuple[int, int]:
+    def reach(self) -> tuple[float, int]:
         """How much is done, and of how much; 0 of 0 where that is not known."""
         return self._done, self._total
 
@@ -52,7 +66,7 @@ class Pulse:
         now = self._clock()
         parts = [self.activity]
         if self._total:
-            parts = [f"{self.activity}: {self._done:,} of {self._total:,}"]
+            parts = [f"{self.activity}: {math.floor(self._done):,} of {self._total:,}"]
         parts.append(f"{_duration(now - self._start)} elapsed")
         since, done = self._first or (now, self._done)
         if self._done > done and self._total > self._done:

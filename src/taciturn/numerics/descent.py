@@ -19,13 +19,17 @@ the labels and the tables are: a step does not take two points apart.
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.mapped import MEMORY, Scratch, forget, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.whitening import Whitening
 
@@ -61,13 +65,16 @@ class BoundedTable:
     cut_rows: int
 
     @classmethod
-    def of(cls, table: FloatArray, l2: float, free: int = 0) -> BoundedTable:
+    def of(
+        cls, table: FloatArray, l2: float, free: int = 0, scratch: Scratch = MEMORY
+    ) -> BoundedTable:
         """Whitens a table and cuts its rows.
 
         Args:
             table: Rows by columns.
             l2: The factor of half the sum of squared weights.
             free: How many of the last columns (the intercept) carry no penalty.
+            scratch: Where the result lies.
 
         Raises:
             ConfigError: The columns cannot be whitened with this penalty.
@@ -78,16 +85,29 @@ class BoundedTable:
         """
         rows, columns = table.shape
         whitening = Whitening.of(table, l2, free)
-        whitened = whitening.apply(table)
+        whitened: FloatArray = scratch.unnamed(table.shape, np.float64)
+
+        def square(place: slice) -> FloatArray:
+            block = whitening.apply(table[place])
+            whitened[place] = block
+            return block.T @ block
+
         # At most 1 in exact arithmetic; columns that are nearly alike can bring it above.
-        largest = float(np.linalg.eigvalsh(whitened.T @ whitened)[-1]) / (4.0 * rows)
+        total = reduce(operator.add, over_blocks(square, rows, table, whitened))
+        largest = float(np.linalg.eigvalsh(total)[-1]) / (4.0 * rows)
         factor = (1.0 - _MARGIN) / math.sqrt(max(1.0, largest))
-        whitened *= factor
-        lengths = np.sqrt(np.square(whitened).sum(axis=1))
         bound = row_bound(columns, free) * (1.0 - _MARGIN)
-        too_long = lengths > bound
-        whitened[too_long] *= (bound / lengths[too_long])[:, None]
-        return cls(whitened, Whitening(whitening.factor / factor), int(np.count_nonzero(too_long)))
+
+        def cut(place: slice) -> int:
+            block = whitened[place]
+            block *= factor
+            lengths = np.sqrt(np.square(block).sum(axis=1))
+            too_long = lengths > bound
+            block[too_long] *= (bound / lengths[too_long])[:, None]
+            return int(np.count_nonzero(too_long))
+
+        cut_rows = sum(over_blocks(cut, rows, whitened))
+        return cls(whitened, Whitening(whitening.factor / factor), cut_rows)
 
     def shrunk(self, error: float) -> BoundedTable:
         """The same table, small enough to stay in its bounds when each value moves by ``error``.
@@ -113,7 +133,8 @@ class BoundedTable:
 class DescentSolver:
     """Bob's side of the descent; in place of ``SubspaceSolver``, pass by pass.
 
-    A "direction" is here all of ``a``, so that the newest one alone counts.
+    A "direction" is here all of ``a``, so that the newest one alone counts. Rows come by blocks, as
+    they do there.
 
     **What is done never depends on values**, and nothing raises whatever the scores are.
 
@@ -122,27 +143,38 @@ class DescentSolver:
         own: His columns, rows by columns; there may be none.
         l2: Factor of half the sum of squared weights, both parties'.
         free: How many of his last columns (the intercept) carry no penalty.
+        passes: How many steps there will be at most; all take the same room.
+        scratch: Where his whitened columns and the rows' numbers lie.
 
     Raises:
         ConfigError: His columns cannot be whitened with this penalty.
 
     >>> from functools import partial
-    >>> from taciturn.numerics.likelihood import weighted_likelihood
-    >>> likelihood = partial(weighted_likelihood, labels=np.array([1, 1, 0]), class_weight=None)
-    >>> solver = DescentSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1)
+    >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
+    >>> plain = partial(weighted_likelihood, class_weight=None)
+    >>> likelihood = of_labels(np.array([1, 1, 0]), plain)
+    >>> solver = DescentSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1, passes=1)
     >>> (6 * solver.direction()).round(3).tolist()
     [0.5, 0.5, -0.5]
     """
 
-    def __init__(self, likelihood: Likelihood, own: FloatArray, l2: float, free: int) -> None:
-        self._likelihood = likelihood
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        own: FloatArray,
+        l2: float,
+        free: int,
+        passes: int,
+        scratch: Scratch = MEMORY,
+    ) -> None:
+        self._likelihood, self._scratch = likelihood, scratch
         self._rows, columns = own.shape
         # Without columns of his there is nothing to whiten, and one party has columns.
-        self._table = BoundedTable.of(own, l2, free) if columns else None
+        self._table = BoundedTable.of(own, l2, free, scratch) if columns else None
         self._own = own if self._table is None else self._table.values
         self._step = 1.0 / parties_with_columns(columns)
-        self._numbers = np.zeros(self._rows)
-        self._theirs = np.zeros(self._rows)
+        self._numbers, self._theirs = self._vector(), self._vector()
+        self._take(np.zeros(self._rows), np.zeros(self._rows))
         self._whitened = np.zeros(columns)
         self._passes = 0
 
@@ -152,9 +184,14 @@ class DescentSolver:
         return self._in_his_columns(self._whitened)
 
     @property
-    def coefficients(self) -> FloatArray:
-        """His weights as he keeps them: the state, beside directions and scores."""
-        return self._whitened
+    def arrays(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+        """The newest direction and its scores, where there is one: part of the state."""
+        return ((self._numbers,), (self._theirs,)) if self._passes else ((), ())
+
+    @property
+    def position(self) -> FloatArray:
+        """How many passes are done, and his weights as he keeps them: the rest of the state."""
+        return np.concatenate([[float(self._passes)], self._whitened])
 
     @property
     def mixture(self) -> FloatArray:
@@ -163,18 +200,19 @@ class DescentSolver:
         mixture[-1:] = 1.0
         return mixture
 
-    def resume(self, directions: FloatArray, scores: FloatArray, coefficients: FloatArray) -> None:
+    def resume(
+        self, directions: Sequence[FloatArray], scores: Sequence[FloatArray], position: FloatArray
+    ) -> None:
         """Takes over the state of another solver of the same rows.
 
         Args:
-            directions: One row for each ``add``, as it was given.
-            scores: Likewise.
-            coefficients: What that solver's ``coefficients`` were.
+            directions: The first part of that solver's ``arrays``.
+            scores: The second.
+            position: What that solver's ``position`` was.
         """
-        self._passes = len(directions)
-        self._whitened = coefficients.copy()
-        if self._passes:
-            self._numbers, self._theirs = directions[-1], np.nan_to_num(scores[-1])
+        self._passes, self._whitened = int(position[0]), position[1:].copy()
+        for numbers, theirs in zip(directions, scores, strict=True):
+            self._take(numbers, theirs)
 
     def direction(self) -> FloatArray:
         """``a`` after the next step: one number for each row."""
@@ -189,12 +227,18 @@ class DescentSolver:
             last: Whether none follows; all steps are alike.
         """
         self._whitened = self._next()[1]
-        self._numbers, self._theirs = direction, np.nan_to_num(scores)
+        # A state that was told before keeps its arrays.
+        self._numbers, self._theirs = self._vector(), self._vector()
+        self._take(direction, scores)
         self._passes += 1
 
     def scores(self) -> FloatArray:
         """The rows' scores with the weights of both, now; of cut rows, those of the cut rows."""
-        return bounded(self._theirs + self._own @ self._whitened)
+        scores = self._vector()
+        for place, theirs in row_blocks(self._theirs):
+            scores[place] = bounded(theirs + self._own[place] @ self._whitened)
+            forget(self._own)
+        return scores
 
     def conclude(self) -> tuple[FloatArray, FloatArray]:
         """The last step, after which nothing is asked: ``a``, and his own weights."""
@@ -202,11 +246,29 @@ class DescentSolver:
         return numbers, self._in_his_columns(whitened)
 
     def _next(self) -> tuple[FloatArray, FloatArray]:
-        step, theirs, own = self._step, self._theirs, self._own @ self._whitened
-        slope = self._likelihood(bounded(theirs + own)).slope
-        numbers = (1.0 - step) * self._numbers + step / self._rows * (slope + theirs / 4.0)
-        descent = (slope + own / 4.0) @ self._own
+        step, numbers = self._step, self._vector()
+
+        def descend(place: slice) -> FloatArray:
+            columns, theirs = self._own[place], self._theirs[place]
+            own = columns @ self._whitened
+            slope = self._likelihood(bounded(theirs + own), place).slope
+            numbers[place] = (1.0 - step) * self._numbers[place]
+            numbers[place] += step / self._rows * (slope + theirs / 4.0)
+            descent: FloatArray = (slope + own / 4.0) @ columns
+            return descent
+
+        walked = self._own, self._theirs, self._numbers, numbers
+        descent = reduce(operator.add, over_blocks(descend, self._rows, *walked))
         return numbers, (1.0 - step) * self._whitened + step / self._rows * descent
+
+    def _vector(self) -> FloatArray:
+        values: FloatArray = self._scratch.unnamed((self._rows,), np.float64)
+        return values
+
+    def _take(self, numbers: FloatArray, theirs: FloatArray) -> None:
+        for place, block in row_blocks(numbers):
+            self._numbers[place] = block
+            self._theirs[place] = np.nan_to_num(theirs[place])
 
     def _in_his_columns(self, whitened: FloatArray) -> FloatArray:
         return whitened if self._table is None else self._table.whitening.weights(whitened)

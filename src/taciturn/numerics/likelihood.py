@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, LabelArray
+from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.numerics.flipped_labels import corrected_residue
 from taciturn.numerics.logistic import residue, sigmoid
 
@@ -39,8 +39,32 @@ class RowLikelihood:
     curvature: FloatArray
 
 
-Likelihood: TypeAlias = Callable[[FloatArray], RowLikelihood]
-"""Scores in, likelihood out: the labels are bound already."""
+class Likelihood(Protocol):
+    """Scores in, likelihood out: the labels are bound already."""
+
+    def __call__(self, scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
+        """That of the rows at a place, or of all, given their scores."""
+
+
+def of_labels(
+    labels: LabelArray, likelihood: Callable[[FloatArray, LabelArray], RowLikelihood]
+) -> Likelihood:
+    """A likelihood with its labels.
+
+    Args:
+        labels: One for each row of the table.
+        likelihood: Of some rows, given their scores and labels.
+
+    >>> from functools import partial
+    >>> halves = of_labels(np.array([1, 0]), partial(weighted_likelihood, class_weight=None))
+    >>> halves(np.zeros(2)).slope.tolist(), halves(np.zeros(1), slice(1, 2)).slope.tolist()
+    ([0.5, -0.5], [-0.5])
+    """
+
+    def bound(scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
+        return likelihood(scores, labels[place])
+
+    return bound
 
 
 def weighted_likelihood(

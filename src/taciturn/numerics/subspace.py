@@ -11,19 +11,29 @@ which is the exact objective: ``c Q c^T`` is ``l2 |w_A|^2``. The next direction 
 descent in w~, ``slope/n + z_A/4n - a`` with ``a = c A`` and ``z_A = c Z``, less what earlier
 directions have of it, at a fixed length: so the range of what is sent and answered is public.
 
+**Rows come by blocks** (``taciturn.mapped.over_blocks``): what is needed of all rows is a sum over
+blocks in their order, so that neither cores nor memory change a digit. Directions and scores of all
+passes may lie in files; beside them a few numbers for each row exist at a time.
+
 **What is done never depends on values.** Labels and scores decide no count of iterations, trial
-steps or evaluations of the likelihood, nothing ends early, and nothing raises whatever the scores.
-Only the eigenvalues of a matrix of a few dozen rows take LAPACK a time of their own, microseconds.
+steps, walks over the rows or evaluations of the likelihood, nothing ends early, and nothing raises
+whatever the scores. Only the eigenvalues of a matrix of a few dozen rows take LAPACK a time of
+their own, microseconds.
 """
 
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, TypeVar
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.numerics.likelihood import Likelihood, RowLikelihood, bounded
+from taciturn.mapped import MEMORY, Scratch, forget, over_blocks, row_blocks
+from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.logistic import Penalty
 
 OUTER_ITERATIONS = 8
@@ -54,7 +64,9 @@ _MOST_COEFFICIENT = 1e7
 _LEAST_CURVATURE = 1e-10
 _TINY = 1e-100
 # Rows that are weighted in one go: they stay in the processor's cache.
-_BLOCK = 1 << 14
+_CACHED_ROWS = 1 << 14
+
+T = TypeVar("T")
 
 
 class SubspaceSolver:
@@ -65,35 +77,47 @@ class SubspaceSolver:
         own: His columns, rows by columns; there may be none.
         l2: Factor of half the sum of squared weights, both parties'.
         free: How many of his last columns (the intercept) carry no penalty.
+        passes: How many directions there will be at most.
+        scratch: Where directions and scores lie.
 
     >>> from functools import partial
-    >>> from taciturn.numerics.likelihood import weighted_likelihood
-    >>> likelihood = partial(weighted_likelihood, labels=np.array([1, 1, 0]), class_weight=None)
-    >>> solver = SubspaceSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1)
+    >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
+    >>> plain = partial(weighted_likelihood, class_weight=None)
+    >>> likelihood = of_labels(np.array([1, 1, 0]), plain)
+    >>> solver = SubspaceSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1, passes=1)
     >>> solver.direction().round(3).tolist()
     [0.236, 0.236, -0.471]
     >>> np.exp(solver.weights).round(6).tolist()
     [2.0]
     """
 
-    def __init__(self, likelihood: Likelihood, own: FloatArray, l2: float, free: int) -> None:
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        own: FloatArray,
+        l2: float,
+        free: int,
+        passes: int,
+        scratch: Scratch = MEMORY,
+    ) -> None:
         self._likelihood, self._own, self._free = likelihood, own, free
         self._penalty = Penalty(l2=l2)
         self._rows, columns = own.shape
         self._ridge = np.full(columns, l2)
         self._ridge[columns - free :] = 0.0
         self._passes = 0
-        self._directions = np.empty((0, self._rows))
+        self._scratch = scratch
+        self._directions: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
         # Products of directions in pairs, and of directions (rows) with the scores below.
         self._products = np.empty((0, 0))
         self._crossed = np.empty((0, 0))
         # Row k combines the first k directions so that its scores are orthogonal to those of the
         # rows before, and of length sqrt(4n). What follows is of these combinations.
         self._basis = np.empty((0, 0))
-        self._scores = np.empty((0, self._rows))
+        self._scores: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
         self._excess = np.empty((0, 0))
         # The largest curvature: of the scores' part it is the identity.
-        self._own_bound = own.T @ own / (4.0 * self._rows)
+        self._own_bound = self._sum(lambda place: own[place].T @ own[place]) / (4.0 * self._rows)
         self._cross_bound = np.empty((0, columns))
         self._quadratic = np.empty((0, 0))
         self._combined = np.empty(0)
@@ -107,23 +131,49 @@ class SubspaceSolver:
 
     @property
     def coefficients(self) -> FloatArray:
-        """One for each direction, then his weights: the state, beside directions and scores."""
+        """One for each combination of directions, then his weights."""
         return np.concatenate([self._combined, self.weights])
 
-    def resume(self, directions: FloatArray, scores: FloatArray, coefficients: FloatArray) -> None:
+    @property
+    def arrays(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+        """Directions, and the scores of their combinations, one array a pass: part of the state."""
+        return tuple(self._directions[: self._passes]), tuple(self._scores[: self._passes])
+
+    @property
+    def position(self) -> FloatArray:
+        """The rest of the state: a few numbers for each pair of passes, whatever the rows."""
+        matrices = self._products, self._crossed, self._basis, self._excess, self._cross_bound
+        return np.concatenate([*(matrix.ravel() for matrix in matrices), self.coefficients])
+
+    def resume(
+        self, directions: Sequence[FloatArray], scores: Sequence[FloatArray], position: FloatArray
+    ) -> None:
         """Takes over the state of another solver of the same rows, and continues as it would have.
 
         Args:
-            directions: One row for each ``add``, as it was given.
-            scores: Likewise.
-            coefficients: What that solver's ``coefficients`` were.
+            directions: The first part of that solver's ``arrays``.
+            scores: The second.
+            position: What that solver's ``position`` was.
         """
-        for direction, answer in zip(directions, scores, strict=True):
-            self._append(direction, answer)
-        self._combined = coefficients[: self._passes].copy()
-        self.weights = coefficients[self._passes :].copy()
+        self._passes = count = len(directions)
+        for number, arrays in enumerate(zip(directions, scores, strict=True)):
+            for kept, values in zip((self._directions, self._scores), arrays, strict=True):
+                for place, block in row_blocks(values):
+                    kept[number, place] = block
+                forget(kept)
+        columns = len(self.weights)
+        square = count * count
+        sizes = [square, square, square, square, count * columns, count, columns]
+        parts = np.split(position, np.cumsum(sizes)[:-1])
+        self._products, self._crossed, self._basis, self._excess = (
+            part.reshape(count, count) for part in parts[:4]
+        )
+        self._cross_bound = parts[4].reshape(count, columns)
+        self._combined, self.weights = parts[5].copy(), parts[6].copy()
         # Before the first direction nothing was solved yet, not even for his own columns.
-        self._solved = self._passes > 0
+        self._solved = count > 0
+        if count:
+            self._quadratic = _definite(self._excess)
 
     def direction(self) -> FloatArray:
         """The next direction: one number for each row, of length ``1 / sqrt(rows)`` together.
@@ -132,13 +182,31 @@ class SubspaceSolver:
         """
         if not self._solved:
             self._solve(OUTER_ITERATIONS)
-        theirs = self._combined @ self._scores[: self._passes]
-        slope = self._likelihood(bounded(theirs + self._own @ self.weights)).slope
-        descent = (slope + theirs / 4.0) / self._rows - self.combination()
-        descent -= self._known(descent)
-        length = math.sqrt(float(descent @ descent))
-        direction: FloatArray = descent / (math.sqrt(self._rows) * max(length, _TINY))
-        return direction
+        descent: FloatArray = self._scratch.unnamed((self._rows,), np.float64)
+        mixture = self.mixture
+
+        def falls(place: slice) -> tuple[FloatArray, ...]:
+            directions, scores = self._block(place)
+            theirs = self._combined @ scores
+            total = bounded(theirs + self._own[place] @ self.weights)
+            slope = self._likelihood(total, place).slope
+            part = (slope + theirs / 4.0) / self._rows - mixture @ directions
+            descent[place] = part
+            return directions @ part, scores @ part
+
+        known = self._known(*self._sums(falls, descent))
+
+        def new(place: slice) -> float:
+            directions, scores = self._block(place)
+            part = descent[place]
+            part -= known[0] @ directions + known[1] @ scores
+            return float(part @ part)
+
+        length = math.sqrt(self._sum(new, descent))
+        divisor = math.sqrt(self._rows) * max(length, _TINY)
+        for _, part in row_blocks(descent):
+            part /= divisor
+        return descent
 
     def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
         """Takes a direction and continues the search.
@@ -160,8 +228,8 @@ class SubspaceSolver:
 
     def combination(self) -> FloatArray:
         """``a``: one number for each row, whose product with Alice's columns is her weights."""
-        combination: FloatArray = self.mixture @ self._directions[: self._passes]
-        return combination
+        mixture = self.mixture
+        return self._filled(lambda place: mixture @ self._directions[: self._passes, place])
 
     def conclude(self) -> tuple[FloatArray, FloatArray]:
         """Where the search ends: ``a`` and his own weights."""
@@ -169,29 +237,72 @@ class SubspaceSolver:
 
     def scores(self) -> FloatArray:
         """The rows' scores with the weights of both, now."""
-        return bounded(self._scores_of(self.coefficients))
+        state = self.coefficients
+        return self._filled(lambda place: bounded(self._scores_of(state, place)))
 
     def loss(self) -> float:
         """The penalised mean loss, now."""
-        return self._loss(self._likelihood(self.scores()), self.coefficients)
+        state = self.coefficients
+
+        def value(place: slice) -> float:
+            scores = bounded(self._scores_of(state, place))
+            return float(np.sum(self._likelihood(scores, place).value))
+
+        return self._loss(self._sum(value), state)
+
+    def _block(self, place: slice) -> tuple[FloatArray, FloatArray]:
+        """Directions and scores of some rows, passes by rows."""
+        return self._directions[: self._passes, place], self._scores[: self._passes, place]
+
+    def _sums(self, work: Callable[[slice], tuple[T, ...]], *walked: FloatArray) -> tuple[T, ...]:
+        """Sums of several things over all rows, in one walk."""
+        arrays = (self._directions, self._scores, self._own, *walked)
+        parts = over_blocks(work, self._rows, *arrays)
+        return reduce(lambda total, part: tuple(map(operator.add, total, part)), parts)
+
+    def _sum(self, work: Callable[[slice], T], *walked: FloatArray) -> T:
+        (total,) = self._sums(lambda place: (work(place),), *walked)
+        return total
+
+    def _filled(self, work: Callable[[slice], FloatArray]) -> FloatArray:
+        """One number for each row."""
+        values: FloatArray = self._scratch.unnamed((self._rows,), np.float64)
+
+        def fill(place: slice) -> int:
+            values[place] = work(place)
+            return 0
+
+        self._sum(fill, values)
+        return values
 
     def _append(self, direction: FloatArray, scores: FloatArray) -> None:
         count = self._passes
-        if count == len(self._directions):
-            self._directions = _doubled(self._directions)
-            self._scores = _doubled(self._scores)
-        self._directions[count] = direction
-        answer = np.nan_to_num(scores, nan=0.0, posinf=_MOST_SCORE, neginf=-_MOST_SCORE)
-        self._scores[count] = np.clip(answer, -_MOST_SCORE, _MOST_SCORE)
         self._passes = count + 1
-        directions = self._directions[: count + 1]
-        self._products = _bordered(self._products, directions @ direction)
-        self._orthonormalise(count)
-        newest = self._scores[count]
+
+        def kept(place: slice) -> tuple[Any, ...]:
+            directions, known = self._block(place)
+            directions[count] = direction[place]
+            answer = np.nan_to_num(scores[place], nan=0.0, posinf=_MOST_SCORE, neginf=-_MOST_SCORE)
+            known[count] = np.clip(answer, -_MOST_SCORE, _MOST_SCORE)
+            newest = known[count]
+            return directions @ directions[count], newest @ newest, known[:count] @ newest
+
+        products, square, overlap = self._sums(kept, direction, scores)
+        self._products = _bordered(self._products, products)
+        scale = self._orthonormalise(count, square, overlap)
+
+        def crossed_by(place: slice) -> tuple[FloatArray, ...]:
+            directions, known = self._block(place)
+            newest = known[count]
+            newest *= scale
+            own = newest @ self._own[place]
+            return directions @ newest, known @ directions[count], own
+
+        by_directions, by_scores, bound = self._sums(crossed_by)
         crossed = np.empty((count + 1, count + 1))
         crossed[:count, :count] = self._crossed
-        crossed[:, count] = directions @ newest
-        crossed[count] = self._scores[: count + 1] @ direction
+        crossed[:, count] = by_directions
+        crossed[count] = by_scores
         self._crossed = crossed
         # The products in pairs of the combinations' weights, less those of their scores over 4n.
         weights = self._basis @ crossed[:, count]
@@ -199,44 +310,69 @@ class SubspaceSolver:
         weights[count] += 1.0 if weights[count] == 0.0 else -1.0
         self._excess = _bordered(self._excess, weights)
         self._quadratic = _definite(self._excess)
-        bound = newest @ self._own / (4.0 * self._rows)
-        self._cross_bound = np.vstack([self._cross_bound, bound])
+        self._cross_bound = np.vstack([self._cross_bound, bound / (4.0 * self._rows)])
 
-    def _orthonormalise(self, newest: int) -> None:
+    def _orthonormalise(self, newest: int, square: float, overlap: FloatArray) -> float:
         """Takes from the newest scores what earlier ones have of them.
 
         By Gram and Schmidt, because the products in pairs of nearly dependent scores would leave
         half of the digits.
+
+        Args:
+            newest: Which scores.
+            square: The sum of their squares.
+            overlap: Their products with the scores before.
+
+        Returns:
+            The factor by which they have yet to be multiplied.
         """
         basis = np.zeros((newest + 1, newest + 1))
         basis[:newest, :newest] = self._basis
         basis[newest, newest] = 1.0
-        before, scores = self._scores[:newest], self._scores[newest]
-        least = max(_LEAST_NEW * self._length(scores), _TINY)
+        least = max(_LEAST_NEW * self._length(square), _TINY)
         for _ in range(2):
-            overlap = before @ scores / (4.0 * self._rows)
-            basis[newest] -= overlap @ basis[:newest]
-            scores -= overlap @ before
-        length = self._length(scores)
+            part = overlap / (4.0 * self._rows)
+            basis[newest] -= part @ basis[:newest]
+            square, overlap = self._less(newest, part)
+        length = self._length(square)
         scale = 1.0 / max(length, least)
         # Where next to nothing is new, a combination of nothing keeps the place.
         largest = float(np.abs(basis[newest]).max()) * scale
         scale *= float(length > least and largest < _MOST_COEFFICIENT)
         basis[newest] *= scale
-        scores *= scale
         self._basis = basis
+        return scale
 
-    def _length(self, scores: FloatArray) -> float:
-        return math.sqrt(float(scores @ scores) / (4.0 * self._rows))
+    def _less(self, newest: int, part: FloatArray) -> tuple[float, FloatArray]:
+        """Subtracts a part of the scores before; the square of what is left, and its overlap."""
 
-    def _known(self, descent: FloatArray) -> FloatArray:
+        def subtract(place: slice) -> tuple[Any, ...]:
+            before, scores = self._scores[:newest, place], self._scores[newest, place]
+            scores -= part @ before
+            return scores @ scores, before @ scores
+
+        square, overlap = self._sums(subtract)
+        return square, overlap
+
+    def _length(self, square: float) -> float:
+        return math.sqrt(float(square) / (4.0 * self._rows))
+
+    def _known(
+        self, by_directions: FloatArray, by_scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """What earlier passes have of a direction: it is worth nothing, and costs digits.
 
         A combination of directions changes nothing in the span of the weights. So would one of
         scores, whose weights are ``X~^T z / 4n = w~``, but for the penalty: the price of their
         penalty is part of this least-squares fit.
+
+        Args:
+            by_directions: The products of earlier directions with the new one.
+            by_scores: Those of earlier scores.
+
+        Returns:
+            How much of each earlier direction, and of each earlier scores, it has.
         """
-        directions, scores = self._directions[: self._passes], self._scores[: self._passes]
         first, second = math.sqrt(self._rows), 1.0 / math.sqrt(4.0 * self._rows)
         size = self._passes
         matrix = np.empty((2 * size, 2 * size))
@@ -244,10 +380,8 @@ class SubspaceSolver:
         matrix[:size, size:] = 0.5 * self._crossed
         matrix[size:, :size] = matrix[:size, size:].T
         matrix[size:, size:] = np.eye(size) + PRICE * self._quadratic
-        right = np.concatenate([first * (directions @ descent), second * (scores @ descent)])
-        fit = least_change(matrix, right)
-        known: FloatArray = (first * fit[:size]) @ directions + (second * fit[size:]) @ scores
-        return known
+        fit = least_change(matrix, np.concatenate([first * by_directions, second * by_scores]))
+        return first * fit[:size], second * fit[size:]
 
     def _solve(self, iterations: int) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -258,37 +392,58 @@ class SubspaceSolver:
     def _iterate(self) -> None:
         """Takes the best of the steps tried, or none where that is better."""
         state = self.coefficients
-        scores = self._scores_of(state)
-        rows = self._likelihood(bounded(scores))
-        slope = self._slope(rows, state)
-        trials, losses = [state], [self._loss(rows, state)]
-        for curvature, lengths in (
-            (self._curvature(rows.curvature), NEWTON_STEPS),
+        value, slope, curvature = self._model(state)
+        trials, losses = [state], [self._loss(value, state)]
+        steps = []
+        for matrix, lengths in (
+            (curvature, NEWTON_STEPS),
             (self._most_curvature(), SAFE_STEPS),
         ):
-            step = np.nan_to_num(-least_change(self._penalised(curvature), slope))
-            change = self._scores_of(step)
-            for length in lengths:
-                trials.append(state + length * step)
-                trial = self._likelihood(bounded(scores + length * change))
-                losses.append(self._loss(trial, trials[-1]))
+            step = np.nan_to_num(-least_change(self._penalised(matrix), slope))
+            steps.append((step, lengths))
+            trials += [state + length * step for length in lengths]
+
+        def values(place: slice) -> tuple[float, ...]:
+            scores, sums = self._scores_of(state, place), []
+            for step, lengths in steps:
+                change = self._scores_of(step, place)
+                for length in lengths:
+                    trial = bounded(scores + length * change)
+                    sums.append(float(np.sum(self._likelihood(trial, place).value)))
+            return tuple(sums)
+
+        losses += map(self._loss, self._sums(values), trials[1:])
         # A step that overflows has a loss that is no number, and is not taken.
         chosen = trials[int(np.nanargmin(losses))]
         self._combined, self.weights = chosen[: self._passes], chosen[self._passes :]
 
-    def _scores_of(self, state: FloatArray) -> FloatArray:
+    def _scores_of(self, state: FloatArray, place: slice) -> FloatArray:
         """The scores of coefficients and own weights, or of a step in them."""
         count = self._passes
-        scores: FloatArray = state[:count] @ self._scores[:count] + self._own @ state[count:]
+        scores: FloatArray = state[:count] @ self._scores[:count, place]
+        scores += self._own[place] @ state[count:]
         return scores
 
-    def _slope(self, rows: RowLikelihood, state: FloatArray) -> FloatArray:
+    def _model(self, state: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """The sum of the likelihoods' logarithms, and slope and curvature of the mean loss.
+
+        The slope is that of the penalty too.
+        """
         count = self._passes
-        slope = np.concatenate([self._scores[:count] @ rows.slope, rows.slope @ self._own])
+
+        def model(place: slice) -> tuple[Any, ...]:
+            rows = self._likelihood(bounded(self._scores_of(state, place)), place)
+            slope = np.concatenate(
+                [self._scores[:count, place] @ rows.slope, rows.slope @ self._own[place]]
+            )
+            return np.sum(rows.value), slope, self._curvature(place, rows.curvature)
+
+        value, slope, curvature = self._sums(model)
         slope /= -self._rows
         slope[:count] += self._quadratic @ state[:count]
         slope[count:] += self._ridge * state[count:]
-        return slope
+        curvature /= self._rows
+        return float(value), slope, curvature
 
     def _penalised(self, curvature: FloatArray) -> FloatArray:
         """The curvature of a loss with that of the penalty."""
@@ -303,33 +458,26 @@ class SubspaceSolver:
             [[np.eye(count), self._cross_bound], [self._cross_bound.T, self._own_bound]]
         )
 
-    def _curvature(self, curvature: FloatArray) -> FloatArray:
-        """That of the mean loss in all coefficients, by blocks of rows."""
+    def _curvature(self, place: slice, curvature: FloatArray) -> FloatArray:
+        """That of the loss of some rows in all coefficients, by parts of them."""
         count = self._passes
         size = count + self._own.shape[1]
         total = np.zeros((size, size))
-        block = np.empty((size, min(_BLOCK, self._rows)))
-        for start in range(0, self._rows, _BLOCK):
-            part = slice(start, min(start + _BLOCK, self._rows))
-            columns = block[:, : part.stop - part.start]
-            columns[:count] = self._scores[:count, part]
-            columns[count:] = self._own[part].T
-            total += (columns * curvature[part]) @ columns.T
-        total /= self._rows
+        block = np.empty((size, min(_CACHED_ROWS, len(curvature))))
+        for start in range(0, len(curvature), _CACHED_ROWS):
+            part = curvature[start : start + _CACHED_ROWS]
+            columns = block[:, : len(part)]
+            rows = slice(place.start + start, place.start + start + len(part))
+            columns[:count] = self._scores[:count, rows]
+            columns[count:] = self._own[rows].T
+            total += (columns * part) @ columns.T
         return total
 
-    def _loss(self, rows: RowLikelihood, state: FloatArray) -> float:
+    def _loss(self, value: float, state: FloatArray) -> float:
         combined, weights = state[: self._passes], state[self._passes :]
         price = 0.5 * float(combined @ self._quadratic @ combined)
         price += self._penalty.value(weights, self._free)
-        return price - float(np.mean(rows.value))
-
-
-def _doubled(array: FloatArray) -> FloatArray:
-    """The same rows, with room for as many again."""
-    larger = np.empty((max(4, 2 * len(array)), array.shape[1]))
-    larger[: len(array)] = array
-    return larger
+        return float(price - value / self._rows)
 
 
 def _bordered(square: FloatArray, border: FloatArray) -> FloatArray:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.mapped import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.subspace import SubspaceSolver, least_change
@@ -61,7 +64,7 @@ def fit_in_clear(
     """
     whitening = Whitening.of(alice, l2)
     whitened = whitening.apply(alice)
-    solver = SubspaceSolver(likelihood, own, l2, free)
+    solver = SubspaceSolver(likelihood, own, l2, free, passes)
     for number in range(1, passes + 1):
         direction = solver.direction()
         solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
@@ -101,15 +104,28 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
     ridge = np.full(columns, l2)
     ridge[columns - free :] = 0.0
     weights = np.zeros(columns)
-    loss = penalised_loss(np.zeros(rows), likelihood, weights, l2, free)
+
+    def curved(place: slice) -> tuple[FloatArray, FloatArray]:
+        block = joined[place]
+        state = likelihood(block @ weights, place)
+        return state.slope @ block, (block * state.curvature[:, None]).T @ block
+
+    def loss_of(trial: FloatArray) -> float:
+        def value(place: slice) -> float:
+            return float(np.sum(likelihood(joined[place] @ trial, place).value))
+
+        mean = sum(over_blocks(value, rows, joined)) / rows
+        return float(penalty.value(trial, free) - mean)
+
+    loss = loss_of(weights)
     for _ in range(_MOST_ITERATIONS):
-        state = likelihood(joined @ weights)
-        slope = penalty.gradient(weights, free) - state.slope @ joined / rows
-        matrix = (joined * state.curvature[:, None]).T @ joined / rows + np.diag(ridge)
+        slopes, curvatures = zip(*over_blocks(curved, rows, joined), strict=True)
+        slope = penalty.gradient(weights, free) - reduce(operator.add, slopes) / rows
+        matrix = reduce(operator.add, curvatures) / rows + np.diag(ridge)
         step = -least_change(matrix, slope)
         for halving in range(_HALVINGS):
             trial = weights + 0.5**halving * step
-            lower = penalised_loss(joined @ trial, likelihood, trial, l2, free)
+            lower = loss_of(trial)
             if lower < loss:
                 break
         else:

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -41,6 +42,8 @@ from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require
 from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
 from taciturn.faces import Hint
+from taciturn.mapped import MEMORY, Scratch
+from taciturn.protocol.element_buckets import ElementBuckets, bits_for, common_to
 from taciturn.protocol.events import Aligning
 from taciturn.protocol.handshake import require_roles
 from taciturn.protocol.messages import (
@@ -61,15 +64,17 @@ ALIGNMENT_VERSION = 1
 SHARE_BYTES = 32
 TURN_IDS = 8192
 MAX_IDS = 1 << 26
-_PARTS = 4
-_ELEMENT = np.dtype(f"S{ELEMENT_BYTES}")
+PART_IDS = 256
+"""Ids that a thread takes at a time."""
+BUCKET_IDS = 1 << 16
+"""Elements that are compared at a time, at most."""
 _CONTEXT, _SALT, _LIST = (
     b"taciturn alignment id 1\0",
     b"taciturn alignment salt\0",
     b"taciturn aligned\0",
 )
 
-ElementArray: TypeAlias = NDArray[np.bytes_]
+RowArray: TypeAlias = NDArray[np.uint32]
 Spread: TypeAlias = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
 """Applies a function to each part of some work and gives the results in order: ``map``, or a
 pool's. The program itself knows no thread."""
@@ -91,7 +96,12 @@ class Alignment:
 
 
 def align(
-    role: Role, ids: RowIds, terms: str, entropy: Entropy, spread: Spread = map
+    role: Role,
+    ids: RowIds,
+    terms: str,
+    entropy: Entropy,
+    spread: Spread = map,
+    scratch: Scratch = MEMORY,
 ) -> Program[Alignment]:
     """One side's whole part.
 
@@ -101,11 +111,13 @@ def align(
         terms: What both sides must have chosen alike, in canonical form.
         entropy: Its coins.
         spread: How work is done on parts: one after the other, or several at a time.
+        scratch: Room for both sides' elements; it is cleared.
 
     Raises:
         ShapeError: There are no ids, or too many.
         AgreementError: The two sides are not set up alike, or come to different lists.
         RemoteProtocolError: The peer says something that it may not say.
+        OutputError: There is no room for the elements.
     """
     if not 0 < len(ids) <= MAX_IDS:
         raise ShapeError(f"{len(ids)} ids cannot be aligned", hint=f"between 1 and {MAX_IDS:,} can")
@@ -114,12 +126,27 @@ def align(
     theirs = yield from _meet(ours)
     salt = _joint_salt(ours, theirs)
     blinder = _Blinder(Scalar.draw(entropy.fork("scalar")), _CONTEXT + salt, spread)
-    order = entropy.fork("order").permutation(len(ids))
-    own, peers = yield from _exchange(ids, order, theirs.rows, blinder)
-    rows, elements = _common(own, peers, ids, order)
-    digest = list_digest(salt, elements)
+    order = entropy.fork("order").permutation(len(ids)).astype(np.uint32)
+    own, peers = _room_for(len(ids), theirs.rows, scratch)
+    yield from _exchange(ids, order, blinder, own, peers)
+    rows, digest = _common(own, peers, salt)
     yield from _conclude(AlignmentEnd(len(rows), PublicBytes(digest)))
-    return Alignment(rows, theirs.rows, digest.hex())
+    return Alignment(_by_id(ids, rows), theirs.rows, digest.hex())
+
+
+def _room_for(own: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
+    """Buckets for both sides' elements, alike."""
+    bits = bits_for(max(own, peers), BUCKET_IDS)
+    ours = ElementBuckets(
+        "own", own, bits, "the peer gave two ids of this side the same answer", scratch
+    )
+    theirs = ElementBuckets(
+        "peers", peers, bits, "the peer has the same id more than once", scratch
+    )
+    # From now on their files have no name: nothing is left of them, however the process ends.
+    with suppress(OSError):  # some systems keep the name of a file that is in use
+        scratch.clear()
+    return ours, theirs
 
 
 class _Blinder:
@@ -128,29 +155,37 @@ class _Blinder:
     def __init__(self, scalar: Scalar, context: bytes, spread: Spread) -> None:
         self._scalar, self._context, self._spread = scalar, context, spread
 
-    def ids(self, texts: list[str]) -> GroupElements:
-        """``H(id)^k`` for each."""
-        step = -(-len(texts) // _PARTS) or 1
-        parts = [texts[at : at + step] for at in range(0, len(texts), step)]
-        return GroupElements(b"".join(self._spread(self._blinded, parts)))
+    def ids(self, texts: list[str]) -> Iterable[bytes]:
+        """``H(id)^k`` for each: work that threads begin at once, and whose results come later."""
+        parts = [texts[at : at + PART_IDS] for at in range(0, len(texts), PART_IDS)]
+        return self._spread(self._blinded, parts)
 
     def elements(self, elements: bytes) -> GroupElements:
-        """Each element of the peer's, raised."""
-        work = partial(raised, self._scalar)
-        return GroupElements(_checked(work, elements, self._spread))
+        """Each element of the peer's, raised.
+
+        Raises:
+            RemoteProtocolError: One is no element.
+        """
+        return GroupElements(self._on_parts(partial(raised, self._scalar), elements))
+
+    def require_elements(self, elements: bytes) -> None:
+        """Refuses what is no element.
+
+        Raises:
+            RemoteProtocolError: One is not.
+        """
+        self._on_parts(_looked_over, elements)
 
     def _blinded(self, texts: list[str]) -> bytes:
         return raised(self._scalar, hashed(self._context, texts))
 
-
-def _checked(work: Callable[[bytes], bytes], elements: bytes, spread: Spread) -> bytes:
-    """Work on elements that came from the peer, part by part."""
-    step = ELEMENT_BYTES * (-(-len(elements) // (ELEMENT_BYTES * _PARTS)) or 1)
-    parts = [elements[at : at + step] for at in range(0, len(elements), step)]
-    try:
-        return b"".join(spread(work, parts))
-    except CryptoError as problem:
-        raise RemoteProtocolError(f"among the peer's elements, {problem.message}") from None
+    def _on_parts(self, work: Callable[[bytes], bytes], elements: bytes) -> bytes:
+        step = ELEMENT_BYTES * PART_IDS
+        parts = [elements[at : at + step] for at in range(0, len(elements), step)]
+        try:
+            return b"".join(self._spread(work, parts))
+        except CryptoError as problem:
+            raise RemoteProtocolError(f"among the peer's elements, {problem.message}") from None
 
 
 def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
@@ -189,35 +224,39 @@ def _joint_salt(ours: AlignmentHello, theirs: AlignmentHello) -> bytes:
 
 
 def _exchange(
-    ids: RowIds, order: IndexArray, peer_ids: int, blinder: _Blinder
-) -> Program[tuple[ElementArray, ElementArray]]:
-    """Both sides' twice blinded elements: ours in the order in which they went out.
+    ids: RowIds, order: RowArray, blinder: _Blinder, own: ElementBuckets, peers: ElementBuckets
+) -> Program[None]:
+    """Fills both sides' buckets with twice blinded elements, ours in a secret order.
 
-    A turn has at most one message of each kind from each side, and both read before they send more:
-    what waits anywhere is bounded, whatever the number of ids.
+    Whenever this side waits for the peer it has work under way: the turn after the next is being
+    blinded. The ids of one turn leave before the answer to those of the turn before is read, and no
+    more: what waits anywhere is bounded, whatever the number of ids.
     """
-    own, peers = np.empty(len(ids), _ELEMENT), np.empty(peer_ids, _ELEMENT)
-    ahead = blinder.ids(_texts(ids, order, 0))
-    for turn in range(-(-max(len(ids), peer_ids) // TURN_IDS)):
-        here, there = _due(turn, len(ids)), _due(turn, peer_ids)
+    yield from _send_ids(0, blinder.ids(_texts(ids, order, 0)))
+    ahead = blinder.ids(_texts(ids, order, 1))
+    for turn in range(-(-max(own.count, peers.count) // TURN_IDS)):
+        here, there = _due(turn, own.count), _due(turn, peers.count)
         # In the last turns the side with fewer ids has none left, and still answers.
-        if _size(here):
-            yield from send(BlindedIds(turn, ahead))
         if _size(there):
             theirs = yield from receive(BlindedIds)
             twice = blinder.elements(_expected(theirs, turn, _size(there)))
-            peers[there] = np.frombuffer(twice, _ELEMENT)
             yield from send(TwiceBlinded(turn, twice))
-        # Before waiting: the peer is at work on ours.
-        ahead = blinder.ids(_texts(ids, order, turn + 1))
+            peers.add(twice, np.arange(there.start, there.stop))
+        yield from _send_ids(turn + 1, ahead)
+        ahead = blinder.ids(_texts(ids, order, turn + 2))
         if _size(here):
             answer = yield from receive(TwiceBlinded)
             elements = _expected(answer, turn, _size(here))
             # They are compared and not raised again: nothing else would refuse what is no element.
-            _checked(_looked_over, elements, map)
-            own[here] = np.frombuffer(elements, _ELEMENT)
-        yield from emit(Aligning(here.stop + there.stop, len(ids) + peer_ids))
-    return own, peers
+            blinder.require_elements(elements)
+            own.add(elements, order[here])
+        yield from emit(Aligning(here.stop + there.stop, own.count + peers.count))
+
+
+def _send_ids(turn: int, blinded: Iterable[bytes]) -> Program[None]:
+    """Sends a turn's blinded ids, where there are any."""
+    if elements := b"".join(blinded):
+        yield from send(BlindedIds(turn, GroupElements(elements)))
 
 
 def _due(turn: int, count: int) -> slice:
@@ -229,7 +268,7 @@ def _size(due: slice) -> int:
     return int(due.stop - due.start)
 
 
-def _texts(ids: RowIds, order: IndexArray, turn: int) -> list[str]:
+def _texts(ids: RowIds, order: RowArray, turn: int) -> list[str]:
     return ids.series.gather(order[_due(turn, len(ids))]).to_list()
 
 
@@ -251,35 +290,23 @@ def _expected(message: BlindedIds | TwiceBlinded, turn: int, count: int) -> Grou
     return message.elements
 
 
-def _common(
-    own: ElementArray, peers: ElementArray, ids: RowIds, order: IndexArray
-) -> tuple[IndexArray, ElementArray]:
-    """The rows whose elements are on both sides, by id, and these elements."""
-    peers.sort()
-    _refuse_repeated(peers, "the peer has the same id more than once")
-    _refuse_repeated(np.sort(own), "the peer gave two ids of this side the same answer")
-    # Beyond the peer's last element there is no place to compare with.
-    place = np.minimum(np.searchsorted(peers, own), len(peers) - 1)
-    common = np.flatnonzero(peers[place] == own)
-    rows = order[common]
-    # By id: the one order that both sides have.
-    rank = ids.series.gather(rows).arg_sort().to_numpy()
-    return rows[rank], own[common][rank]
+def _common(own: ElementBuckets, peers: ElementBuckets, salt: bytes) -> tuple[IndexArray, bytes]:
+    """The rows whose elements are on both sides, in no order that means anything, and the digest.
 
-
-def _refuse_repeated(ranked: ElementArray, fault: str) -> None:
-    again = int((ranked[1:] == ranked[:-1]).sum())
-    if again:
-        raise RemoteProtocolError(f"{fault}: {again} repeated elements")
-
-
-def list_digest(salt: bytes, elements: ElementArray) -> bytes:
-    """What both sides compare at the end.
-
-    In the order of the elements' bytes: that of the ids would tell a peer which forges a match for
-    an id that it does not know where this id stands among the others.
+    The digest is over the elements in the order of their bytes: that of the ids would tell a peer
+    which forges a match for an id that it does not know where this id stands among the others.
     """
-    return hashlib.sha256(_LIST + salt + np.sort(elements).tobytes()).digest()
+    digest, rows = hashlib.sha256(_LIST + salt), [np.empty(0, np.int64)]
+    for matched, elements in common_to(own, peers):
+        digest.update(elements.tobytes())
+        rows.append(matched)
+    return np.concatenate(rows), digest.digest()
+
+
+def _by_id(ids: RowIds, rows: IndexArray) -> IndexArray:
+    """Rows in the order of their ids: the one order that both sides have."""
+    rank: IndexArray = ids.series.gather(rows).arg_sort().to_numpy()
+    return rows[rank]
 
 
 def _conclude(ours: AlignmentEnd) -> Program[None]:

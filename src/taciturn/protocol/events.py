@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IndexArray
+from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.data.ids import RowIds
 from taciturn.numerics.metrics import Metrics
 from taciturn.protocol.state import TrainingState
@@ -35,18 +35,46 @@ class Advance(Event):
     done: int
     total: int
 
+    @property
+    def reach(self) -> float:
+        """How far the work is: ``done``, or a little more."""
+        return self.done
+
 
 @dataclass(frozen=True, slots=True)
 class Progress(Advance):
     """Bob has finished ``done`` of ``total`` iterations.
 
-    ``rows`` are the last one's true batch, and ``scores`` what they scored before its step.
+    ``rows`` are the last one's true batch, and ``scores`` what they scored before its step. In
+    newton, where a batch is the whole table, no rows are named, and scores are those after it.
     """
 
     work: ClassVar[str] = "training"
 
     rows: IndexArray = field(repr=False, compare=False, default_factory=_no_rows)
     scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
+
+    def of_batch(self, labels: LabelArray) -> LabelArray:
+        """The labels of the rows that were scored, of those of all."""
+        return labels[self.rows] if len(self.rows) else labels
+
+
+@dataclass(frozen=True, slots=True)
+class PartDone(Advance):
+    """Of the pass after ``done`` of ``total`` passes a part is done, too: between two others.
+
+    Args:
+        part: How much of it, from 0 to 1.
+    """
+
+    work: ClassVar[str] = "training"
+
+    part: float = 0.0
+
+    @property
+    def reach(self) -> float:
+        """How many passes, as a number with a fraction."""
+        return self.done + self.part
 
 
 @dataclass(frozen=True, slots=True)

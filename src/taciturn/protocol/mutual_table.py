@@ -53,6 +53,7 @@ from taciturn.crypto.base import (
     Table,
     TableSize,
     Wrapping,
+    transposed_product,
 )
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
@@ -110,6 +111,7 @@ class TablePlan:
                 hint=Hint("lower {score_range}, or allow a larger {sigmoid_error}"),
             )
         plan.require_hidden()
+        plan.require_one_part()
         return plan
 
     @property
@@ -138,6 +140,26 @@ class TablePlan:
     def fraction(self, *, raises: bool) -> SharedFraction:
         """How shares are scaled down; Alice is the side that raises."""
         return SharedFraction(self.scales.modulus_bits, self.scales.shared_shift, raises)
+
+    def require_one_part(self) -> None:
+        """Refuses a table whose ciphertexts do not go into one message.
+
+        Raises:
+            ConfigError: There are more.
+        """
+        sides = [side for side in (self.alice, self.bob) if side.count]
+        most = min(self.terms.scheme.row_parts(self.size(side))[0].stop for side in sides)
+        if most < self.rows:
+            raise ConfigError(
+                f"newton under mutual takes tables of up to about {most:,} rows, "
+                f"and there are {self.rows:,}",
+                setting="solver",
+                hint=Hint(
+                    "train on fewer rows, or use {solver} or {mechanism}",
+                    solver="sgd",
+                    mechanism="sealed",
+                ),
+            )
 
     def require_hidden(self) -> None:
         """Refuses a training whose answers would tell too much of either table.
@@ -271,8 +293,9 @@ class _Product:
         return self.table.size.rows if self.transposed else self.table.size.columns
 
     def ready(self, coins: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
-        product = self.table.transposed_product if self.transposed else self.table.product
-        return lambda vector: product(vector, self.masks, coins)
+        if self.transposed:
+            return lambda vector: transposed_product(self.table, vector, self.masks, coins)
+        return lambda vector: self.table.product(vector, self.masks, coins)
 
 
 class Tables:

@@ -32,6 +32,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.mapped import MEMORY, Scratch, forget, row_blocks
 from taciturn.numerics.batches import batch_count
 from taciturn.numerics.descent import row_bound
 from taciturn.numerics.fixedpoint import FixedPoint
@@ -252,24 +253,38 @@ class Scales:
             )
         return cls(MODULI[-1], least, digits, np.ones(1))
 
-    def directions(self, numbers: FloatArray, entropy: Entropy) -> IntArray:
+    def directions(
+        self, numbers: FloatArray, entropy: Entropy, scratch: Scratch = MEMORY
+    ) -> IntArray:
         """The rows' numbers on their grid, each rounded up or down at random to its own mean.
 
-        Never raises: whatever the numbers are, the result is some integers.
+        Never raises for what they are: whatever the numbers, the result is some integers.
+
+        Args:
+            numbers: One for each row.
+            entropy: The coins, of which as many are used as there are rows.
+            scratch: Where the result lies.
 
         >>> from taciturn.rng import KeyedEntropy
         >>> Scales(50, 12, 3, np.ones(1)).directions(np.array([0.5]), KeyedEntropy.from_seed(1))
         array([4])
         """
         bound = 2.0 ** (self.modulus_bits - 2)
-        scaled = np.clip(np.nan_to_num(numbers * 2.0**self.residue_bits), -bound, bound)
-        scaled += entropy.uniform(numbers.shape) * (1.0 - 2.0**-32)
-        whole: IntArray = np.floor(scaled, out=scaled).astype(np.int64)
+        whole: IntArray = scratch.unnamed(numbers.shape, np.int64)
+        for place, part in row_blocks(numbers):
+            scaled = np.clip(np.nan_to_num(part * 2.0**self.residue_bits), -bound, bound)
+            scaled += entropy.uniform(part.shape) * (1.0 - 2.0**-32)
+            whole[place] = np.floor(scaled, out=scaled)
+        forget(whole)
         return whole
 
-    def numbers(self, whole: IntArray) -> FloatArray:
+    def numbers(self, whole: IntArray, scratch: Scratch = MEMORY) -> FloatArray:
         """What the integers of ``directions`` mean."""
-        return np.multiply(whole, 2.0**-self.residue_bits, dtype=np.float64)
+        numbers: FloatArray = scratch.unnamed(whole.shape, np.float64)
+        for place, part in row_blocks(whole):
+            np.multiply(part, 2.0**-self.residue_bits, out=numbers[place], dtype=np.float64)
+        forget(numbers)
+        return numbers
 
     def to_json(self) -> dict[str, int | float]:
         """What a finished training's shares mean, for a file."""

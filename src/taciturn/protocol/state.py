@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -18,40 +19,104 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import StateError
 from taciturn.faces import Hint
 
+Load: TypeAlias = Callable[[], FloatArray]
+
+
+class Shelf(Protocol):
+    """Where the long arrays of a state are kept: in its text, or in files of their own."""
+
+    def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
+        """Keeps an array, and gives what stands for it in the text.
+
+        A name stands for one array as long as the training lasts.
+        """
+
+    def get(self, kept: Any) -> Load:  # noqa: ANN401 - JSON
+        """What reads an array back, from what ``put`` gave.
+
+        Raises:
+            StateError: It is not there, or not what was put.
+        """
+
+
+class InText:
+    """Arrays in the state's own text.
+
+    >>> shelf = InText()
+    >>> shelf.get(shelf.put("scores", np.array([0.5, -2.0])))().tolist()
+    [0.5, -2.0]
+    """
+
+    def put(self, name: str, values: FloatArray) -> str:
+        """The array as text, in two thirds of the room that hexadecimal digits take."""
+        return base64.b64encode(values.astype("<f8").tobytes()).decode("ascii")
+
+    def get(self, kept: Any) -> Load:  # noqa: ANN401 - JSON
+        """Reads it back."""
+        values = np.frombuffer(base64.b64decode(kept, validate=True), "<f8").astype(np.float64)
+        return lambda: values
+
+
+IN_TEXT = InText()
+
+
+class Shelved(Sequence[FloatArray]):
+    """Arrays that are read when they are asked for, one at a time."""
+
+    def __init__(self, loads: Sequence[Load]) -> None:
+        self._loads = loads
+
+    def __len__(self) -> int:
+        return len(self._loads)
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - an array, or some of them
+        if isinstance(index, slice):
+            return Shelved(self._loads[index])
+        return self._loads[index]()
+
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
     """Bob's search between two passes: what he asked, what it did, and where he stands.
 
     Args:
-        directions: The rows' numbers that he sent, on their grid; one array a pass.
-        scores: What each did to Alice's part of the scores of the training rows.
-        held_out: And of the held-out rows, where he looks at them; else empty arrays.
-        coefficients: Where his solver stands.
+        directions: The rows' numbers that he sent and still needs, one array a pass.
+        scores: What his solver keeps of their effect on the training rows.
+        held_out: What each pass did to Alice's part of the scores of the held-out rows, where he
+            looks at them; else none.
+        position: Where his solver stands.
     """
 
-    directions: tuple[IntArray, ...] = ()
-    scores: tuple[FloatArray, ...] = ()
-    held_out: tuple[FloatArray, ...] = ()
-    coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
+    directions: Sequence[FloatArray] = ()
+    scores: Sequence[FloatArray] = ()
+    held_out: Sequence[FloatArray] = ()
+    position: FloatArray = field(default_factory=lambda: np.empty(0))
 
-    def to_json(self) -> dict[str, Any]:
-        """The state for a file."""
-        return {
-            "directions": [_text(part.astype("<i8")) for part in self.directions],
-            "scores": [_text(part.astype("<f8")) for part in self.scores],
-            "held_out": [_text(part.astype("<f8")) for part in self.held_out],
-            "coefficients": _hex(self.coefficients),
+    def to_json(self, passes: int, shelf: Shelf) -> dict[str, Any]:
+        """The state for a file, after so many passes."""
+        kinds = {"direction": self.directions, "scores": self.scores, "held-out": self.held_out}
+        kept = {
+            # The last array is that of the last pass.
+            kind: [
+                shelf.put(f"{kind}-{number}", values)
+                for number, values in enumerate(arrays, start=passes - len(arrays))
+            ]
+            for kind, arrays in kinds.items()
         }
+        return {**kept, "position": _hex(self.position)}
 
     @classmethod
-    def of_json(cls, values: dict[str, Any]) -> SearchState:
+    def of_json(cls, values: dict[str, Any], shelf: Shelf) -> SearchState:
         """Reads it back."""
+
+        def shelved(kind: str) -> Shelved:
+            return Shelved([shelf.get(kept) for kept in values[kind]])
+
         return cls(
-            tuple(_array(part, "<i8").astype(np.int64) for part in values["directions"]),
-            tuple(_array(part, "<f8").astype(np.float64) for part in values["scores"]),
-            tuple(_array(part, "<f8").astype(np.float64) for part in values["held_out"]),
-            _floats(values["coefficients"]),
+            shelved("direction"),
+            shelved("scores"),
+            shelved("held-out"),
+            _floats(values["position"]),
         )
 
 
@@ -154,8 +219,12 @@ class TrainingState:
             suspected_wraps=suspected_wraps,
         )
 
-    def to_bytes(self) -> bytes:
-        """The state for a file; whoever reads it can resume, and read what was encrypted."""
+    def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
+        """The state for a file; whoever reads it can resume, and read what was encrypted.
+
+        Args:
+            shelf: Where its long arrays are kept.
+        """
         values = {
             "iteration": self.iteration,
             "weights": _hex(self.weights),
@@ -167,14 +236,18 @@ class TrainingState:
             "share": self.share.astype("<i8").tobytes().hex(),
             "ahead": self.ahead.astype("<i8").tobytes().hex(),
             "suspected_wraps": self.suspected_wraps,
-            "search": None if self.search is None else self.search.to_json(),
+            "search": None if self.search is None else self.search.to_json(self.iteration, shelf),
             "mutual": None if self.mutual is None else self.mutual.to_json(),
         }
         return json.dumps(values).encode()
 
     @classmethod
-    def of_bytes(cls, data: bytes) -> TrainingState:
+    def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT) -> TrainingState:
         """Reads a state back.
+
+        Args:
+            data: What ``to_bytes`` gave.
+            shelf: Where its long arrays are kept.
 
         >>> state = TrainingState(3, np.array([0.1, -2.0]), seed=b"s", key=b"k", columns=2)
         >>> again = TrainingState.of_bytes(state.to_bytes())
@@ -197,7 +270,11 @@ class TrainingState:
                 share=_integers(values["share"]),
                 ahead=_integers(values["ahead"]),
                 suspected_wraps=int(values["suspected_wraps"]),
-                search=None if values["search"] is None else SearchState.of_json(values["search"]),
+                search=(
+                    None
+                    if values["search"] is None
+                    else SearchState.of_json(values["search"], shelf)
+                ),
                 mutual=None if values["mutual"] is None else MutualState.of_json(values["mutual"]),
             )
         except (KeyError, TypeError, ValueError):
@@ -209,15 +286,6 @@ class TrainingState:
                     fresh=True,
                 ),
             ) from None
-
-
-def _text(values: FloatArray | IntArray) -> str:
-    """Long arrays in two thirds of the room that hexadecimal digits take."""
-    return base64.b64encode(values.tobytes()).decode("ascii")
-
-
-def _array(text: str, kind: str) -> np.ndarray[Any, Any]:
-    return np.frombuffer(base64.b64decode(text, validate=True), kind)
 
 
 def _hex(values: FloatArray) -> str:

@@ -60,8 +60,7 @@ class _CellBar:
         self._show()
 
     def observe(self, event: Event) -> None:
-        if isinstance(event, Advance):
-            self._pulse.advance(event.work, event.done, event.total)
+        if isinstance(event, Advance) and self._pulse.observe(event):
             self._show()
 
     def progress(self, done: int, total: int) -> None:

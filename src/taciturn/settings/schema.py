@@ -226,7 +226,9 @@ class Settings(TableSettings, Protection):
             "`give-me-some-credit`."
         ),
     ] = None
-    data: Annotated[str | None, _source("Own data: a CSV or Parquet file.")] = None
+    data: Annotated[
+        str | None, _source("Own data: a CSV or Parquet file, or a folder of Parquet files.")
+    ] = None
     id: Annotated[
         str | None,
         _table(

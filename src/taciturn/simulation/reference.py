@@ -13,7 +13,7 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.acceleration import fit_on_schedule
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
@@ -77,7 +77,8 @@ def compare(
 def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> Comparison:
     """The same solver in clear, with the true labels; and how far the model is from the best."""
     labels, agreed, free = data.labels_train.values, terms.agreement, data.bob_train.free
-    true = partial(weighted_likelihood, labels=labels, class_weight=agreed.class_weight)
+    weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
+    true = of_labels(labels, weighted)
     alice, bob = data.alice_train.values, data.bob_train.values
     if mechanism(agreed).shares_scores:
         heaviest = max(agreed.class_weight or (1.0,))

@@ -219,9 +219,10 @@ class _Batches:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
-            self.rows.append(event.rows)
+            whole = not len(event.rows)
+            self.rows.append(np.arange(len(self._labels)) if whole else event.rows)
             if len(event.scores):
-                truth = self._labels[event.rows]
+                truth = event.of_batch(self._labels)
                 self._losses.append(training_loss(event.scores, truth, self._class_weight))
         self._observe(event)
 

@@ -19,6 +19,7 @@ from taciturn.crypto.base import (
     Mask,
     PreparedMatrix,
     PublicKey,
+    RowSum,
     Scheme,
     SecretKey,
     SlotPublicKey,
@@ -34,20 +35,34 @@ from taciturn.rng import Entropy
 
 
 @dataclass(frozen=True, slots=True)
+class RecallSum:
+    """A sum over rows that will not be computed."""
+
+    columns: int
+
+    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+        """Nothing: no product will be computed."""
+
+    def result(self) -> EncryptedAnswer:
+        """An empty answer: the true one is on record."""
+        return EncryptedAnswer(data=b"", length=self.columns)
+
+
+@dataclass(frozen=True, slots=True)
 class RecallTable:
     """A table's size: no product will be computed."""
 
     size: TableSize
 
-    def transposed_product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
+    def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
+        """A sum of nothing."""
+        return RecallSum(self.size.columns)
+
+    def product(
+        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
     ) -> EncryptedAnswer:
         """An empty answer: the true one is on record."""
-        return EncryptedAnswer(data=b"", length=self.size.columns)
-
-    def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
-        """An empty answer: the true one is on record."""
-        return EncryptedAnswer(data=b"", length=self.size.rows)
+        return EncryptedAnswer(data=b"", length=len(mask))
 
     def close(self) -> None:
         """Nothing: there is nothing to free."""
@@ -124,9 +139,11 @@ class RecallSecretKey:
         """Zeros."""
         return np.zeros(answer.length, dtype=np.int64)
 
-    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+    def encrypt_rows(
+        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedVector:
         """An empty vector: the true one is on record."""
-        return EncryptedVector(data=b"", length=size.rows)
+        return EncryptedVector(data=b"", length=len(vector))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -138,9 +155,11 @@ class RecallSecretKey:
         """Zeros."""
         return np.zeros(size.columns, dtype=np.int64)
 
-    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+    def decrypt_rows(
+        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+    ) -> IntArray:
         """Zeros."""
-        return np.zeros(size.rows, dtype=np.int64)
+        return np.zeros(answer.length, dtype=np.int64)
 
 
 class RecallSlotKey:
@@ -203,6 +222,10 @@ class RecallScheme:
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         """The real scheme's: it decides whether the parties talked."""
         return self._scheme.leak_bits(capacity, rows, length)
+
+    def row_parts(self, size: TableSize) -> list[slice]:
+        """The real scheme's: they decide how the parties talked."""
+        return self._scheme.row_parts(size)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """What the real scheme refuses."""

@@ -25,7 +25,6 @@ import sys
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeAlias
 
@@ -167,16 +166,6 @@ def receive(pipe: Pipe) -> Job:
     head = json.loads(pipe.recv_bytes())
     frames = tuple(pipe.recv_bytes() for _ in range(head["frames"]))
     return Job(head["name"], head["facts"], frames)
-
-
-def even_shares(count: int, parts: int) -> list[range]:
-    """``range(count)`` in even parts, in order.
-
-    >>> even_shares(5, 2)
-    [range(0, 3), range(3, 5)]
-    """
-    bounds = [-(-count * part // parts) for part in range(parts + 1)]
-    return [range(*pair) for pair in pairwise(bounds)]
 
 
 class _Helper:

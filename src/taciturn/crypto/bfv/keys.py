@@ -50,7 +50,6 @@ from taciturn.crypto.bfv.crew import (
     Job,
     LocalEngine,
     Reply,
-    even_shares,
     written,
 )
 from taciturn.crypto.bfv.decrypting import Decrypting
@@ -61,7 +60,7 @@ from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.slots import BfvSlots
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
-from taciturn.crypto.bfv.tiles import Side, Tiling
+from taciturn.crypto.bfv.tiles import PART_TILES, Side, Tiling, even_shares
 from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
@@ -85,10 +84,16 @@ class BfvPublicKey:
     """
 
     def __init__(
-        self, seal: Seal, capacity: Capacity, half: PublicHalf, engine: Engine = LOCAL
+        self,
+        seal: Seal,
+        capacity: Capacity,
+        half: PublicHalf,
+        engine: Engine = LOCAL,
+        part_tiles: int = PART_TILES,
     ) -> None:
         self.capacity = capacity
         self._engine = engine
+        self._part_tiles = part_tiles
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._half = half
@@ -247,7 +252,13 @@ class BfvPublicKey:
         size = check_table(self.capacity, whole)
         check_tables(wrapping(self.capacity), size, products=1)
         return BfvTable(
-            self.answering, wrapping(self.capacity), whole, memory, self.to_bytes(), self._engine
+            self.answering,
+            wrapping(self.capacity),
+            whole,
+            memory,
+            self.to_bytes(),
+            self._engine,
+            Tiling.of(size).row_parts(self._part_tiles),
         )
 
 
@@ -271,7 +282,12 @@ class BfvSecretKey:
     """
 
     def __init__(
-        self, seal: Seal, capacity: Capacity, seeds: KeySeeds, engine: Engine = LOCAL
+        self,
+        seal: Seal,
+        capacity: Capacity,
+        seeds: KeySeeds,
+        engine: Engine = LOCAL,
+        part_tiles: int = PART_TILES,
     ) -> None:
         values = seeds.secret_values(seal)
         secret = seal.load_secret(values)
@@ -286,7 +302,9 @@ class BfvSecretKey:
         # For blinds; like SEAL's own draws they change no result.
         self._coins = KeyedEntropy.from_system()
         self._decrypting = Decrypting(seal, secret, self._coins)
-        self.public = BfvPublicKey(seal, capacity, seeds.public_half(seal, values), engine)
+        self.public = BfvPublicKey(
+            seal, capacity, seeds.public_half(seal, values), engine, part_tiles
+        )
 
     def to_bytes(self) -> bytes:
         """The seeds of both halves."""
@@ -318,13 +336,15 @@ class BfvSecretKey:
         pieces = [self._encrypt(vector[terms]) for terms in layout.slices()]
         return EncryptedVector(b"".join(pieces), len(vector))
 
-    def encrypt_rows(self, vector: IntArray, size: TableSize, entropy: Entropy) -> EncryptedVector:
+    def encrypt_rows(
+        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedVector:
         """A ciphertext for each row tile.
 
         Raises:
             CryptoError: The vector does not fit.
         """
-        return self._encrypt_side(vector, Tiling.of(size).rows)
+        return self._encrypt_side(vector, _rows_of(size, part))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -417,13 +437,15 @@ class BfvSecretKey:
         """
         return self._decrypt_side(answer, Tiling.of(size).columns)
 
-    def decrypt_rows(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
+    def decrypt_rows(
+        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+    ) -> IntArray:
         """The sums over columns modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``.
 
         Raises:
             CryptoError: The answer's bytes are not of this key's form.
         """
-        return self._decrypt_side(answer, Tiling.of(size).rows)
+        return self._decrypt_side(answer, _rows_of(size, part))
 
     def _decrypt_side(self, answer: EncryptedAnswer, side: Side) -> IntArray:
         if answer.length != side.length:
@@ -472,18 +494,26 @@ class BfvSecretKey:
         return "BfvSecretKey(<hidden>)"
 
 
+def _rows_of(size: TableSize, part: slice | None) -> Side:
+    """The rows of a table, or a part of them, in tiles."""
+    tiling = Tiling.of(size)
+    return tiling.rows.part(tiling.row_tiles(part))
+
+
 @dataclass(frozen=True, slots=True)
 class BfvScheme:
     """BFV with keys of 128-bit security.
 
     Args:
         engine: Where the work on tables is done; what is computed does not depend on it.
+        part_tiles: How many row tiles travel in one message; both sides must have the same.
 
     >>> BfvScheme().key_bits
     (128,)
     """
 
     engine: Engine = LOCAL
+    part_tiles: int = PART_TILES
 
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
@@ -499,6 +529,10 @@ class BfvScheme:
     def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
         """The bound of ``parameters`` for one answer, in the layout in use."""
         return STANDARD.leak_bits(capacity, rows, Layout.of(rows, length).pieces)
+
+    def row_parts(self, size: TableSize) -> list[slice]:
+        """Parts of at most ``part_tiles`` row tiles."""
+        return Tiling.of(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """The bounds of ``parameters`` over a whole training, for the tiles in use.
@@ -517,7 +551,9 @@ class BfvScheme:
             CryptoError: The security level is not offered, or the capacity fits no parameter set.
         """
         seeds = KeySeeds.draw(entropy, seed)
-        return BfvSecretKey(self._seal(bits, capacity), capacity, seeds, self.engine)
+        return BfvSecretKey(
+            self._seal(bits, capacity), capacity, seeds, self.engine, self.part_tiles
+        )
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
@@ -529,7 +565,8 @@ class BfvScheme:
                 not that of the seed.
         """
         seal = self._seal(bits, capacity)
-        return BfvPublicKey(seal, capacity, PublicHalf.of_bytes(data, seal, seed), self.engine)
+        half = PublicHalf.of_bytes(data, seal, seed)
+        return BfvPublicKey(seal, capacity, half, self.engine, self.part_tiles)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> BfvSecretKey:
         """A secret key that its owner kept.
@@ -538,7 +575,9 @@ class BfvScheme:
             CryptoError: The bytes are not a secret key of these parameters.
         """
         seeds = KeySeeds.of_bytes(data)
-        return BfvSecretKey(self._seal(bits, capacity), capacity, seeds, self.engine)
+        return BfvSecretKey(
+            self._seal(bits, capacity), capacity, seeds, self.engine, self.part_tiles
+        )
 
     def _seal(self, bits: int, capacity: Capacity) -> Seal:
         if bits not in self.key_bits:

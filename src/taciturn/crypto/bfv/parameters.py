@@ -185,7 +185,7 @@ class BfvParameters:
         bits = self.leak_bits(capacity, entries, pieces)
         if bits < LEAST_LEAK_BITS:
             raise CryptoError(
-                f"an answer of {entries} entries would hide its matrix to within 2^-{bits:.0f} "
+                f"an answer of {entries} entries would hide its matrix to within 2^-{bits:.1f} "
                 f"only, where 2^-{LEAST_LEAK_BITS} is the least",
                 hint="lower the fixed-point bits, clip the features, or use fewer rows at a time",
             )

@@ -23,6 +23,8 @@ from taciturn.crypto.base import (
     TableSize,
     Wrapping,
     check_length,
+    named_part,
+    turn_of,
 )
 from taciturn.crypto.bfv.answering import Answering
 from taciturn.crypto.bfv.crew import (
@@ -31,11 +33,10 @@ from taciturn.crypto.bfv.crew import (
     Job,
     Reply,
     Writable,
-    even_shares,
     written,
 )
 from taciturn.crypto.bfv.parameters import require_fit
-from taciturn.crypto.bfv.tiles import Side, Tiling
+from taciturn.crypto.bfv.tiles import Side, Tiling, even_shares
 from taciturn.crypto.bfv.wire import Parts, exactly
 from taciturn.errors import CryptoError
 from taciturn.mapped import Place, forget
@@ -237,6 +238,43 @@ class Sheet:
         return self._turned[1]
 
 
+class BfvRowSum:
+    """A product over all rows on its way, in NTT form until the last part is in.
+
+    Args:
+        table: The table.
+        mask: For all columns.
+    """
+
+    def __init__(self, table: BfvTable, mask: IntArray) -> None:
+        self._table, self._mask = table, mask
+        self._totals: list[Any] = [None] * Tiling.of(table.size).columns.tiles
+        self._done = 0
+
+    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+        """Adds the product of the next part of the rows.
+
+        Raises:
+            CryptoError: The vector's bytes are not of this key's form, sizes do not fit, or it is
+                not this part's turn.
+        """
+        parts = self._table.parts
+        due = turn_of(part, parts, self._done)
+        mask = self._mask if self._done == len(parts) - 1 else None
+        self._totals = self._table.add_rows(self._totals, vector, due, mask)
+        self._done += 1
+
+    def result(self) -> EncryptedAnswer:
+        """The covered sum.
+
+        Raises:
+            CryptoError: Parts are missing.
+        """
+        if self._done < len(self._table.parts):
+            raise CryptoError("parts of the table are missing in the sum")
+        return self._table.answer(self._totals)
+
+
 class BfvTable:
     """Alice's table.
 
@@ -253,6 +291,7 @@ class BfvTable:
         memory: Bytes that plaintexts may take, over all processes.
         key: Bob's public key, for workers.
         engine: Where the work is done.
+        parts: The rows whose ciphertexts travel together; each is cut into shares of its own.
     """
 
     def __init__(
@@ -263,58 +302,102 @@ class BfvTable:
         memory: int,
         key: bytes,
         engine: Engine,
+        parts: list[slice],
     ) -> None:
         self.size = TableSize(*whole.shape)
         self._answering = answering
         self._tiling = Tiling.of(self.size)
-        rows = self._tiling.rows
-        count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), rows.tiles)
-        self._shares = even_shares(rows.tiles, count)
+        self._parts = parts
+        tiles = [self._tiling.row_tiles(part) for part in parts]
+        count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
+        # The same shares in every pass: what a worker keeps is of use to it again.
+        self._shares = {
+            part.start: [_moved(share, of.start) for share in even_shares(len(of), count)]
+            for part, of in zip(parts, tiles, strict=True)
+        }
         memory //= count
-        held = Rows.of_all(whole, rows)
+        held = Rows.of_all(whole, self._tiling.rows)
         self._sheet: Sheet | None = Sheet(answering, ring, self._tiling, held, memory)
         facts = {**ring_facts(ring), **asdict(self.size), "memory": memory}
         place = Place.of(whole) if engine.reads_files else None
         self._crew = engine.crew(
-            [partial(_setup, key, facts, whole, place, rows, share) for share in self._shares]
+            [
+                partial(_setup, key, facts, whole, place, self._tiling.rows, list(shares))
+                for shares in zip(*self._shares.values(), strict=True)
+            ]
         )
         # For floods; like SEAL's own draws they change no result, and two answers never share one,
         # whatever entropy a caller hands in.
         self._coins = KeyedEntropy.from_system()
 
-    def transposed_product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy
-    ) -> EncryptedAnswer:
+    def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> BfvRowSum:
         """``table.T @ vector + mask``; covers are drawn from the operating system.
 
-        Each worker sums over its own rows, and covers some of the columns.
+        Raises:
+            CryptoError: There are not as many masks as columns.
+        """
+        check_length(mask, self.size.columns, "mask")
+        return BfvRowSum(self, mask)
+
+    def add_rows(
+        self, totals: list[Any], vector: EncryptedVector, part: slice, mask: IntArray | None
+    ) -> list[Any]:
+        """Sums in NTT form and the products of a part of the rows, which end it with the masks.
+
+        Each worker sums over its own rows; in the last part it covers some of the columns, which
+        leave NTT form.
+
+        Args:
+            totals: The sum of each column tile so far; None where there is none.
+            vector: That of the rows of the part.
+            part: The rows.
+            mask: For all columns; None where parts are still to come.
 
         Raises:
             CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
         """
-        side, sheet = self._tiling.columns, self._opened(vector, self._tiling.rows)
-        check_length(mask, side.length, "mask")
-        covered = even_shares(side.tiles, len(self._shares))
+        side, shares = self._tiling.columns, self._shares[part.start]
+        sheet = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(part)))
+        covered = even_shares(0 if mask is None else side.tiles, len(shares))
+        masks = np.empty(0, dtype=np.int64) if mask is None else mask
+        size, first = self._answering.piece_bytes, shares[0].start
+        data = memoryview(vector.data)
         jobs = [
             Job(
                 "rows",
                 {**_span(share), "first_covered": columns.start, "last_covered": columns.stop},
-                (self._fresh(), _little(mask[side.entries(columns)]), piece),
+                (
+                    self._fresh(),
+                    _little(masks[side.entries(columns)]),
+                    data[(share.start - first) * size : (share.stop - first) * size],
+                ),
             )
-            for share, columns, piece in zip(self._shares, covered, self._cut(vector), strict=True)
+            for share, columns in zip(shares, covered, strict=True)
         ]
         replies = self._crew.run(jobs, sheet)
-        owners = [process for process, share in enumerate(covered) for _ in share]
+        owners = {column: worker for worker, share in enumerate(covered) for column in share}
+        return [
+            self._merged(total, [reply[column] for reply in replies], owners.get(column))
+            for column, total in enumerate(totals)
+        ]
+
+    def answer(self, totals: list[Any]) -> EncryptedAnswer:
+        """Covered sums of all column tiles, as they are sent."""
+        side = self._tiling.columns
         answers = [
-            self._answering.written(
-                self._merged(owner, [reply[column] for reply in replies]),
-                side.answered(len(mask[tile])),
-            )
-            for column, (owner, tile) in enumerate(zip(owners, side.slices(), strict=True))
+            self._answering.written(total, side.answered(tile.stop - tile.start))
+            for total, tile in zip(totals, side.slices(), strict=True)
         ]
         return EncryptedAnswer(b"".join(answers), side.length)
 
-    def product(self, vector: EncryptedVector, mask: IntArray, entropy: Entropy) -> EncryptedAnswer:
+    @property
+    def parts(self) -> list[slice]:
+        """The parts of the rows."""
+        return self._parts
+
+    def product(
+        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedAnswer:
         """``table @ vector + mask``; covers are drawn from the operating system.
 
         Each worker answers for its own rows.
@@ -322,19 +405,17 @@ class BfvTable:
         Raises:
             CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
         """
+        part = named_part(part, self._parts)
         side, sheet = self._tiling.rows, self._opened(vector, self._tiling.columns)
-        check_length(mask, side.length, "mask")
-        jobs = [
-            Job(
-                "columns",
-                _span(share),
-                (self._fresh(), _little(mask[side.entries(share)]), vector.data),
-            )
-            for share in self._shares
-        ]
+        check_length(mask, part.stop - part.start, "mask")
+        jobs = []
+        for share in self._shares[part.start]:
+            rows = side.entries(share)
+            masks = _little(mask[rows.start - part.start : rows.stop - part.start])
+            jobs.append(Job("columns", _span(share), (self._fresh(), masks, vector.data)))
         replies = self._crew.run(jobs, sheet)
         answers = [frame for reply in replies for frame in written(reply)]
-        return EncryptedAnswer(b"".join(answers), side.length)
+        return EncryptedAnswer(b"".join(answers), len(mask))
 
     def close(self) -> None:
         """Frees the plaintexts and ends the helpers."""
@@ -349,14 +430,12 @@ class BfvTable:
         exactly(vector.data, sent.tiles * self._answering.piece_bytes, "an encrypted vector")
         return self._sheet
 
-    def _cut(self, vector: EncryptedVector) -> list[memoryview]:
-        """The ciphertexts of each share's rows."""
-        size, data = self._answering.piece_bytes, memoryview(vector.data)
-        return [data[share.start * size : share.stop * size] for share in self._shares]
+    def _merged(self, total: Any, sums: list[Frame | Writable], owner: int | None) -> Any:  # noqa: ANN401
+        """One column tile's sums of all shares, and those of earlier parts.
 
-    def _merged(self, owner: int, sums: list[Frame | Writable]) -> Any:  # noqa: ANN401
-        """One column tile's sums of all shares; the owner's has the cover, and left NTT form."""
-        evaluator, total = self._answering.seal.evaluator, None
+        In NTT form, unless one of the shares has the cover, and has left it.
+        """
+        evaluator = self._answering.seal.evaluator
         for share, part in enumerate(sums):
             if share == owner:
                 continue
@@ -365,6 +444,8 @@ class BfvTable:
                 total = cipher
             elif cipher is not None:
                 evaluator.add_inplace(total, cipher)
+        if owner is None:
+            return total
         cover = self._read(sums[owner], ntt=False)
         if total is not None:
             evaluator.transform_from_ntt_inplace(total)
@@ -389,14 +470,16 @@ def _setup(
     whole: IntArray,
     place: Place | None,
     side: Side,
-    share: range,
+    shares: list[range],
 ) -> Job:
-    """What a worker for one share of a table is told first."""
+    """What a worker for one share of each part of a table is told first."""
     if place is not None:
         return Job("alice, mapped", facts, (key, place.to_json().encode()))
     kind = "<i4" if facts["matrix_bits"] < 31 else "<i8"
-    rows = whole[side.entries(share)].astype(kind)
-    return Job("alice", {**facts, **_span(share), "entry_bytes": rows.itemsize}, (key, rows.data))
+    rows = np.concatenate([whole[side.entries(share)].astype(kind) for share in shares])
+    tiles = np.array([(share.start, share.stop) for share in shares], dtype="<i8")
+    facts = {**facts, "entry_bytes": rows.itemsize}
+    return Job("alice", facts, (key, rows.tobytes(), tiles.tobytes()))
 
 
 def sheet_of(setup: Job, answering: Answering, ring: Wrapping) -> Sheet:
@@ -407,8 +490,13 @@ def sheet_of(setup: Job, answering: Answering, ring: Wrapping) -> Sheet:
         rows = Rows.of_all(Place.of_json(bytes(source).decode()).opened(), tiling.rows)
     else:
         held = np.frombuffer(source, f"<i{facts['entry_bytes']}").reshape(-1, facts["columns"])
-        rows = Rows.of(held, tiling.rows, [range(facts["first"], facts["last"])])
+        tiles = np.frombuffer(setup.frames[2], "<i8").reshape(-1, 2).tolist()
+        rows = Rows.of(held, tiling.rows, [range(first, last) for first, last in tiles])
     return Sheet(answering, ring, tiling, rows, facts["memory"])
+
+
+def _moved(share: range, by: int) -> range:
+    return range(share.start + by, share.stop + by)
 
 
 def _span(tiles: range) -> dict[str, int]:

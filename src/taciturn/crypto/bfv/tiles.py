@@ -21,12 +21,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import TableSize
 from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.errors import CryptoError
+
+PART_TILES = 128
+"""Row tiles whose ciphertexts travel in one message: a million rows, in at most 32 MiB."""
+
+
+def even_shares(count: int, parts: int) -> list[range]:
+    """``range(count)`` in even parts, in order.
+
+    >>> even_shares(5, 2)
+    [range(0, 3), range(3, 5)]
+    """
+    bounds = [-(-count * part // parts) for part in range(parts + 1)]
+    return [range(*pair) for pair in pairwise(bounds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +145,24 @@ class Tiling:
     def tiles(self) -> int:
         """How many there are."""
         return self.rows.tiles * self.columns.tiles
+
+    def row_parts(self, most: int) -> list[slice]:
+        """The rows in parts of at most so many tiles, as even as they can be."""
+        count = -(-self.rows.tiles // most)
+        return [self.rows.entries(tiles) for tiles in even_shares(self.rows.tiles, count)]
+
+    def row_tiles(self, part: slice | None) -> range:
+        """The tiles of a part of the rows; of all rows for None.
+
+        Raises:
+            CryptoError: The part does not begin and end with tiles.
+        """
+        if part is None:
+            return range(self.rows.tiles)
+        tiles = range(part.start // self.height, -(-part.stop // self.height))
+        if not tiles or self.rows.entries(tiles) != part:
+            raise CryptoError(f"{part} is no part of a table of {self.size.rows} rows")
+        return tiles
 
     def polynomial(self, block: IntArray) -> IntArray:
         """The coefficients of a tile, or of tiles beside each other, one after the other.

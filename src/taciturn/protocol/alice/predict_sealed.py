@@ -26,6 +26,7 @@ from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -88,6 +89,6 @@ def _answer_table(
     # One product is all that a piece is for: nothing of it is kept.
     prepared = Prepared(scales.feature_grid.rounded(values), memory=0)
     try:
-        yield from answer_table_scores(keys, scales, prepared, share, number, coins, dither)
+        yield from answer_table_scores(keys, scales, prepared, share, Turn(number), coins, dither)
     finally:
         prepared.close()

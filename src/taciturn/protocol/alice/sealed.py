@@ -12,15 +12,22 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import EncryptedVector, PublicKey, Wrapping
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, PublicKey, Table, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.keyrings import PeerKeys
-from taciturn.protocol.messages import RevealedShare, SealedScores, SealedWeights
+from taciturn.protocol.messages import (
+    EncryptedResidues,
+    RevealedShare,
+    SealedResidues,
+    SealedScores,
+    SealedWeights,
+)
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -43,7 +50,30 @@ class Keys(PeerKeys[PublicKey]):
             single_use=bool(terms.agreement.fresh_keys),
             kept=kept,
         )
-        self.ring = ring
+        self.ring, self.scheme = ring, terms.scheme
+
+
+def answer_sum(
+    table: Table,
+    parts: list[slice],
+    due: type[SealedResidues] | type[EncryptedResidues],
+    turn: Turn,
+    mask: IntArray,
+    coins: Entropy,
+) -> Program[EncryptedAnswer]:
+    """A table's product over all rows with the vector that Bob sends part by part, and a mask."""
+    total = table.sum_over_rows(mask, coins)
+    for done, part in enumerate(parts, 1):
+        sent = yield from receive(due)
+        require_turn(due.__name__, sent.iteration, turn.number)
+        rows = part.stop - part.start
+        if sent.residues.length != rows:
+            raise RemoteProtocolError(
+                f"the peer's vector has {sent.residues.length} entries for {rows} rows"
+            )
+        total.add(sent.residues, part)
+        yield from turn.report(0, done, len(parts))
+    return total.result()
 
 
 def answer_scores(
@@ -75,16 +105,21 @@ def answer_table_scores(
     scales: Scales,
     prepared: Prepared,
     share: IntArray,
-    number: int,
+    turn: Turn,
     coins: Entropy,
     dither: float = 0.0,
 ) -> Program[None]:
-    """The same of all rows of a table, by one product; ``coins`` are for it alone."""
+    """The same of all rows of a table, part by part; ``coins`` are for them alone."""
     key = yield from keys.receive()
     table = prepared.under(key)
     own = own_scores(keys.ring, scales, prepared.whole, share, coins, dither)
-    weights = yield from _weights(number, len(share))
-    yield from send(SealedScores(number, table.product(weights, own, coins)))
+    weights = yield from _weights(turn.number, len(share))
+    parts = keys.scheme.row_parts(table.size)
+    for done, part in enumerate(parts, 1):
+        answer = table.product(weights, own[part], coins, part)
+        # Each as soon as it is there: Bob is at work on it while she is at the next.
+        yield from send(SealedScores(turn.number, answer))
+        yield from turn.report(1, done, len(parts))
 
 
 def _weights(number: int, columns: int) -> Program[EncryptedVector]:

@@ -14,21 +14,23 @@
       PartialScores        X~ X~^T a            ->   what the direction does to scores
       the last one ends before PartialScores:        X~^T a is the model
 
-Where held-out rows are looked at after each pass, EpochScores has theirs.
+Where held-out rows are looked at after each pass, EpochScores has theirs. Of a large table there
+is an EncryptedResidues, and a PartialScores, for each part of its rows (``Scheme.row_parts``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey
+from taciturn.crypto.base import PublicKey, TableSize
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
-from taciturn.protocol.alice.sealed import Keys
+from taciturn.protocol.alice.sealed import Keys, answer_sum
 from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import (
@@ -43,6 +45,8 @@ from taciturn.protocol.outcome import Trained
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scores import at_scale
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.terms import Terms
+from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -65,7 +69,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     try:
         for number in range(state.iteration, passes + 1):
             yield from emit(Boundary(state.at(number, state.weights)))
-            product = yield from _unmasked_sum(key, prepared, table, number, inputs.entropy)
+            product = yield from _unmasked_sum(terms, key, prepared, table, number, inputs.entropy)
             last = number == passes
             yield from emit(
                 MomentsSeen(
@@ -73,31 +77,30 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                 )
             )
             if not last:
-                scores = _scores(inputs, table, table.whole, product)
-                yield from send(PartialScores(number, scores))
+                for scores in _scores(terms, table, table.whole, product):
+                    yield from send(PartialScores(number, scores))
                 if others is not None:
-                    scores = _scores(inputs, table, others, product)
-                    yield from send(EpochScores(number, scores))
+                    for scores in _scores(terms, table, others, product):
+                        yield from send(EpochScores(number, scores))
     finally:
         prepared.close()
     return Trained(table.weights(product), passes)
 
 
 def _unmasked_sum(
-    key: PublicKey, prepared: Prepared, table: WhitenedTable, number: int, entropy: Entropy
+    terms: Terms,
+    key: PublicKey,
+    prepared: Prepared,
+    table: WhitenedTable,
+    number: int,
+    entropy: Entropy,
 ) -> Program[IntArray]:
     """``X~^T a`` in exact integers: the encrypted round trip."""
     ring, columns = table.ring, table.whole.shape[1]
     mask = ring.draw(columns, entropy.fork(f"masks {number}"))
-    rows = prepared.under(key)
-    sent = yield from receive(EncryptedResidues)
-    require_turn("EncryptedResidues", sent.iteration, number)
-    if sent.residues.length != rows.size.rows:
-        raise RemoteProtocolError(
-            f"the peer's vector has {sent.residues.length} entries for {rows.size.rows} rows"
-        )
-    coins = entropy.fork(f"obfuscators {number}")
-    answer = rows.transposed_product(sent.residues, mask, coins)
+    rows, coins = prepared.under(key), entropy.fork(f"obfuscators {number}")
+    parts, turn = terms.scheme.row_parts(rows.size), Turn(number, terms.agreement.epochs)
+    answer = yield from answer_sum(rows, parts, EncryptedResidues, turn, mask, coins)
     yield from send(MaskedGradient(number, answer))
     revealed = yield from receive(RevealedGradient)
     require_turn("RevealedGradient", revealed.iteration, number)
@@ -109,8 +112,9 @@ def _unmasked_sum(
 
 
 def _scores(
-    inputs: AliceInputs, table: WhitenedTable, whole: IntArray, product: IntArray
-) -> FloatArray:
-    """What a direction does to the scores of some rows, at its public scale."""
-    exact = table.ring.product(whole, product)
-    return at_scale(table.scales.scores(exact, 0), inputs.terms.direction_grid)
+    terms: Terms, table: WhitenedTable, whole: IntArray, product: IntArray
+) -> Iterator[FloatArray]:
+    """What a direction does to the scores of some rows, at its public scale, part by part."""
+    for part in terms.scheme.row_parts(TableSize(*whole.shape)):
+        exact = table.ring.product(whole[part], product)
+        yield at_scale(table.scales.scores(exact, 0), terms.direction_grid)

@@ -19,7 +19,8 @@ All weights on the way are ``w~ = X~^T a``, and Bob computes a from the scores t
 part of a pass does not depend on the pass before. With ``fresh_keys`` a KeyOffer stands before each
 of Bob's vectors, with ``reveal`` he sends v at the end, with ``reveal_epsilon`` v and noise. Where
 held-out rows are looked at after each pass, SealedWeights and SealedScores are exchanged for them
-too.
+too. Of a large table there is a SealedResidues, and a SealedScores, for each part of its rows
+(``Scheme.row_parts``).
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
-from taciturn.protocol.alice.sealed import Keys, answer_table_scores, revealed_share
+from taciturn.protocol.alice.sealed import (
+    Keys,
+    answer_sum,
+    answer_table_scores,
+    revealed_share,
+)
 from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import SealedGradient, SealedResidues
@@ -40,7 +45,8 @@ from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, send
+from taciturn.protocol.turn import Turn
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -92,6 +98,7 @@ class _Passes:
 
     def __init__(self, inputs: AliceInputs, table: WhitenedTable, keys: Keys) -> None:
         self._inputs, self._table, self._keys = inputs, table, keys
+        self._passes = inputs.terms.agreement.epochs
         self._rows = Prepared(table.whole, inputs.table_memory)
         # By the name of their coins: the rows whose scores Bob asks for.
         self._scored = {"scores": self._rows}
@@ -103,13 +110,9 @@ class _Passes:
         """``X~^T a`` under Bob's key, with her mask in it."""
         key = yield from self._keys.receive()
         coins, rows = self._inputs.entropy.fork(f"step {number}"), self._rows.under(key)
-        sent = yield from receive(SealedResidues)
-        require_turn("SealedResidues", sent.iteration, number)
-        if sent.residues.length != rows.size.rows:
-            raise RemoteProtocolError(
-                f"the peer's vector has {sent.residues.length} entries for {rows.size.rows} rows"
-            )
-        answer = rows.transposed_product(sent.residues, given, coins)
+        parts = self._keys.scheme.row_parts(rows.size)
+        turn = Turn(number, self._passes)
+        answer = yield from answer_sum(rows, parts, SealedResidues, turn, given, coins)
         yield from send(SealedGradient(number, answer))
 
     def answer_scores(self, number: int, share: IntArray) -> Program[None]:
@@ -117,8 +120,9 @@ class _Passes:
         dither = self._inputs.terms.agreement.dither or 0.0
         for name, prepared in self._scored.items():
             coins = self._inputs.entropy.fork(f"{name} {number}")
+            turn = Turn(number, self._passes if name == "scores" else None)
             yield from answer_table_scores(
-                self._keys, self._table.scales, prepared, share, number, coins, dither
+                self._keys, self._table.scales, prepared, share, turn, coins, dither
             )
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.numerics.convergence import MOST_LOSS
-from taciturn.numerics.likelihood import weighted_likelihood
+from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.logistic import training_loss
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import optimum
@@ -71,7 +71,8 @@ def _fitted(
 ) -> FloatArray:
     agreed, truth = terms.agreement, labels.values
     if terms.whole_table:
-        likelihood = partial(weighted_likelihood, labels=truth, class_weight=agreed.class_weight)
+        weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
+        likelihood = of_labels(truth, weighted)
         return optimum(features.values, likelihood, agreed.l2, features.free).weights
     plan = terms.plan(entropy.fork("columns alone").token(KEY_BYTES), features.rows)
     return train_centralised(

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.mapped import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
@@ -34,6 +35,7 @@ class BobInputs(Generic[M_co]):
         held_out: His part of the held-out rows; None where there are none.
         peer: What Alice's table must be.
         table_memory: Bytes that a whole table of his may take in the scheme's own form.
+        scratch: Where long arrays lie.
 
     Raises:
         RowOrderError: The labels are not those of the features' rows.
@@ -49,6 +51,7 @@ class BobInputs(Generic[M_co]):
     held_out: HeldOut | None = None
     peer: PeerTable = ANY_TABLE
     table_memory: int = DEFAULT_TABLE_MEMORY
+    scratch: Scratch = MEMORY
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))

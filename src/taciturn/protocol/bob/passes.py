@@ -13,14 +13,16 @@ work, whatever the values are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
+from taciturn.mapped import forget, over_blocks
 from taciturn.numerics.descent import DescentSolver
+from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.privacy.base import EncryptedMechanism
@@ -62,14 +64,20 @@ class Solver(Protocol):
         """Bob's own, now."""
 
     @property
-    def coefficients(self) -> FloatArray:
-        """The state, beside directions and scores."""
+    def arrays(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
+        """The long part of the state: directions and scores, one array a pass."""
+
+    @property
+    def position(self) -> FloatArray:
+        """The short part of the state."""
 
     @property
     def mixture(self) -> FloatArray:
         """How much of each direction the weights of now have."""
 
-    def resume(self, directions: FloatArray, scores: FloatArray, coefficients: FloatArray) -> None:
+    def resume(
+        self, directions: Sequence[FloatArray], scores: Sequence[FloatArray], position: FloatArray
+    ) -> None:
         """Takes over the state of another solver of the same rows."""
 
     def direction(self) -> FloatArray:
@@ -104,64 +112,95 @@ def search(
     inputs: BobInputs[EncryptedMechanism], state: TrainingState, scales: Scales, measure: Measure
 ) -> Program[Searched]:
     """All passes but the last product."""
-    solver, passes = _solver(inputs, state, scales), inputs.terms.agreement.epochs
-    done, losses = state.search or SearchState(), state.losses
-    suspected_wraps = state.suspected_wraps
+    solver, passes = _solver(inputs, state), inputs.terms.agreement.epochs
+    looks = _Looks.of(inputs, state)
+    losses, suspected_wraps = state.losses, state.suspected_wraps
+    scratch = inputs.scratch
     for number in range(state.iteration, passes + 1):
-        done = replace(done, coefficients=solver.coefficients)
         at = state.at(number, solver.weights, losses, suspected_wraps=suspected_wraps)
+        done = SearchState(*solver.arrays, looks.arrays(number), solver.position)
         yield from emit(Boundary(replace(at, search=done)))
         coins = inputs.entropy.fork(f"rounding {number}")
         if number == passes:
             break
-        direction = scales.directions(solver.direction(), coins)
+        direction = scales.directions(solver.direction(), coins, scratch)
         measured = yield from measure(number, direction)
         suspected_wraps += measured.suspected_wraps
-        done = _with(done, direction, measured)
-        last = number == passes - 1
-        numbers = scales.numbers(direction)
+        numbers = scales.numbers(direction, scratch)
+        # Of a long table each array takes room: what is over is let go.
+        del direction
         yield from emit(DirectionScored(number, numbers, measured.train))
-        solver.add(numbers, measured.train, last=last)
-        scores = solver.scores()
-        yield from emit(Progress(number + 1, passes, np.arange(len(scores)), scores))
-        if inputs.scored_each_epoch is not None:
-            shift = inputs.terms.log_odds_shift
-            metrics = _look(inputs.scored_each_epoch, done, solver, shift)
+        solver.add(numbers, measured.train, last=number == passes - 1)
+        del numbers
+        looks.note(number, measured.held_out)
+        del measured
+        yield from emit(Progress(number + 1, passes, scores=solver.scores()))
+        metrics = looks.metrics(number, solver)
+        if metrics is not None:
             losses = np.append(losses, metrics.loss)
             yield from emit(HeldOutSeen(number, metrics))
     combination, weights = solver.conclude()
-    return Searched(weights, scales.directions(combination, coins), suspected_wraps)
+    return Searched(weights, scales.directions(combination, coins, scratch), suspected_wraps)
 
 
-def _solver(inputs: BobInputs[EncryptedMechanism], state: TrainingState, scales: Scales) -> Solver:
+def _solver(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> Solver:
     """His solver, as the state left it."""
-    labels, method, features = inputs.labels.values, inputs.mechanism, inputs.features
-    descends = inputs.terms.agreement.reveal_epsilon is not None
-    solver: Solver = (DescentSolver if descends else SubspaceSolver)(
-        lambda scores: method.likelihood(scores, labels),
+    features, agreed = inputs.features, inputs.terms.agreement
+    solver: Solver = (SubspaceSolver if agreed.reveal_epsilon is None else DescentSolver)(
+        of_labels(inputs.labels.values, inputs.mechanism.likelihood),
         features.values,
-        inputs.terms.agreement.l2,
+        agreed.l2,
         features.free,
+        agreed.epochs,
+        inputs.scratch,
     )
     if state.search is not None:
-        solver.resume(
-            scales.numbers(np.array(state.search.directions).reshape(-1, features.rows)),
-            np.array(state.search.scores).reshape(-1, features.rows),
-            state.search.coefficients,
-        )
+        solver.resume(state.search.directions, state.search.scores, state.search.position)
     return solver
 
 
-def _with(done: SearchState, direction: IntArray, measured: Measured) -> SearchState:
-    return SearchState(
-        (*done.directions, direction),
-        (*done.scores, measured.train),
-        (*done.held_out, measured.held_out),
-    )
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """How good the model of now is on the held-out rows, pass by pass: for Bob's eyes.
 
+    Args:
+        held_out: His part of them; None where they are not looked at.
+        scores: What each pass did to Alice's part of their scores, passes by rows.
+        shift: By how much class weights move scores.
+    """
 
-def _look(held_out: HeldOut, done: SearchState, solver: Solver, shift: float) -> Metrics:
-    """How good the model of now is on the held-out rows: for Bob's eyes."""
-    theirs = solver.mixture @ np.stack(done.held_out)
-    scores = theirs + held_out.features.values @ solver.weights
-    return evaluate(np.nan_to_num(scores), held_out.labels.values, shift)
+    held_out: HeldOut | None
+    scores: FloatArray
+    shift: float
+
+    @classmethod
+    def of(cls, inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Looks:
+        """The looks so far."""
+        held_out, terms = inputs.scored_each_epoch, inputs.terms
+        size = terms.agreement.epochs, 0 if held_out is None else held_out.features.rows
+        looks = cls(held_out, inputs.scratch.unnamed(size, np.float64), terms.log_odds_shift)
+        for number, scores in enumerate(() if state.search is None else state.search.held_out):
+            looks.note(number, scores)
+        return looks
+
+    def arrays(self, passes: int) -> tuple[FloatArray, ...]:
+        """What a state keeps of them."""
+        return () if self.held_out is None else tuple(self.scores[:passes])
+
+    def note(self, number: int, scores: FloatArray) -> None:
+        """Takes what a pass did."""
+        self.scores[number] = scores
+        forget(self.scores)
+
+    def metrics(self, number: int, solver: Solver) -> Metrics | None:
+        """The figures of now; None where nobody looks."""
+        if self.held_out is None:
+            return None
+        rows, mixture = self.held_out.features, solver.mixture
+
+        def scored(place: slice) -> FloatArray:
+            theirs = mixture @ self.scores[: number + 1, place]
+            return np.nan_to_num(theirs + rows.values[place] @ solver.weights)
+
+        scores = np.concatenate(list(over_blocks(scored, rows.rows, self.scores, rows.values)))
+        return evaluate(scores, self.held_out.labels.values, self.shift)

@@ -19,6 +19,7 @@ from taciturn.protocol.prediction import Scored, chunks, sealed_chunk, sealed_te
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -56,7 +57,7 @@ def predict(
         count = rows.stop - rows.start
         if terms.scheme.whole_tables:
             size, coins = TableSize(count, len(share)), entropy.fork(f"scores {number}")
-            theirs = yield from ask_table_scores(keys, share, size, number, coins)
+            theirs = yield from ask_table_scores(keys, share, size, Turn(number), coins)
         else:
             theirs = yield from ask_scores(keys, share, count, number, entropy)
         suspected_wraps += scales.suspected(theirs)

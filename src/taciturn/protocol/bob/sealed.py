@@ -20,6 +20,7 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -43,7 +44,7 @@ class Keys(OwnKeys[SecretKey]):
             single_use=bool(terms.agreement.fresh_keys),
             kept=kept,
         )
-        self.ring = ring
+        self.ring, self.scheme = ring, terms.scheme
 
 
 def ask_scores(
@@ -71,22 +72,28 @@ def ask_scores(
 
 
 def ask_table_scores(
-    keys: Keys, share: IntArray, size: TableSize, number: int, coins: Entropy
+    keys: Keys, share: IntArray, size: TableSize, turn: Turn, coins: Entropy
 ) -> Program[IntArray]:
-    """The same of all rows of a table of hers, by one product.
+    """The same of all rows of a table of hers, which she sends part by part.
 
     Args:
         keys: His key.
         share: His share of her weights.
         size: That of the table.
-        number: The pass, or the number of the piece.
+        turn: The pass, or the piece.
         coins: For this product alone.
     """
     key = yield from keys.offer(coins)
-    yield from send(SealedWeights(number, key.encrypt_columns(share, size, coins)))
-    message = yield from receive(SealedScores)
-    require_turn("SealedScores", message.iteration, number)
-    return key.decrypt_rows(sized(message.answer, size.rows), size)
+    yield from send(SealedWeights(turn.number, key.encrypt_columns(share, size, coins)))
+    values: IntArray = np.empty(size.rows, dtype=np.int64)
+    parts = keys.scheme.row_parts(size)
+    for done, part in enumerate(parts, 1):
+        message = yield from receive(SealedScores)
+        require_turn("SealedScores", message.iteration, turn.number)
+        answer = sized(message.answer, part.stop - part.start)
+        values[part] = key.decrypt_rows(answer, size, part)
+        yield from turn.report(1, done, len(parts))
+    return values
 
 
 def price_of_share(method: Mechanism) -> PrivacyEvent:

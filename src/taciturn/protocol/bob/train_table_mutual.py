@@ -69,7 +69,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             products = np.concatenate([hers, his])
             carries = yield from questions.carries(number, fraction.marks(fraction.parts(products)))
             point = point.following(fraction, ring, number, products, carries)
-            yield from emit(Progress(number + 1, plan.passes, np.arange(plan.rows)))
+            yield from emit(Progress(number + 1, plan.passes))
     finally:
         tables.close()
     whitening = None if table is None else table.whitening

@@ -24,6 +24,7 @@ from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.turn import Turn
 
 
 def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
@@ -56,15 +57,21 @@ class _Answers:
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
         """Releases a direction's sum, and hears what it does to the scores."""
         yield from self.release_sum(number, direction)
-        scores = yield from receive_scores(number, self.size.rows)
+        scores = np.empty(self.size.rows)
+        for part in self._parts(self.size.rows):
+            scores[part] = yield from receive_scores(number, part.stop - part.start)
         return Measured(scores, (yield from self._receive_held_out(number)))
 
     def release_sum(self, number: int, direction: IntArray) -> Program[None]:
         """One encrypted round trip; what Bob decrypts is charged, released and sent."""
         inputs, size = self.inputs, self.size
         coins = inputs.entropy.fork(f"encryption {number}")
-        vector = self.key.encrypt_rows(direction, size, coins)
-        yield from send(EncryptedResidues(number, vector))
+        parts, turn = self._parts(size.rows), Turn(number, inputs.terms.agreement.epochs)
+        for done, part in enumerate(parts, 1):
+            # Each as soon as it is there: Alice is at work on it while he is at the next.
+            vector = self.key.encrypt_rows(direction[part], size, coins, part)
+            yield from send(EncryptedResidues(number, vector))
+            yield from turn.report(0, done, len(parts))
         answer = yield from masked_answer(number, size.columns)
         masked = self.key.decrypt_columns(answer, size)
         # A mask is uniform modulo t; its classes travel as numbers from 0 on.
@@ -79,10 +86,18 @@ class _Answers:
         held_out = self.inputs.scored_each_epoch
         if held_out is None:
             return np.empty(0)
-        message = yield from receive(EpochScores)
-        require_turn("EpochScores", message.iteration, number)
-        if len(message.scores) != held_out.features.rows:
-            raise RemoteProtocolError(
-                f"the peer scored {len(message.scores)} held-out rows, not {held_out.features.rows}"
-            )
-        return message.scores
+        scores = np.empty(held_out.features.rows)
+        for part in self._parts(held_out.features.rows):
+            message = yield from receive(EpochScores)
+            require_turn("EpochScores", message.iteration, number)
+            rows = part.stop - part.start
+            if len(message.scores) != rows:
+                raise RemoteProtocolError(
+                    f"the peer scored {len(message.scores)} held-out rows, not {rows}"
+                )
+            scores[part] = message.scores
+        return scores
+
+    def _parts(self, rows: int) -> list[slice]:
+        """The parts in which what has an entry for each row of a table travels."""
+        return self.inputs.terms.scheme.row_parts(TableSize(rows, self.size.columns))

@@ -29,6 +29,7 @@ from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -53,6 +54,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         scales,
         TableSize(rows, state.columns),
         None if held_out is None else TableSize(held_out.features.rows, state.columns),
+        terms.agreement.epochs,
         inputs.entropy,
     )
     searched = yield from search(inputs, state, scales, ask.effect)
@@ -78,10 +80,11 @@ class _Questions:
         scales: Scales,
         size: TableSize,
         held_out: TableSize | None,
+        passes: int,
         entropy: Entropy,
     ) -> None:
         self._keys, self._scales, self._entropy = keys, scales, entropy
-        self._size, self._held_out = size, held_out
+        self._size, self._held_out, self._passes = size, held_out, passes
 
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
         """What a direction does to the scores."""
@@ -97,8 +100,12 @@ class _Questions:
         """``X~^T a`` with Alice's mask in it, of which Bob cannot take it off."""
         coins = self._entropy.fork(f"step {number}")
         key = yield from self._keys.offer(coins)
-        vector = key.encrypt_rows(direction, self._size, coins)
-        yield from send(SealedResidues(number, vector))
+        parts, turn = self._keys.scheme.row_parts(self._size), Turn(number, self._passes)
+        for done, part in enumerate(parts, 1):
+            # Each as soon as it is there: Alice is at work on it while he is at the next.
+            vector = key.encrypt_rows(direction[part], self._size, coins, part)
+            yield from send(SealedResidues(number, vector))
+            yield from turn.report(0, done, len(parts))
         message = yield from receive(SealedGradient)
         require_turn("SealedGradient", message.iteration, number)
         return key.decrypt_columns(sized(message.answer, self._size.columns), self._size)
@@ -107,4 +114,5 @@ class _Questions:
         self, number: int, share: IntArray, size: TableSize, label: str
     ) -> Program[IntArray]:
         coins = self._entropy.fork(f"{label} {number}")
-        return (yield from ask_table_scores(self._keys, share, size, number, coins))
+        turn = Turn(number, self._passes if label == "scores" else None)
+        return (yield from ask_table_scores(self._keys, share, size, turn, coins))

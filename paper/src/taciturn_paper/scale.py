@@ -1,0 +1,280 @@
+"""What a pass costs as tables grow: two parties as processes, from Parquet folders to models.
+
+Both sides are what ``taciturn party`` runs, with certificates, journals and state folders, and the
+tables lie in folders of Parquet parts. Each side notes how long its preparation took, when each
+pass ended, what crossed the link, and the most memory (resident, file pages included) that its
+process and each helper of it had.
+
+Run ``python -m taciturn_paper.scale --rows 1000000 --passes 3``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+
+from taciturn.arrays import FloatArray
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.callbacks import Callbacks
+from taciturn.numerics.logistic import sigmoid
+from taciturn.protocol.events import Event, Progress
+from taciturn.rng import KeyedEntropy
+from taciturn_paper.sides import children, processor_seconds, run_both
+
+PART_ROWS = 500_000
+HELD_OUT = 0.01
+_WATCH_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is measured.
+
+    Args:
+        rows: In each table; one in a hundred is held out.
+        passes: How many.
+        alice: Columns of Alice.
+        bob: Columns of Bob, beside the intercept.
+        cores: That each side may use; None for all.
+        journal: Whether what is journaled reaches the disk before anything is sent.
+    """
+
+    rows: int
+    passes: int
+    alice: int = 50
+    bob: int = 10
+    cores: int | None = None
+    journal: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SideReport:
+    """What one side noted; seconds are by the clock.
+
+    Args:
+        preparation_seconds: From its start to the first word to the peer.
+        preparation_peak: The most memory until then, in bytes.
+        passes: When each pass ended, from the first word on.
+        end: When the model was written.
+        peaks: The most memory of the process, and of each helper.
+        processor_seconds: Of all of them, from the first word on.
+        bytes_sent: In frames.
+        weights: Of its model.
+    """
+
+    preparation_seconds: float
+    preparation_peak: int
+    passes: tuple[float, ...]
+    end: float
+    peaks: tuple[int, ...]
+    processor_seconds: float
+    bytes_sent: int
+    model: str
+
+
+def furnish(folder: Path, task: Task, port: int) -> None:
+    """Tables in parts, certificates and a file for each side; the rows stand in another order."""
+    coins, width = KeyedEntropy.from_seed(7), task.alice + task.bob
+    weights = _spread(coins, (width,)) / np.sqrt(width)
+    for role in ("alice", "bob"):
+        (folder / f"{role}-parts").mkdir(parents=True)
+    parts = -(-task.rows // PART_ROWS)
+    for part in range(parts):
+        first = part * PART_ROWS
+        count = min(PART_ROWS, task.rows - first)
+        values = _spread(coins, (count, width))
+        chances = sigmoid(2.0 * values @ weights)
+        labels = (coins.uniform((count,)) < chances).astype(np.int8)
+        ids = pl.Series(np.arange(first, first + count)).cast(pl.String).str.zfill(9)
+        hers = {f"a{j}": values[:, j] for j in range(task.alice)}
+        his = {f"b{j}": values[:, task.alice + j] for j in range(task.bob)}
+        alice = pl.DataFrame({"id": ids, **hers})
+        bob = pl.DataFrame({"id": ids, **his, "label": labels})[coins.permutation(count)]
+        alice.write_parquet(folder / "alice-parts" / f"{part:04d}.parquet")
+        # From the last part to the first: no side has the other's order.
+        bob.write_parquet(folder / "bob-parts" / f"{parts - part:04d}.parquet")
+    make_certificates(folder / "certs", ["alice", "bob"])
+    for role in ("alice", "bob"):
+        (folder / f"{role}.toml").write_text(_file(role, task, port), encoding="utf-8")
+
+
+def _spread(coins: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:
+    """Numbers of mean 0 and variance 1."""
+    return np.multiply(coins.uniform(shape) - 0.5, np.sqrt(12.0), dtype=np.float64)
+
+
+def _file(role: str, task: Task, port: int) -> str:
+    peer = "bob" if role == "alice" else "alice"
+    way = f'listen = "127.0.0.1:{port}"' if role == "bob" else f'connect = "localhost:{port}"'
+    cores = "" if task.cores is None else f"[compute]\ncores = {task.cores}\n"
+    label = 'label = "label"\n' if role == "bob" else ""
+    return f"""role = "{role}"
+[agreement]
+mechanism = "sealed"
+solver = "newton"
+passes = {task.passes}
+alice-columns = {task.alice}
+held-out = {HELD_OUT}
+[data]
+file = "{role}-parts"
+id = "id"
+{label}[link]
+peer = "{peer}"
+{way}
+certificate = "certs/{role}.pem"
+key = "certs/{role}.key"
+ca = "certs/ca.pem"
+answer-seconds = 3600
+[state]
+folder = "{role}-state"
+sync = {str(task.journal).lower()}
+[output]
+model = "{role}.model.json"
+{cores}"""
+
+
+class _Watch:
+    """The most memory of this process and of each of its helpers, by looking again and again."""
+
+    def __init__(self) -> None:
+        self._peaks: dict[str, int] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while not self._over.wait(_WATCH_SECONDS):
+            self.peaks()
+
+    def peaks(self) -> tuple[int, ...]:
+        for process in ("self", *children()):
+            with suppress(OSError):
+                peak = _peak(process)
+                self._peaks[process] = max(self._peaks.get(process, 0), peak)
+        return tuple(self._peaks.values())
+
+    def end(self) -> tuple[int, ...]:
+        self._over.set()
+        self._thread.join()
+        return self.peaks()
+
+
+def _peak(process: str) -> int:
+    for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def run_side(path: Path) -> SideReport:
+    """One side's whole training, as its command runs it."""
+    start, watch, ended = time.perf_counter(), _Watch(), list[float]()
+    from taciturn.deploy.train import Party
+    from taciturn.deploy.way import way_to_peer
+
+    config = PartyConfig.read(path)
+
+    def observe(event: Event) -> None:
+        if isinstance(event, Progress) and event.done > len(ended):
+            ended.append(time.perf_counter())
+
+    with way_to_peer(config, lambda text: None) as endpoint:
+        side = Party(config, endpoint, Callbacks(observe=observe))
+        ready, before, prepared = time.perf_counter(), processor_seconds(), watch.peaks()[0]
+        result = side.run()
+    done = time.perf_counter()
+    return SideReport(
+        preparation_seconds=ready - start,
+        preparation_peak=prepared,
+        passes=tuple(moment - ready for moment in ended),
+        end=done - ready,
+        peaks=watch.end(),
+        processor_seconds=processor_seconds() - before,
+        bytes_sent=result.run.bytes_sent,
+        model=result.model,
+    )
+
+
+def measure(task: Task, folder: Path) -> dict[str, Any]:
+    """Makes the tables in a folder and trains on them."""
+    from taciturn_paper.wire import free_port
+
+    start = time.perf_counter()
+    furnish(folder, task, free_port())
+    made = time.perf_counter() - start
+    own = [sys.executable, "-m", "taciturn_paper.scale", "--side"]
+    sides = run_both(
+        {role: [*own, str(folder / f"{role}.toml")] for role in ("bob", "alice")}, folder
+    )
+    return {"task": asdict(task), "made_seconds": made, **sides}
+
+
+def per_pass(report: dict[str, Any]) -> float:
+    """Seconds of a pass: of all but the first, in which the peer may still have prepared."""
+    ends = report["bob"]["passes"]
+    return float((ends[-1] - ends[0]) / (len(ends) - 1)) if len(ends) > 1 else float(ends[0])
+
+
+def show(reports: Sequence[dict[str, Any]]) -> None:
+    """A table of all."""
+    table = Table(title="sealed, newton, two processes on loopback")
+    names = ("rows", "prepare A", "prepare B", "s/pass", "to Alice", "to Bob", "peak A", "peak B")
+    for name in (*names, "helpers"):
+        table.add_column(name, justify="right")
+    for report in reports:
+        alice, bob, passes = report["alice"], report["bob"], report["task"]["passes"]
+        table.add_row(
+            f"{report['task']['rows']:,}",
+            f"{alice['preparation_seconds']:.1f} s",
+            f"{bob['preparation_seconds']:.1f} s",
+            f"{per_pass(report):.1f}",
+            f"{bob['bytes_sent'] / (passes + 1) / 1e6:.0f} MB",
+            f"{alice['bytes_sent'] / (passes + 1) / 1e6:.0f} MB",
+            f"{alice['peaks'][0] / 1e6:.0f} MB",
+            f"{bob['peaks'][0] / 1e6:.0f} MB",
+            f"{max([*alice['peaks'][1:], *bob['peaks'][1:], 0]) / 1e6:.0f} MB",
+        )
+    Console(width=100).print(table)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measures and prints; a line of JSON for each size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
+    parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--cores", type=int, default=None, help="of each side; all where absent")
+    parser.add_argument("--folder", type=Path, default=None, help="kept, in place of a temporary")
+    parser.add_argument("--side", type=Path, default=None, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.side is not None:
+        print(json.dumps(asdict(run_side(given.side))))
+        return
+    reports = []
+    for rows in given.rows:
+        with ExitStack() as stack:
+            place = given.folder or stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="taciturn-scale-")
+            )
+            report = measure(Task(rows, given.passes, cores=given.cores), Path(place) / str(rows))
+        print(json.dumps(report), flush=True)
+        reports.append(report)
+    show(reports)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""Parts: a table in one or many Parquet files, of which no more is read than is asked for.
+
+A table that is larger than memory comes in row parts: one file, the files of a folder, or those
+that a pattern names, in the order of their names. Only their descriptions are read at first; then
+one column at a time, of all rows.
+
+**Guarantee.** All parts have the same columns of the same types. A part that is changed, cut short
+or removed after it was first looked at is refused by its name: what was read before and what is
+read after belong to the same table.
+
+**Assumes.** A change shows in a file's size or in its time of change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol, Self
+
+import polars as pl
+
+from taciturn.errors import ColumnError, FileError
+
+SUFFIX = ".parquet"
+_WILD = "*?["
+
+
+class Columns(Protocol):
+    """A table of named columns: a polars frame, or a ``PartedTable``."""
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+
+    def __getitem__(self, name: str, /) -> pl.Series:
+        """One of them."""
+
+    def select(self, names: list[str], /) -> Self:
+        """The table with these alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One file of a table, as it was when it was first looked at.
+
+    Args:
+        path: Where it is.
+        rows: How many it has.
+        size: Its bytes.
+        modified: When it was last changed, in nanoseconds.
+    """
+
+    path: Path
+    rows: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> tuple[Part, dict[str, pl.DataType]]:
+        """The part in a file, and its columns.
+
+        Raises:
+            FileError: It is absent, empty or no Parquet file.
+        """
+        require_file(path)
+        with _reporting(path):
+            status = path.stat()
+            scan = pl.scan_parquet(path, glob=False)
+            rows = int(scan.select(pl.len()).collect().item())
+            schema = dict(scan.collect_schema())
+        return cls(path, rows, status.st_size, status.st_mtime_ns), schema
+
+    @property
+    def fingerprint(self) -> tuple[str, int, int]:
+        """By what it is known again: its name, bytes and time of change."""
+        return (str(self.path), self.size, self.modified)
+
+    def read(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Some of its columns.
+
+        Raises:
+            FileError: It was changed or removed meanwhile, or is damaged.
+        """
+        self.require_unchanged()
+        with _reporting(self.path):
+            frame = pl.read_parquet(self.path, columns=list(columns), glob=False)
+        # Behind the reading too: it may have been written while it was read.
+        self.require_unchanged()
+        return frame
+
+    def require_unchanged(self) -> None:
+        """Insists that the file is still the one that was first looked at.
+
+        Raises:
+            FileError: It is not.
+        """
+        hint = "leave the table's files alone while it is read, and run again"
+        try:
+            status = self.path.stat()
+        except OSError:
+            raise FileError(
+                "a part of the table is gone since it was first looked at",
+                where=str(self.path),
+                hint=hint,
+            ) from None
+        if (status.st_size, status.st_mtime_ns) != (self.size, self.modified):
+            raise FileError(
+                "a part of the table was changed while it was being read",
+                where=str(self.path),
+                hint=hint,
+            )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PartedTable:
+    """A table in Parquet files, read column by column.
+
+    Args:
+        parts: Its files, in the order of their rows.
+        columns: The columns that are taken, in order.
+    """
+
+    parts: tuple[Part, ...]
+    columns: list[str]
+
+    @classmethod
+    def at(cls, path: Path) -> PartedTable:
+        """The table in a Parquet file, a folder of them, or the files that a pattern names.
+
+        Raises:
+            FileError: There is none, or a part is empty or damaged.
+            ColumnError: A part has other columns than the first, or other types.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     for year in (2025, 2026):
+        ...         part = pl.DataFrame({"id": [f"{year}-1", f"{year}-2"], "age": [31, 44]})
+        ...         part.write_parquet(Path(folder) / f"{year}.parquet")
+        ...     PartedTable.at(Path(folder))["age"].to_list()
+        [31, 44, 31, 44]
+        """
+        parts: list[Part] = []
+        first: dict[str, pl.DataType] = {}
+        for file in files_of(path):
+            part, schema = Part.of(file)
+            if parts:
+                _require_same_columns(schema, first, file, parts[0].path)
+            else:
+                first = schema
+            parts.append(part)
+        if not sum(part.rows for part in parts):
+            raise FileError(
+                "the table has columns and no rows", where=str(path), hint="add at least one row"
+            )
+        return cls(tuple(parts), list(first))
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return sum(part.rows for part in self.parts)
+
+    def __getitem__(self, name: str, /) -> pl.Series:
+        return self.frame([name])[name]
+
+    def select(self, names: list[str], /) -> PartedTable:
+        """The table with these columns alone."""
+        return replace(self, columns=names)
+
+    def frame(self, names: Sequence[str] | None = None) -> pl.DataFrame:
+        """Some of the columns, of all rows, in memory; all of them where absent.
+
+        Raises:
+            FileError: A part was changed or removed meanwhile, or is damaged.
+        """
+        chosen = self.columns if names is None else names
+        return pl.concat([part.read(chosen) for part in self.parts], rechunk=True)
+
+    def __repr__(self) -> str:
+        return f"PartedTable({self.height} rows in {len(self.parts)} parts)"
+
+
+def is_parted(path: Path) -> bool:
+    """Whether a path names Parquet files: one, a folder, or a pattern.
+
+    >>> is_parted(Path("2026/*.parquet")), is_parted(Path("people.csv"))
+    (True, False)
+    """
+    return path.is_dir() or _is_pattern(path) or path.name.lower().endswith(SUFFIX)
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files that a path names, in the order of their names.
+
+    Raises:
+        FileError: There is none, or one of them is no Parquet file.
+    """
+    if path.is_dir():
+        inside = (file for file in path.iterdir() if file.name.lower().endswith(SUFFIX))
+        files = sorted(file for file in inside if not file.name.startswith((".", "_")))
+        if not files:
+            raise FileError(
+                "the folder has no Parquet file",
+                where=str(path),
+                hint="name a folder of .parquet files, or a file; folders below it need a pattern, "
+                "such as FOLDER/*/*.parquet",
+            )
+        return files
+    if not _is_pattern(path):
+        return [path]
+    files = sorted(map(Path, glob.glob(str(path), recursive=True)))
+    if not files:
+        raise FileError("no file has a name of this pattern", where=str(path), hint="check it")
+    for file in files:
+        if not file.name.lower().endswith(SUFFIX):
+            raise FileError(
+                "a pattern may name Parquet files only, and it names this one",
+                where=str(file),
+                hint="end it with .parquet, or write the table as Parquet",
+            )
+    return files
+
+
+def require_file(path: Path) -> None:
+    """Insists that a file is there and not empty.
+
+    Raises:
+        FileError: It is not.
+    """
+    if path.is_dir():
+        raise FileError("this is a directory, not a file", where=str(path), hint="name a file")
+    if not path.is_file():
+        raise FileError("there is no such file", where=str(path), hint="check the path")
+    if path.stat().st_size == 0:
+        raise FileError("the file is empty", where=str(path), hint="write it again")
+
+
+def _is_pattern(path: Path) -> bool:
+    """Whether it holds wild cards and is not a file that is called so."""
+    return any(sign in os.fspath(path) for sign in _WILD) and not path.exists()
+
+
+def _require_same_columns(
+    schema: dict[str, pl.DataType], first: dict[str, pl.DataType], file: Path, first_file: Path
+) -> None:
+    if schema == first:
+        return
+    for name in (*first, *schema):
+        here, there = schema.get(name), first.get(name)
+        if here == there:
+            continue
+        if here is None or there is None:
+            verb = "lacks" if here is None else "has"
+            problem = f"a part of the table {verb} the column {name!r}, unlike the first part"
+        else:
+            problem = f"column {name!r} is {here} in a part of the table, and {there} in the first"
+        raise ColumnError(
+            problem,
+            where=f"{file}; the first part is {first_file}",
+            hint="write all parts with the same columns and types",
+        )
+
+
+@contextlib.contextmanager
+def _reporting(path: Path) -> Iterator[None]:
+    """Turns what goes wrong with a file into an error that names it."""
+    try:
+        yield
+    except OSError as problem:
+        raise unreadable(path, problem) from None
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+        raise FileError(
+            "the Parquet file is cut short or damaged",
+            where=str(path),
+            hint="copy or write it again",
+        ) from problem
+
+
+def unreadable(path: Path, problem: OSError) -> FileError:
+    """The error for a file that the system does not let be read."""
+    return FileError(
+        f"the file cannot be read: {problem.strerror or type(problem).__name__}",
+        where=str(path),
+        hint="check the file and its permissions",
+    )

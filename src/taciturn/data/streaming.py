@@ -1,0 +1,148 @@
+"""Streaming: a party's table prepared column by column, whatever its size.
+
+A raw column is read once, taken in the order of the rows, fitted by ``fit_column`` as any other,
+and written as it is prepared; at the end the columns are turned into rows, a block at a time. So
+every median and every quantile is exact, and what is in memory at a time is one column (80 MB for
+ten million numbers, and a few times that while it is fitted).
+
+Where the table is large, columns and rows are in files (``taciturn.mapped``): twice its size for as
+long as this takes, and once afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.data.choices import PrepareSettings
+from taciturn.data.fitting import fit_column
+from taciturn.data.frames import fill_columns
+from taciturn.data.ids import RowIds
+from taciturn.data.parts import Columns
+from taciturn.data.prepare import Preparation
+from taciturn.data.problems import Problems
+from taciturn.data.rules import Rule
+from taciturn.data.tables import INTERCEPT, FeatureTable
+from taciturn.errors import ColumnError
+from taciturn.mapped import MEMORY, Scratch, forget, row_blocks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChosenRows:
+    """Rows that become a table.
+
+    Args:
+        name: What the table's file is called.
+        ids: One id per row.
+        rows: Where each stands in the raw table.
+    """
+
+    name: str
+    ids: RowIds
+    rows: IndexArray
+
+
+def fit_and_prepare(
+    columns: Columns,
+    settings: PrepareSettings,
+    chosen: Sequence[ChosenRows],
+    *,
+    intercept: bool = False,
+    scratch: Scratch = MEMORY,
+) -> tuple[Preparation, list[FeatureTable]]:
+    """Fits a preparation on some rows, and prepares these and others.
+
+    Args:
+        columns: The raw columns.
+        settings: What to do.
+        chosen: The training rows, and further rows that are not fitted on.
+        intercept: Whether a column of ones, named "(intercept)", comes last.
+        scratch: Where large tables go.
+
+    Returns:
+        The preparation, and a table for each of the chosen rows.
+
+    Raises:
+        DataError: As ``fit``, as ``Preparation.apply``, and as ``FeatureTable``.
+        OutputError: There is no room for the tables.
+
+    >>> people = pl.DataFrame({"age": [30, 50, 70], "sex": ["M", "F", "M"]})
+    >>> rows = ChosenRows("train", RowIds.of(["a", "b"]), np.array([1, 0]))
+    >>> plan, (table,) = fit_and_prepare(people, PrepareSettings(), [rows])
+    >>> table.columns, table.values.tolist()
+    (('age', 'sex=M'), [[1.0, 0.0], [-1.0, 1.0]])
+    """
+    rows = sum(len(part.rows) for part in chosen)
+    large = scratch.folder is not None and rows * len(columns.columns) * 8 >= scratch.least
+    room = Scratch(scratch.folder / "columns", 0) if large and scratch.folder else MEMORY
+    try:
+        plan, prepared = _prepared_columns(columns, settings, chosen, room)
+        names = (*plan.columns, INTERCEPT) if intercept else plan.columns
+        if intercept and INTERCEPT in plan.columns:
+            raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
+        tables, start = [], 0
+        for part in chosen:
+            values = scratch.empty(part.name, (len(part.rows), len(names)), np.float64)
+            _turn(prepared, start, values)
+            tables.append(FeatureTable(part.ids, names, values))
+            start += len(part.rows)
+    finally:
+        room.clear()
+    return plan, tables
+
+
+def _prepared_columns(
+    columns: Columns, settings: PrepareSettings, chosen: Sequence[ChosenRows], room: Scratch
+) -> tuple[Preparation, list[FloatArray]]:
+    """The preparation, and for each raw column its outputs by rows, one set behind the other."""
+    train = chosen[0]
+    order = pl.Series(np.concatenate([part.rows for part in chosen]), dtype=pl.UInt32)
+    rules: list[Rule] = []
+    notes: list[str] = []
+    prepared: list[FloatArray] = []
+    # What is wrong with rows that were not fitted on is told where the fitting went well.
+    problems, later = Problems(), Problems()
+    for number, name in enumerate(columns.columns):
+        series = columns[name].gather(order)
+        with problems.noted():
+            fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids)
+            rules.extend(fitted.rules)
+            notes.extend(fitted.notes)
+            with later.noted():
+                if fitted.rules and not problems and not later:
+                    plan = Preparation(fitted.rules)
+                    shape = (len(plan.columns), len(series))
+                    outputs = room.empty(str(number), shape, np.float64)
+                    _apply(plan, series, chosen, outputs)
+                    prepared.append(outputs)
+    for noted in (problems, later):
+        if noted:
+            raise noted.error()
+    return Preparation(tuple(rules), tuple(notes)), prepared
+
+
+def _apply(
+    plan: Preparation, series: pl.Series, chosen: Sequence[ChosenRows], outputs: FloatArray
+) -> None:
+    """Writes what becomes of one column."""
+    start = 0
+    for part in chosen:
+        place = slice(start, start + len(part.rows))
+        frame = series.slice(start, len(part.rows)).to_frame()
+        plan.apply(frame, ids=part.ids, out=outputs.T[place])
+        start = place.stop
+
+
+def _turn(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:
+    """Fills a table's rows from columns, in which they begin at ``start``."""
+    columns = [column for outputs in prepared for column in outputs]
+    for place, block in row_blocks(values):
+        block[:, len(columns) :] = 1.0
+        part = slice(start + place.start, start + place.stop)
+        fill_columns(block, ((at, column[part]) for at, column in enumerate(columns)))
+        for outputs in prepared:
+            forget(outputs)
