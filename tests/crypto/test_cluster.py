@@ -17,7 +17,7 @@ import pytest
 from distributed import WorkerPlugin
 
 from taciturn.crypto import cluster
-from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.base import TableSize, Wrapping, transposed_product
 from taciturn.crypto.bfv.crew import Job
 from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
 from taciturn.crypto.bfv.parameters import DEGREE
@@ -95,7 +95,7 @@ def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
     workers = set(engine.workers)
     rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
     sent = secret.encrypt_rows(rows, SIZE, COINS)
-    answer = table.transposed_product(sent, columns, COINS)
+    answer = transposed_product(table, sent, columns, COINS)
     assert secret.decrypt_columns(answer, SIZE).tolist() == oracle(whole.T, rows, columns, 59)
     answer = table.product(secret.encrypt_columns(columns, SIZE, COINS), rows, COINS)
     assert np.array_equal(secret.decrypt_rows(answer, SIZE), RING.centred(whole @ columns + rows))
@@ -128,9 +128,9 @@ def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
     spoilt = replace(sent, data=sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:])
     mask = RING.draw(SIZE.columns, COINS)
     with pytest.raises(CryptoError, match="outside its modulus"):
-        table.transposed_product(spoilt, mask, COINS)
+        transposed_product(table, spoilt, mask, COINS)
     # The next one is not the worse for it.
-    table.transposed_product(sent, mask, COINS)
+    transposed_product(table, sent, mask, COINS)
     table.close()
 
 
