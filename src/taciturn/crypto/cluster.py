@@ -181,14 +181,12 @@ class DaskEngine:
         Raises:
             ClusterError: The scheduler is lost.
         """
-        with self._explained():
-            return sorted(self.client.scheduler_info()["workers"])
+        return sorted(self._identity()["workers"])
 
     @property
     def dashboard(self) -> str:
         """Where a browser sees what the cluster does; empty where there is no such page."""
-        with self._explained():
-            served = "dashboard" in self.client.scheduler_info()["services"]
+        served = "dashboard" in self._identity()["services"]
         return str(self.client.dashboard_link) if served else ""
 
     def shares(self, work: int, least: int) -> int:
@@ -232,6 +230,15 @@ class DaskEngine:
             with suppress(OSError, RuntimeError, CancelledError):
                 self.client.cancel(futures, force=True)
             raise
+
+    def _identity(self) -> dict[str, Any]:
+        """What the scheduler says of itself and its workers."""
+        with self._explained():
+            identity: dict[str, Any] = self.client.scheduler_info()
+            if "workers" not in identity:
+                # What a client has of a scheduler that it has lost.
+                raise OSError
+            return identity
 
     def _submit(self, name: str, function: Callable[..., object], *values: object) -> Future:
         return self.client.submit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ def on_engine(chosen: Scheme, engine: Engine) -> Scheme:
     # Loaded here: no other scheme needs its library.
     from taciturn.crypto.bfv.keys import BfvScheme
 
-    return BfvScheme(engine)
+    return replace(chosen, engine=engine) if isinstance(chosen, BfvScheme) else chosen
 
 
 def cluster_of(

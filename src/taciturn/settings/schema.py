@@ -603,7 +603,8 @@ def require_engine(engine: Engine, given: Mapping[str, object]) -> None:
     for name, value in given.items():
         if value is not None and (name == "cores") == (engine == "dask"):
             raise ConfigError(
-                f"{hyphenated(name)} belongs to the engine {other}, and the engine is {engine}",
+                f"the setting {hyphenated(name)} belongs to the engine {other}, and the engine is "
+                f"{engine}",
                 setting=name,
                 hint=Hint(f"leave {{{name}}} out, or use {{engine}}", engine=other),
             )
