@@ -162,12 +162,23 @@ class Wrapping(Capacity):
         summed: IntArray = np.empty(len(matrix), dtype=np.int64)
         # 64-bit integers wrap modulo 2^64, of which t is a divisor.
         for place, block in row_blocks(matrix):
-            np.einsum("ij,j->i", block.astype(np.int64, copy=False), vector, out=summed[place])
+            _products(block, vector, summed[place])
         return self.centred(summed)
 
     def draw(self, count: int, entropy: Entropy) -> IntArray:
         """Residues, each exactly uniform."""
         return self.centred(entropy.words(count).view(np.int64))
+
+
+def _products(block: IntArray | FloatArray, vector: IntArray, out: IntArray) -> None:
+    """``block @ vector`` modulo 2^64."""
+    if block.dtype != np.int32:
+        np.einsum("ij,j->i", block.astype(np.int64, copy=False), vector, out=out)
+        return
+    # A copy of the block in 64 bits would take several times as long as the products.
+    out[:] = 0
+    for column, factor in zip(block.T, vector, strict=True):
+        out += np.multiply(column, factor, dtype=np.int64)
 
 
 def wrapping(capacity: Capacity) -> Wrapping:

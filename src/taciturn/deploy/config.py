@@ -153,7 +153,8 @@ class StateSection(Checked):
         str,
         _state(
             "What this side needs to resume after a stop; encrypted.",
-            detail="One session and one process at a time",
+            detail="One session and one process at a time. Beside it the prepared rows of "
+            "[large tables](data.md#large-tables), which are not encrypted",
             example="{role}-state",
         ),
     ]

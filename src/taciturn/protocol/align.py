@@ -29,7 +29,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
@@ -111,7 +110,7 @@ def align(
         terms: What both sides must have chosen alike, in canonical form.
         entropy: Its coins.
         spread: How work is done on parts: one after the other, or several at a time.
-        scratch: Room for both sides' elements; it is cleared.
+        scratch: Room for both sides' elements.
 
     Raises:
         ShapeError: There are no ids, or too many.
@@ -137,16 +136,10 @@ def align(
 def _room_for(own: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
     """Buckets for both sides' elements, alike."""
     bits = bits_for(max(own, peers), BUCKET_IDS)
-    ours = ElementBuckets(
-        "own", own, bits, "the peer gave two ids of this side the same answer", scratch
+    return (
+        ElementBuckets(own, bits, "the peer gave two ids of this side the same answer", scratch),
+        ElementBuckets(peers, bits, "the peer has the same id more than once", scratch),
     )
-    theirs = ElementBuckets(
-        "peers", peers, bits, "the peer has the same id more than once", scratch
-    )
-    # From now on their files have no name: nothing is left of them, however the process ends.
-    with suppress(OSError):  # some systems keep the name of a file that is in use
-        scratch.clear()
-    return ours, theirs
 
 
 class _Blinder:
