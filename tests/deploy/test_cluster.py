@@ -130,7 +130,7 @@ def test_killed_workers_schedulers_and_parties_change_no_bit(cluster, tmp_path):
     cluster.start_scheduler()
     cluster.start_worker()
     alice, bob = sides(tmp_path)
-    wait_until(lambda: alice.noted("cluster joined") == 2, alice.said())
+    wait_until(lambda: alice.noted("connected") == bob.noted("connected") == 2)
     alice.kill()
     # What computes is each side's own business, also amid a training.
     text = (tmp_path / "alice.toml").read_text().partition("[compute]")[0]
