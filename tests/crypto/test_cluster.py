@@ -18,7 +18,7 @@ from distributed import WorkerPlugin
 
 from taciturn.crypto import cluster
 from taciturn.crypto.base import TableSize, Wrapping, transposed_product
-from taciturn.crypto.bfv.crew import Job
+from taciturn.crypto.bfv.crew import Frame, Job
 from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
 from taciturn.crypto.bfv.parameters import DEGREE
 from taciturn.crypto.bfv.tiles import Tiling
@@ -37,7 +37,7 @@ RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=4 * DEGREE)
 SIZE = TableSize(4 * DEGREE - 5, 4)
 
 
-class Recorder(WorkerPlugin):
+class Recorder(WorkerPlugin):  # type: ignore[misc]
     """Writes down each reply of a worker; the first that has one is killed before it can send it.
 
     Dask installs it on workers that come later, too.
@@ -51,19 +51,24 @@ class Recorder(WorkerPlugin):
     def setup(self, worker: object) -> None:
         usual, folder = cluster._Held.reply, self.folder
 
-        def reply(held: cluster._Held, job: Job) -> tuple[cluster.Frame, ...]:
+        def reply(held: cluster._Held, job: Job) -> tuple[Frame, ...]:
             frames = usual(held, job)
             if job.name in ("rows", "columns"):
                 noted = {"name": job.name, "mask": job.frames[1], **job.facts}
                 noted["covered"] = frames[job.facts.get("first_covered", 0)]
                 place = folder / f"{uuid.uuid4()}.npz"
-                np.savez(place, **{key: np.array(value) for key, value in noted.items()})
+                np.savez(place, **{key: np.array(value) for key, value in noted.items()})  # type: ignore[arg-type]
                 with suppress(FileExistsError):
                     (folder / "killed").touch(exist_ok=False)
                     os.kill(os.getpid(), signal.SIGKILL)
             return frames
 
-        cluster._Held.reply = reply  # type: ignore[method-assign]
+        setattr(cluster._Held, "reply", reply)  # noqa: B010
+
+
+def held(dask_worker: Any) -> int:
+    """How many setups and replies a worker has in memory."""
+    return len(dask_worker.data)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +96,7 @@ def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
     mapped[:] = entries(RING, SIZE, COINS)
     whole = mapped.astype(np.int64)
     engine.client.register_plugin(Recorder(tmp_path))
-    table = secret.public.table(mapped)  # type: ignore[arg-type]
+    table = secret.public.table(mapped)
     workers = set(engine.workers)
     rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
     sent = secret.encrypt_rows(rows, SIZE, COINS)
@@ -118,8 +123,7 @@ def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
     table.close()
     del secret, table
     # Keys and rows leave the workers' memory with their owners.
-    held = lambda: engine.client.run(lambda dask_worker: len(dask_worker.data))  # noqa: E731
-    wait_until(lambda: not any(held().values()), "the cluster holds what nobody needs")
+    wait_until(lambda: not any(engine.client.run(held).values()), "it holds what nobody needs")
 
 
 def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
@@ -178,14 +182,14 @@ def test_workers_that_end_one_after_the_other_at_one_share_are_named():
             crew.run([Job("deadly", {})], lambda job: ())
 
 
-class Deadly(WorkerPlugin):
+class Deadly(WorkerPlugin):  # type: ignore[misc]
     """Workers that end at whatever they are asked for."""
 
     name = "deadly"
 
     def setup(self, worker: object) -> None:
-        def reply(held: cluster._Held, job: Job) -> tuple[cluster.Frame, ...]:
+        def reply(held: cluster._Held, job: Job) -> tuple[Frame, ...]:
             os.kill(os.getpid(), signal.SIGKILL)
             raise AssertionError
 
-        cluster._Held.reply = reply  # type: ignore[method-assign]
+        setattr(cluster._Held, "reply", reply)  # noqa: B010
