@@ -121,6 +121,15 @@ def test_the_order_is_that_of_code_points_whatever_the_tables_order():
     assert expected == sorted(texts)
 
 
+@pytest.mark.parametrize("count", [0, 1, 255, 256, 5000])
+def test_ids_are_put_in_order_range_by_range(monkeypatch, count):
+    monkeypatch.setattr(room, "SORTED_IDS", 300)
+    row_ids = shuffled(numbered(0, 5000), 1)
+    rows = KeyedEntropy.from_seed(2).permutation(5000)[:count]
+    expected = sorted(row_ids.take(rows).series.to_list())
+    assert row_ids.take(room._by_id(row_ids, rows)).series.to_list() == expected
+
+
 AWKWARD = [
     "null", "NULL", "NA", "NaN", "nan", "None", "n/a", "?", "-", "0", "00", "007", "7", "7.0",
     "1e3", "1000", "-0", "٣", "３", " leading", "trailing ", "two  blanks", "two blanks", "a b",

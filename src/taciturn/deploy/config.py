@@ -311,7 +311,7 @@ class PrivacySection(Checked):
 class ComputeSection(Checked):
     """What this side computes with. What a simulation takes too is declared in ``Settings``."""
 
-    table_memory: PositiveInt = 2048
+    table_memory: PositiveInt = 1024
     engine: Engine = "local"
     cores: PositiveInt | None = None
     scheduler: Annotated[
