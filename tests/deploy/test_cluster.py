@@ -219,6 +219,10 @@ def test_a_worker_that_does_not_see_the_table_is_named_with_the_file(cluster, tm
             table.product(sent, ring.draw(size.rows, COINS), COINS)
         assert raised.value.where == str(tmp_path / "table")
         assert "shared file system" in raised.value.hint
+        other = create(tmp_path / "table", (size.rows, size.columns), np.int32)
+        other[5] = 1
+        with pytest.raises(ClusterError, match="has other numbers in it"):
+            table.product(sent, ring.draw(size.rows, COINS), COINS)
         # Nothing is spoilt by it.
         (tmp_path / "elsewhere").rename(tmp_path / "table")
         table.product(sent, ring.draw(size.rows, COINS), COINS)
