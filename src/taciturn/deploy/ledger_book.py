@@ -31,7 +31,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from taciturn.arrays import WordArray
 from taciturn.data.ids import RowIds
 from taciturn.deploy.book_file import BookFile
 from taciturn.deploy.config import PartyConfig
@@ -40,6 +42,7 @@ from taciturn.deploy.outlook import planned_ledger
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import BudgetExceeded, FileError, counted
 from taciturn.faces import Hint
+from taciturn.mapped import row_blocks
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.prices import EVENTS, price
@@ -49,7 +52,7 @@ from taciturn.privacy.told_quality import release_event
 from taciturn.protocol.terms import Terms
 from taciturn.results.ledger import LedgerAccount
 
-_TAG_BYTES, _KEY_NAME_BYTES = 8, 8
+_TAG_BYTES, _KEY_NAME_BYTES, _TAG = 8, 8, ">u8"
 _ROUNDING = 1e-9
 _ASSUMPTION = "trainings with one partner add up: basic composition"
 
@@ -58,6 +61,8 @@ Release: TypeAlias = tuple[PrivacyEvent, str]
 
 Paid: TypeAlias = frozenset[tuple[Release, int]]
 """What a row has paid for, each with how often."""
+
+_Kinds: TypeAlias = NDArray[np.int32]
 
 _NOTHING: Paid = frozenset()
 _TOLD: Release = (NonPrivate(), "")
@@ -76,11 +81,67 @@ class Spending:
     session: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows with what they have paid, of which a table has few kinds.
+
+    Args:
+        tags: A number for each row, rising.
+        kinds: Which of the histories is each row's.
+        histories: What rows have paid; some may be no row's.
+    """
+
+    tags: WordArray = field(default_factory=lambda: np.empty(0, np.uint64), repr=False)
+    kinds: _Kinds = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
+    histories: tuple[Paid, ...] = ()
+
+    @classmethod
+    def of(cls, tags: WordArray, kinds: _Kinds, histories: Iterable[Paid]) -> _Rows:
+        """The rows in order; of two with one tag the last counts."""
+        order = np.argsort(tags, kind="stable")
+        tags, kinds = tags[order], kinds[order]
+        if np.any(again := tags[1:] == tags[:-1]):
+            last = np.append(~again, [True])
+            tags, kinds = tags[last], kinds[last]
+        return cls(tags, kinds, tuple(histories))
+
+    def __len__(self) -> int:
+        return len(self.tags)
+
+    def kinds_of(self, tags: WordArray) -> _Kinds:
+        """The histories of some rows by their numbers; -1 for a row that is not here."""
+        if not len(self):
+            return np.full(len(tags), -1, np.int32)
+        places = np.searchsorted(self.tags, tags)
+        np.minimum(places, len(self) - 1, out=places)
+        return np.where(self.tags[places] == tags, self.kinds[places], np.int32(-1))
+
+    def paid(self) -> set[Paid]:
+        """The histories that rows have."""
+        return self.paid_by(self.tags)
+
+    def paid_by(self, tags: WordArray) -> set[Paid]:
+        """Those of some rows; nothing is paid by one that is not here."""
+        histories = (_NOTHING, *self.histories)
+        counts = np.bincount(self.kinds_of(tags) + 1, minlength=len(histories))
+        return {histories[kind] for kind in np.flatnonzero(counts)}
+
+    def updated(self, later: _Rows) -> _Rows:
+        """These rows and others; what the others say counts."""
+        others = later.kinds_of(self.tags) < 0
+        histories, kinds = dict[Paid, int](), []
+        for rows, kept in ((self, self.kinds[others]), (later, later.kinds)):
+            numbers = [histories.setdefault(paid, len(histories)) for paid in rows.histories]
+            kinds.append(np.array(numbers, np.int32)[kept])
+        tags = np.concatenate([self.tags[others], later.tags])
+        return _Rows.of(tags, np.concatenate(kinds), histories)
+
+
 @dataclass(slots=True)
 class _Account:
     """What one partner was told of one label."""
 
-    rows: dict[str, Paid] = field(default_factory=dict)
+    rows: _Rows = _Rows()
     sessions: list[str] = field(default_factory=list)
 
 
@@ -132,7 +193,7 @@ class LedgerBook:
             if spending.session in account.sessions:
                 return
             self._require_within(account, spending)
-            account.rows.update(self._after(account, spending))
+            account.rows = account.rows.updated(self._after(account, spending))
             account.sessions.append(spending.session)
             self._write(page)
 
@@ -144,8 +205,8 @@ class LedgerBook:
         """
         account = self._account(self._read())
         after = self._after(account, spending)
-        before = (account.rows.get(tag, _NOTHING) for tag in after)
-        return self._statement(before), self._statement(after.values())
+        before = account.rows.paid_by(after.tags)
+        return self._statement(before), self._statement(after.paid())
 
     @property
     def trainings(self) -> int:
@@ -164,7 +225,7 @@ class LedgerBook:
                 label=column,
                 rows=len(account.rows),
                 trainings=len(account.sessions),
-                ledger=self._statement(account.rows.values()),
+                ledger=self._statement(account.rows.paid()),
             )
             for (partner, column), account in sorted(self._read(any_key=True).items())
         )
@@ -172,27 +233,28 @@ class LedgerBook:
     def _account(self, page: _Page) -> _Account:
         return page.setdefault((self.partner, self.column), _Account())
 
-    def _after(self, account: _Account, spending: Spending) -> dict[str, Paid]:
+    def _after(self, account: _Account, spending: Spending) -> _Rows:
         """What each row of a training will have paid."""
-        after: dict[str, Paid] = {}
-        # Most rows of a table have the same history: each is added up once.
-        sums: dict[tuple[Paid, int], Paid] = {}
-        for number, (ids, releases) in enumerate(spending.rows):
-            for tag in self._tags(ids):
-                before = account.rows.get(tag, _NOTHING)
-                if (before, number) not in sums:
-                    sums[before, number] = _added(before, releases)
-                after[tag] = sums[before, number]
-        return after
+        known, histories = account.rows, dict[Paid, int]()
+        tags, kinds = [], []
+        for ids, releases in spending.rows:
+            # Most rows of a table have the same history: each is added up once.
+            sums = [
+                histories.setdefault(_added(paid, releases), len(histories))
+                for paid in (_NOTHING, *known.histories)
+            ]
+            tags.append(self._tags(ids))
+            kinds.append(np.array(sums, np.int32)[known.kinds_of(tags[-1]) + 1])
+        return _Rows.of(np.concatenate(tags), np.concatenate(kinds), histories)
 
     def _require_within(self, account: _Account, spending: Spending) -> None:
         if self.limit is None or spending.session in account.sessions:
             return
         after = self._after(account, spending)
-        total = self._statement(after.values()).label_epsilon_total
+        total = self._statement(after.paid()).label_epsilon_total
         if total <= self.limit * (1 + _ROUNDING):
             return
-        so_far = self._statement(account.rows.get(tag, _NOTHING) for tag in after)
+        so_far = self._statement(account.rows.paid_by(after.tags))
         raise BudgetExceeded(
             f"with {self.partner} a label's epsilon is {so_far.label_epsilon_total:g} after "
             f"{counted(len(account.sessions), 'training')}; this one would take it to {total:g}, "
@@ -204,28 +266,34 @@ class LedgerBook:
             ),
         )
 
-    def _statement(self, histories: Iterable[Paid]) -> Statement:
+    def _statement(self, histories: set[Paid]) -> Statement:
         """The figures of the history that cost most."""
-        distinct = list(set(histories))
-        ledger = Ledger(len(distinct), _ASSUMPTION, None, self.delta)
-        for number, paid in enumerate(distinct):
+        ledger = Ledger(len(histories), _ASSUMPTION, None, self.delta)
+        for number, paid in enumerate(histories):
             for (event, _), times in paid:
                 ledger.charge(event, np.array([number]), times)
         return ledger.statement()
 
-    def _tags(self, ids: RowIds) -> list[str]:
-        """A keyed digest of each id and the column."""
-        head = self.column.encode()
-        head = len(head).to_bytes(8, "big") + head
-        return [self._hashed(head + row.encode(), _TAG_BYTES) for row in ids.series.to_list()]
+    def _tags(self, ids: RowIds) -> WordArray:
+        """A keyed digest of each id and the column, as a number."""
+        column = self.column.encode()
+        head = self._hashed(len(column).to_bytes(8, "big") + column, _TAG_BYTES)
+        tags = np.empty(len(ids), np.uint64)
+        for place, block in row_blocks(tags):
+            digests = bytearray()
+            for row in ids.series.slice(place.start, len(block)):
+                digest = head.copy()
+                digest.update(row.encode())
+                digests += digest.digest()
+            block[:] = np.frombuffer(digests, _TAG)
+        return tags
 
     @property
     def _key_name(self) -> str:
-        return self._hashed(b"name", _KEY_NAME_BYTES)
+        return self._hashed(b"name", _KEY_NAME_BYTES).hexdigest()
 
-    def _hashed(self, data: bytes, size: int) -> str:
-        digest = hashlib.blake2b(data, digest_size=size, key=self.key, person=b"ledger book")
-        return digest.hexdigest()
+    def _hashed(self, data: bytes, size: int) -> hashlib.blake2b:
+        return hashlib.blake2b(data, digest_size=size, key=self.key, person=b"ledger book")
 
     def _read(self, *, any_key: bool = False) -> _Page:
         with self.file.reading() as record:
@@ -329,34 +397,34 @@ def _added(paid: Paid, releases: Mapping[Release, int]) -> Paid:
     return frozenset(total.items())
 
 
-def _grouped(rows: Mapping[str, Paid]) -> list[dict[str, Any]]:
+def _grouped(rows: _Rows) -> list[dict[str, Any]]:
     """The rows of each history, one after the other: a table that is trained on has few."""
-    groups: dict[Paid, list[str]] = {}
-    for tag, paid in rows.items():
-        groups.setdefault(paid, []).append(tag)
     return [
         {
             "paid": [
                 [event.name, [getattr(event, part.name) for part in fields(event)], flips, times]
                 for (event, flips), times in paid
             ],
-            "rows": "".join(tags),
+            "rows": rows.tags[rows.kinds == kind].astype(_TAG).tobytes().hex(),
         }
-        for paid, tags in groups.items()
+        for kind, paid in enumerate(rows.histories)
+        if kind in rows.kinds
     ]
 
 
-def _parsed(groups: list[dict[str, Any]]) -> dict[str, Paid]:
-    width = 2 * _TAG_BYTES
-    rows: dict[str, Paid] = {}
-    for group in groups:
-        paid = frozenset(
+def _parsed(groups: list[dict[str, Any]]) -> _Rows:
+    tags = [np.frombuffer(bytes.fromhex(group["rows"]), _TAG).astype(np.uint64) for group in groups]
+    kinds = [np.full(len(part), kind, np.int32) for kind, part in enumerate(tags)]
+    histories = (
+        frozenset(
             ((_event(name, values), str(flips)), int(times))
             for name, values, flips, times in group["paid"]
         )
-        tags = str(group["rows"])
-        rows |= {tags[at : at + width]: paid for at in range(0, len(tags), width)}
-    return rows
+        for group in groups
+    )
+    if not groups:
+        return _Rows()
+    return _Rows.of(np.concatenate(tags), np.concatenate(kinds), histories)
 
 
 def _event(name: str, values: list[float]) -> PrivacyEvent:
