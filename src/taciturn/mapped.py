@@ -218,9 +218,10 @@ class Scratch:
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
         with reporting_write_errors(self.folder, "folder for tables"):
-            # Also the folder around it is for its owner's eyes: a mode is the last one's alone.
-            for folder in (self.folder.parent, self.folder):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Also those around it are for its owner's eyes: a mode is the last one's alone.
+            for folder in (*reversed(self.folder.parents), self.folder):
+                if not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
         return create(self.folder / name, shape, kind)
 
     def unnamed(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:

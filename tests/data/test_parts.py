@@ -152,7 +152,7 @@ def test_a_file_that_goes_is_one_error_and_no_list_of_columns(folder, monkeypatc
     """Between the look at the ids and that at the columns."""
     raw = own_rows(folder, label_column=None, id_column="id", table=OwnTable())
     (folder / "0.parquet").unlink()
-    rows = ChosenRows("train", raw.ids, np.arange(ROWS))
+    rows = ChosenRows(raw.ids, np.arange(ROWS))
     with pytest.raises(FileError, match="is gone"):
         fit_and_prepare(raw.columns, raw.settings, [rows])
 
@@ -167,7 +167,7 @@ def test_column_by_column_the_same_numbers_come_out(tmp_path, least):
     train, rest = order[: BLOCK_ROWS + 100], order[BLOCK_ROWS + 100 :]
     plan = fit(features, DEFAULTS, ids=ids.take(train), rows=train)
     columns = PartedTable.at(tmp_path / "people.parquet").select(features.columns)
-    chosen = [ChosenRows(str(len(rows)), ids.take(rows), rows) for rows in (train, rest)]
+    chosen = [ChosenRows(ids.take(rows), rows, str(len(rows))) for rows in (train, rest)]
     scratch = Scratch(tmp_path / "prepared", least)
     again, tables = fit_and_prepare(columns, DEFAULTS, chosen, intercept=True, scratch=scratch)
     assert again == plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -120,6 +121,15 @@ def test_the_order_is_that_of_code_points_whatever_the_tables_order():
     assert expected == sorted(texts)
 
 
+@pytest.mark.parametrize("count", [0, 1, 255, 256, 5000])
+def test_ids_are_put_in_order_range_by_range(monkeypatch, count):
+    monkeypatch.setattr(room, "SORTED_IDS", 300)
+    row_ids = shuffled(numbered(0, 5000), 1)
+    rows = KeyedEntropy.from_seed(2).permutation(5000)[:count]
+    expected = sorted(row_ids.take(rows).series.to_list())
+    assert row_ids.take(room._by_id(row_ids, rows)).series.to_list() == expected
+
+
 AWKWARD = [
     "null", "NULL", "NA", "NaN", "nan", "None", "n/a", "?", "-", "0", "00", "007", "7", "7.0",
     "1e3", "1000", "-0", "٣", "３", " leading", "trailing ", "two  blanks", "two blanks", "a b",
@@ -161,6 +171,26 @@ def test_the_same_as_an_independent_implementation(alice, bob):
     except RowIdError:  # polars knows a newer Unicode, or an older one
         return
     assert set(require_right(hers, his)) == oracle(alice, bob)
+
+
+@pytest.mark.slow  # a measurement: a minute of computing
+def test_processor_time_beside_an_independent_implementation():
+    """Both sides' computing for an id of each, one after the other in one process; printed."""
+    count = 40_000
+    alice, bob = numbered(0, count), numbered(count // 2, 3 * count // 2)
+    hers, his = alice.series.to_list(), bob.series.to_list()
+    seconds: dict[str, list[float]] = {"taciturn": [], "openmined-psi": []}
+    for _ in range(3):
+        start = time.process_time()
+        aligned = align_ids(alice, bob)
+        middle = time.process_time()
+        common = oracle(hers, his)
+        end = time.process_time()
+        assert set(aligned.ids.series) == common
+        seconds["taciturn"].append(middle - start)
+        seconds["openmined-psi"].append(end - middle)
+    for name, runs in seconds.items():
+        print(f"\n{name}: {1e6 * min(runs) / count:.0f} µs for an id of each side, best of 3")
 
 
 def test_awkward_ids_are_fit_as_row_ids():

@@ -25,18 +25,17 @@ def elements(count: int, seed: int) -> list[bytes]:
 
 
 def filled(values: list[bytes], bits: int, step: int = 7, scratch: Scratch | None = None):
-    buckets = ElementBuckets("test", len(values), bits, "fault", scratch or Scratch())
+    buckets = ElementBuckets(len(values), bits, "fault", scratch or Scratch())
     for start in range(0, len(values), step):
         part = values[start : start + step]
         buckets.add(b"".join(part), np.arange(start, start + len(part)))
     return buckets
 
 
-@given(st.integers(0, 300), st.integers(1, 300), st.integers(0, 15), st.integers(1, 50), st.data())
-def test_the_intersection_is_that_of_plain_sets(alone, common, bits, step, data):
+@given(st.integers(0, 100), st.integers(1, 100), st.integers(0, 7), st.integers(1, 50))
+def test_the_intersection_is_that_of_plain_sets(alone, common, bits, step):
     pool = elements(2 * alone + common, seed=alone)
-    hers, his = pool[: alone + common], pool[alone:]
-    data.draw(st.randoms()).shuffle(his)
+    hers, his = pool[: alone + common], pool[:alone:-1] + pool[alone : alone + 1]
     matched, seen = [], []
     for rows, ranked in common_to(filled(hers, bits, step), filled(his, bits, step)):
         assert [hers[row] for row in rows] == [value.ljust(32, b"\0") for value in ranked]
@@ -61,9 +60,9 @@ def test_a_repeated_element_is_refused_in_whatever_bucket_it_is(bits):
 def test_elements_that_are_all_in_one_bucket_are_refused_while_they_come():
     """Who picks elements by their first bytes, or repeats one, cannot make a bucket large."""
     picked = [b"\2\2" + value[2:] for value in elements(5000, seed=2)]
-    buckets = ElementBuckets("test", len(picked), 4, "fault")
+    buckets = ElementBuckets(len(picked), 4, "fault")
     buckets.add(b"".join(picked[:400]), np.arange(400))
-    with pytest.raises(RemoteProtocolError, match="fault"):
+    with pytest.raises(RemoteProtocolError, match="too many begin alike"):
         buckets.add(b"".join(picked[400:800]), np.arange(400))
 
 
@@ -83,7 +82,7 @@ def test_files_have_no_name_and_memory_follows_the_bucket(tmp_path: Path):
     count = 200_000
     scratch = Scratch(tmp_path / "align", least=1)
     own, peers = room._room_for(count, count, scratch)
-    assert not (tmp_path / "align").exists()
+    assert not list((tmp_path / "align").iterdir())
     values = b"".join(elements(count, seed=3))
     before = mapped_bytes()
     for start in range(0, count, 8192):
@@ -98,7 +97,7 @@ def test_files_have_no_name_and_memory_follows_the_bucket(tmp_path: Path):
 
 def test_a_disk_without_room_is_named_before_any_element_is_sent(tmp_path: Path):
     scratch = Scratch(tmp_path / "align", least=1)
-    with pytest.raises(OutputError, match="own"):
+    with pytest.raises(OutputError, match="cannot be written"):
         room._room_for(1 << 50, 1, scratch)
     scratch.clear()
     assert not list(tmp_path.iterdir())

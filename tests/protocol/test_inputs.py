@@ -26,7 +26,15 @@ def test_alices_programs_take_no_labels(program):
     assert list(inspect.signature(program).parameters) == ["inputs"]
     assert get_type_hints(program)["inputs"] is AliceInputs
     hints = get_type_hints(AliceInputs)
-    assert set(hints) == {"features", "terms", "entropy", "resume", "held_out", "table_memory"}
+    assert set(hints) == {
+        "features",
+        "terms",
+        "entropy",
+        "resume",
+        "held_out",
+        "table_memory",
+        "scratch",
+    }
     assert "LabelTable" not in str(hints)
     assert not any("label" in name.lower() for name in vars(sys.modules[program.__module__]))
 

@@ -88,7 +88,16 @@ class SideReport:
 
 
 def furnish(folder: Path, task: Task, port: int) -> None:
-    """Tables in parts, certificates and a file for each side; the rows stand in another order."""
+    """Tables in parts, certificates and a file for each side; tables that are there are kept."""
+    if not folder.exists():
+        make_tables(folder, task)
+        make_certificates(folder / "certs", ["alice", "bob"])
+    for role in ("alice", "bob"):
+        (folder / f"{role}.toml").write_text(_file(role, task, port), encoding="utf-8")
+
+
+def make_tables(folder: Path, task: Task) -> None:
+    """The parts of both sides, whose rows stand in another order."""
     coins, width = KeyedEntropy.from_seed(7), task.alice + task.bob
     weights = _spread(coins, (width,)) / np.sqrt(width)
     for role in ("alice", "bob"):
@@ -108,9 +117,6 @@ def furnish(folder: Path, task: Task, port: int) -> None:
         alice.write_parquet(folder / "alice-parts" / f"{part:04d}.parquet")
         # From the last part to the first: no side has the other's order.
         bob.write_parquet(folder / "bob-parts" / f"{parts - part:04d}.parquet")
-    make_certificates(folder / "certs", ["alice", "bob"])
-    for role in ("alice", "bob"):
-        (folder / f"{role}.toml").write_text(_file(role, task, port), encoding="utf-8")
 
 
 def _spread(coins: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:

@@ -162,12 +162,24 @@ class Wrapping(Capacity):
         summed: IntArray = np.empty(len(matrix), dtype=np.int64)
         # 64-bit integers wrap modulo 2^64, of which t is a divisor.
         for place, block in row_blocks(matrix):
-            np.einsum("ij,j->i", block.astype(np.int64, copy=False), vector, out=summed[place])
-        return self.centred(summed)
+            _products(block, vector, summed[place])
+            summed[place] = self.centred(summed[place])
+        return summed
 
     def draw(self, count: int, entropy: Entropy) -> IntArray:
         """Residues, each exactly uniform."""
         return self.centred(entropy.words(count).view(np.int64))
+
+
+def _products(block: IntArray | FloatArray, vector: IntArray, out: IntArray) -> None:
+    """``block @ vector`` modulo 2^64."""
+    if block.dtype != np.int32:
+        np.einsum("ij,j->i", block.astype(np.int64, copy=False), vector, out=out)
+        return
+    # A copy of the block in 64 bits would take several times as long as the products.
+    out[:] = 0
+    for column, factor in zip(block.T, vector, strict=True):
+        out += np.multiply(column, factor, dtype=np.int64)
 
 
 def wrapping(capacity: Capacity) -> Wrapping:
@@ -193,7 +205,7 @@ class TableSize:
             raise CryptoError(f"a table of {self.rows} rows and {self.columns} columns")
 
 
-DEFAULT_TABLE_MEMORY = 2 << 30
+DEFAULT_TABLE_MEMORY = 1 << 30
 """Bytes that a table in the scheme's own form may take, over all processes."""
 
 

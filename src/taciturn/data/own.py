@@ -14,7 +14,13 @@ from taciturn.data.files import USUAL, Dialect, open_table, read_frame
 from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.label_words import PLAIN, LabelWords
-from taciturn.data.parts import Columns, PartedTable
+from taciturn.data.parts import (
+    Columns,
+    Fingerprint,
+    PartedTable,
+    fingerprint,
+    require_unchanged,
+)
 from taciturn.data.prepare import fit
 from taciturn.data.problems import Problems
 from taciturn.data.raw import RawData
@@ -78,12 +84,14 @@ class OwnRows(Generic[C]):
         ids: One id per row.
         labels: One label per row; None where there is no label column.
         settings: How to prepare the columns.
+        sources: The files that it comes from, as they were.
     """
 
     columns: C
     ids: RowIds
     labels: LabelTable | None
     settings: PrepareSettings
+    sources: tuple[Fingerprint, ...] = ()
 
 
 def own_data(
@@ -135,12 +143,17 @@ def own_rows(
     Raises:
         DataError: As ``own_data``.
     """
+    needed, where = label_column is None, str(path)
+    before = (fingerprint(path),) if path.is_file() else ()
     # As text: a leading zero of an id counts.
     opened = open_table(path, text=[id_column], dialect=table.dialect)
-    needed, where = label_column is None, str(path)
     if isinstance(opened, PartedTable):
-        return _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
-    return _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
+        rows = _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
+        return replace(rows, sources=tuple(part.fingerprint for part in opened.parts))
+    for source in before:
+        require_unchanged(source)
+    frame = _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
+    return replace(frame, sources=before)
 
 
 def _looked_over(

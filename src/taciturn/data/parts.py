@@ -19,12 +19,14 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 import polars as pl
 
 from taciturn.errors import ColumnError, FileError
 
+Fingerprint: TypeAlias = tuple[str, int, int]
+"""A file's name, its bytes, and when it was last changed, in nanoseconds."""
 SUFFIX = ".parquet"
 _WILD = "*?["
 
@@ -72,15 +74,15 @@ class Part:
         """
         require_file(path)
         with _reporting(path):
-            status = path.stat()
+            _, size, modified = fingerprint(path)
             scan = pl.scan_parquet(path, glob=False)
             rows = int(scan.select(pl.len()).collect().item())
             schema = dict(scan.collect_schema())
-        return cls(path, rows, status.st_size, status.st_mtime_ns), schema
+        return cls(path, rows, size, modified), schema
 
     @property
-    def fingerprint(self) -> tuple[str, int, int]:
-        """By what it is known again: its name, bytes and time of change."""
+    def fingerprint(self) -> Fingerprint:
+        """By what it is known again."""
         return (str(self.path), self.size, self.modified)
 
     def read(self, columns: Sequence[str]) -> pl.DataFrame:
@@ -89,34 +91,12 @@ class Part:
         Raises:
             FileError: It was changed or removed meanwhile, or is damaged.
         """
-        self.require_unchanged()
+        require_unchanged(self.fingerprint)
         with _reporting(self.path):
             frame = pl.read_parquet(self.path, columns=list(columns), glob=False)
         # Behind the reading too: it may have been written while it was read.
-        self.require_unchanged()
+        require_unchanged(self.fingerprint)
         return frame
-
-    def require_unchanged(self) -> None:
-        """Insists that the file is still the one that was first looked at.
-
-        Raises:
-            FileError: It is not.
-        """
-        hint = "leave the table's files alone while it is read, and run again"
-        try:
-            status = self.path.stat()
-        except OSError:
-            raise FileError(
-                "a part of the table is gone since it was first looked at",
-                where=str(self.path),
-                hint=hint,
-            ) from None
-        if (status.st_size, status.st_mtime_ns) != (self.size, self.modified):
-            raise FileError(
-                "a part of the table was changed while it was being read",
-                where=str(self.path),
-                hint=hint,
-            )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -226,6 +206,35 @@ def files_of(path: Path) -> list[Path]:
                 hint="end it with .parquet, or write the table as Parquet",
             )
     return files
+
+
+def fingerprint(path: Path) -> Fingerprint:
+    """By what a file is known again.
+
+    Raises:
+        OSError: It is not there.
+    """
+    status = path.stat()
+    return (str(path), status.st_size, status.st_mtime_ns)
+
+
+def require_unchanged(first: Fingerprint) -> None:
+    """Insists that a file is still the one that was first looked at.
+
+    Raises:
+        FileError: It is not.
+    """
+    where, hint = first[0], "leave the table's files alone while it is read, and run again"
+    try:
+        now = fingerprint(Path(where))
+    except OSError:
+        raise FileError(
+            "a part of the table is gone since it was first looked at", where=where, hint=hint
+        ) from None
+    if now != first:
+        raise FileError(
+            "a part of the table was changed while it was being read", where=where, hint=hint
+        )
 
 
 def require_file(path: Path) -> None:

@@ -12,7 +12,7 @@ long as this takes, and once afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -36,14 +36,14 @@ class ChosenRows:
     """Rows that become a table.
 
     Args:
-        name: What the table's file is called.
         ids: One id per row.
         rows: Where each stands in the raw table.
+        name: What the table's file is called; empty for one that nobody can open again.
     """
 
-    name: str
     ids: RowIds
     rows: IndexArray
+    name: str = ""
 
 
 def fit_and_prepare(
@@ -71,28 +71,35 @@ def fit_and_prepare(
         OutputError: There is no room for the tables.
 
     >>> people = pl.DataFrame({"age": [30, 50, 70], "sex": ["M", "F", "M"]})
-    >>> rows = ChosenRows("train", RowIds.of(["a", "b"]), np.array([1, 0]))
+    >>> rows = ChosenRows(RowIds.of(["a", "b"]), np.array([1, 0]))
     >>> plan, (table,) = fit_and_prepare(people, PrepareSettings(), [rows])
     >>> table.columns, table.values.tolist()
     (('age', 'sex=M'), [[1.0, 0.0], [-1.0, 1.0]])
     """
-    rows = sum(len(part.rows) for part in chosen)
-    large = scratch.folder is not None and rows * len(columns.columns) * 8 >= scratch.least
-    room = Scratch(scratch.folder / "columns", 0) if large and scratch.folder else MEMORY
-    try:
-        plan, prepared = _prepared_columns(columns, settings, chosen, room)
-        names = (*plan.columns, INTERCEPT) if intercept else plan.columns
-        if intercept and INTERCEPT in plan.columns:
-            raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
-        tables, start = [], 0
-        for part in chosen:
-            values = scratch.empty(part.name, (len(part.rows), len(names)), np.float64)
-            _turn(prepared, start, values)
-            tables.append(FeatureTable(part.ids, names, values))
-            start += len(part.rows)
-    finally:
-        room.clear()
+    room = _room(scratch, chosen, len(columns.columns))
+    plan, prepared = _prepared_columns(columns, settings, chosen, room)
+    if intercept and INTERCEPT in plan.columns:
+        raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
+    names = (*plan.columns, INTERCEPT) if intercept else plan.columns
+    room, tables, start = _room(scratch, chosen, len(names)), [], 0
+    for part in chosen:
+        shape = (len(part.rows), len(names))
+        values: FloatArray = (
+            room.empty(part.name, shape, np.float64)
+            if part.name
+            else room.unnamed(shape, np.float64)
+        )
+        _turn(prepared, start, values)
+        tables.append(FeatureTable(part.ids, names, values))
+        start += len(part.rows)
     return plan, tables
+
+
+def _room(scratch: Scratch, chosen: Sequence[ChosenRows], width: int) -> Scratch:
+    """Files for every array of a large table, however short it is: there are many of them."""
+    rows = sum(len(part.rows) for part in chosen)
+    large = rows * width * np.dtype(np.float64).itemsize >= scratch.least
+    return replace(scratch, least=0) if large else MEMORY
 
 
 def _prepared_columns(
@@ -106,7 +113,7 @@ def _prepared_columns(
     prepared: list[FloatArray] = []
     # What is wrong with rows that were not fitted on is told where the fitting went well.
     problems, later = Problems(), Problems()
-    for number, name in enumerate(columns.columns):
+    for name in columns.columns:
         series = columns[name].gather(order)
         with problems.noted():
             fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids)
@@ -116,7 +123,7 @@ def _prepared_columns(
                 if fitted.rules and not problems and not later:
                     plan = Preparation(fitted.rules)
                     shape = (len(plan.columns), len(series))
-                    outputs = room.empty(str(number), shape, np.float64)
+                    outputs = room.unnamed(shape, np.float64)
                     _apply(plan, series, chosen, outputs)
                     prepared.append(outputs)
     for noted in (problems, later):

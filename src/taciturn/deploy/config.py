@@ -147,7 +147,8 @@ class StateSection(Checked):
         str,
         _state(
             "What this side needs to resume after a stop; encrypted.",
-            detail="One session and one process at a time",
+            detail="One session and one process at a time. Beside it the prepared rows of "
+            "[large tables](data.md#large-tables), which are not encrypted",
             example="{role}-state",
         ),
     ]
@@ -304,7 +305,7 @@ class PrivacySection(Checked):
 class ComputeSection(Checked):
     """What this side's machine may use. Declared in ``Settings``: a simulation has it too."""
 
-    table_memory: PositiveInt = 2048
+    table_memory: PositiveInt = 1024
 
 
 class Pins(Checked):

@@ -20,6 +20,8 @@ from taciturn.files import exclusive_lock, reporting_write_errors, sync_folder
 from taciturn.mapped import Scratch
 from taciturn.rng import SystemEntropy
 
+LOCK = "lock"
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -49,7 +51,7 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
     folder = config.path(config.state.folder)
     with vault.reporting_write_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with exclusive_lock(folder / "lock") as alone:
+    with exclusive_lock(folder / LOCK) as alone:
         if not alone:
             raise StateError(
                 "another process is using this state folder",

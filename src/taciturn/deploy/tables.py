@@ -8,21 +8,29 @@ fitted on this side's training rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
+import polars as pl
 
 from taciturn.data.ids import RowIds
 from taciturn.data.label_like import named_like_labels, near_the_label
-from taciturn.data.own import OwnTable, own_rows
+from taciturn.data.own import OwnRows, OwnTable, own_rows
+from taciturn.data.parts import Fingerprint, PartedTable
 from taciturn.data.prepare import Preparation
 from taciturn.data.streaming import ChosenRows, fit_and_prepare
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.prepared import PreparedFolder
 from taciturn.errors import ShapeError, shown_by
-from taciturn.mapped import BLOCK_ROWS, MEMORY, Scratch
+from taciturn.files import canonical_json
+from taciturn.mapped import BLOCK_ROWS, Scratch
+from taciturn.rng import SystemEntropy
+from taciturn.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +54,23 @@ class PartyTables:
         return (*self.preparation.notes, *self.remarks)
 
 
-def load_tables(config: PartyConfig, scratch: Scratch = MEMORY) -> PartyTables:
+def load_tables(config: PartyConfig, kept: PreparedFolder | None = None) -> PartyTables:
     """Reads and prepares a party's table.
 
     Args:
         config: The party's settings.
-        scratch: Where the prepared rows of a large table go.
+        kept: Where a large table is kept as it was prepared, and taken from if nothing changed;
+            where absent its files last for as long as it is in use.
 
     Raises:
         DataError: The file, a column, an id or a value is not fit for use.
         OutputError: There is no room for the prepared table.
     """
     with shown_by(config.face):
-        return _load(config, scratch)
+        return _load(config, kept)
 
 
-def _load(config: PartyConfig, scratch: Scratch) -> PartyTables:
+def _load(config: PartyConfig, kept: PreparedFolder | None) -> PartyTables:
     section, bob = config.data, config.role == "bob"
     raw = own_rows(
         config.path(section.file),
@@ -74,13 +83,7 @@ def _load(config: PartyConfig, scratch: Scratch) -> PartyTables:
     if labels is not None:
         labels.require_both_classes()
     chosen = [train, rest] if len(rest.rows) else [train]
-    plan, tables = fit_and_prepare(
-        raw.columns,
-        raw.settings,
-        chosen,
-        intercept=bob and section.intercept,
-        scratch=scratch,
-    )
+    plan, tables = _prepared(config, raw, chosen, kept)
     like = named_like_labels(raw.columns) if labels is None else near_the_label(tables[0], labels)
     return PartyTables(
         train=tables[0],
@@ -91,6 +94,62 @@ def _load(config: PartyConfig, scratch: Scratch) -> PartyTables:
         held_out_ids=held_out_ids,
         remarks=like,
     )
+
+
+def _prepared(
+    config: PartyConfig,
+    raw: OwnRows[pl.DataFrame] | OwnRows[PartedTable],
+    chosen: list[ChosenRows],
+    kept: PreparedFolder | None,
+) -> tuple[Preparation, list[FeatureTable]]:
+    """The tables of these rows, recalled or prepared."""
+    key, room = _key(config, raw.sources, chosen), None
+    if kept is not None:
+        recalled = kept.recall(key, [rows.ids for rows in chosen])
+        if recalled is not None:
+            return recalled
+        room = kept.room()
+    if kept is None or room is None:
+        # Files without a name, which last for as long as they are in use.
+        chosen, room = [replace(rows, name="") for rows in chosen], _passing(config)
+    try:
+        plan, tables = fit_and_prepare(
+            raw.columns,
+            raw.settings,
+            chosen,
+            intercept=config.role == "bob" and config.data.intercept,
+            scratch=room,
+        )
+        if kept is not None:
+            kept.keep(
+                key, room, plan, dict(zip((rows.name for rows in chosen), tables, strict=True))
+            )
+    except BaseException:
+        # Gigabytes that nobody would look for.
+        room.clear()
+        raise
+    if not chosen[0].name:
+        room.clear()
+    return plan, tables
+
+
+def _key(config: PartyConfig, sources: tuple[Fingerprint, ...], chosen: list[ChosenRows]) -> str:
+    """A digest of all that prepared tables depend on."""
+    facts = {
+        "version of taciturn": __version__,
+        "role": config.role,
+        "files": sources,
+        "data": config.data.model_dump(mode="json"),
+        "rows": [rows.ids.digest() for rows in chosen],
+    }
+    return sha256(canonical_json(facts).encode()).hexdigest()
+
+
+def _passing(config: PartyConfig) -> Scratch:
+    """Room for a large table that is not kept: beside the state, or where the system has it."""
+    state = config.path(config.state.folder)
+    name = f"taciturn-{SystemEntropy().token(8).hex()}"
+    return Scratch((state if state.is_dir() else Path(gettempdir())) / name)
 
 
 def _chosen(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRows, RowIds]:
@@ -109,7 +168,7 @@ def _chosen(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRows, R
     if not len(train):
         raise ShapeError("no row is left for training", where=config.data.file)
     chosen = (
-        ChosenRows(name, common.take(rows), rows if places is None else places[rows])
+        ChosenRows(common.take(rows), rows if places is None else places[rows], name)
         for name, rows in (("train", train), ("held-out", rest))
     )
     return next(chosen), next(chosen), own.take(rest)

@@ -29,6 +29,7 @@ from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
+from taciturn.deploy.prepared import PreparedFolder
 from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
@@ -134,7 +135,8 @@ class Party:
         self.config, self.callbacks, self._endpoint = config, callbacks, endpoint
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
-        self.tables = load_tables(config)
+        self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
+        self.tables = load_tables(config, self._prepared)
         self.terms = terms_of(config, self.tables)
         for note in (
             *self.tables.notes,
@@ -227,6 +229,7 @@ class Party:
                 ended = Ended(self._assess(ended, past, session))
                 kept.journal.done(ended.to_bytes())
             kept.shelf.clear()
+            self._prepared.clear()
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
             return replace(ended.run, peer_confirmed=confirmed)
@@ -429,7 +432,7 @@ class Party:
         from taciturn.protocol.alice.party import alice_program
 
         return alice_program(
-            AliceInputs(tables.train, terms, coins, resume, tables.held_out, memory)
+            AliceInputs(tables.train, terms, coins, resume, tables.held_out, memory, scratch)
         )
 
     def bob_side(self, coins: Entropy, spent: dict[str, Any] | None = None) -> BobSide | None:

@@ -112,6 +112,16 @@ class BoundedTable:
     def shrunk(self, error: float) -> BoundedTable:
         """The same table, small enough to stay in its bounds when each value moves by ``error``.
 
+        Raises:
+            ConfigError: The error is so large that less than half of the table would be left.
+        """
+        factor = self.shrinking(error)
+        whitening = Whitening(self.whitening.factor / factor)
+        return BoundedTable(self.values * factor, whitening, self.cut_rows)
+
+    def shrinking(self, error: float) -> float:
+        """The factor that does so.
+
         Values that move by an error at most change ``|X~|`` by ``sqrt(n d)`` times it and a row's
         length by ``sqrt(d)`` times it; the bounds are ``2 sqrt(n)`` and 2 or more.
 
@@ -126,8 +136,7 @@ class BoundedTable:
                 setting="feature_bits",
                 hint=Hint("raise {feature_bits}", feature_bits=16),
             )
-        whitening = Whitening(self.whitening.factor / factor)
-        return BoundedTable(self.values * factor, whitening, self.cut_rows)
+        return factor
 
 
 class DescentSolver:

@@ -14,17 +14,22 @@ The owner of the columns does all this alone.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.faces import Hint
+from taciturn.mapped import over_blocks, row_blocks
 
 MOST_COLUMNS = 8192
 """A square of so many columns takes half a gibibyte, and two are needed at a time."""
+
+_MOST_AT_A_TIME = 1024
 
 # Below this part of a column's own variance, what the other columns leave of it is rounding error.
 _LEAST_PIVOT = 1e-11
@@ -74,7 +79,7 @@ class Whitening:
                 hint=Hint("use {solver}, or fewer columns", solver="sgd"),
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            square = values.T @ values
+            square = _square(values)
             square *= heaviest / (4.0 * rows)
         if not np.isfinite(square).all():
             raise ConfigError(
@@ -147,6 +152,21 @@ def _require_penalty(l2: float) -> None:
             setting="l2",
             hint="use 1 divided by the number of rows, or leave it out",
         )
+
+
+def _square(values: FloatArray) -> FloatArray:
+    """``X^T X``, summed over blocks of rows in their order: the same whatever the cores."""
+    rows, columns = values.shape
+    if columns > _MOST_AT_A_TIME:
+        # One square is large, and several blocks at a time have one each.
+        return reduce(operator.iadd, (block.T @ block for _, block in row_blocks(values)))
+
+    def square(place: slice) -> FloatArray:
+        block = values[place]
+        product: FloatArray = block.T @ block
+        return product
+
+    return reduce(operator.iadd, over_blocks(square, rows, values))
 
 
 def _cholesky(square: FloatArray) -> FloatArray:

@@ -46,26 +46,24 @@ class ElementBuckets:
     """The elements of one side, each with the number of its row.
 
     Args:
-        name: What the scratch room calls them.
         count: How many there will be.
         bits: How many first bits name a bucket.
-        fault: What the peer has done where a bucket overflows, or an element is repeated.
-        scratch: Room for the elements.
+        fault: What the peer has done where an element is repeated.
+        scratch: Room for the elements, in a file without a name: nothing is left of it, however the
+            process ends.
 
-    >>> buckets = ElementBuckets("doctest", 2, 1, "the peer repeats itself")
+    >>> buckets = ElementBuckets(2, 1, "the peer repeats itself")
     >>> buckets.add(bytes([254] * 32 + [2] * 32), np.array([7, 8]))
     >>> [rows.tolist() for _, rows in buckets]
     [[8], [7]]
     """
 
-    def __init__(
-        self, name: str, count: int, bits: int, fault: str, scratch: Scratch = MEMORY
-    ) -> None:
+    def __init__(self, count: int, bits: int, fault: str, scratch: Scratch = MEMORY) -> None:
         mean = count / (1 << bits)
         room = min(count, math.ceil(mean + _DEVIATIONS * math.sqrt(mean)) + _LEAST_ROOM)
         self.count, self._bits, self._room, self._fault = count, bits, room, fault
         self._filled = np.zeros(1 << bits, np.int64)
-        self._numbered = scratch.empty(name, (room << bits,), _NUMBERED)
+        self._numbered = scratch.unnamed((room << bits,), _NUMBERED)
 
     def add(self, elements: bytes, rows: NDArray[np.integer]) -> None:
         """Puts some more elements, one after the other, into their buckets.
@@ -78,7 +76,9 @@ class ElementBuckets:
         buckets = self._buckets(elements)
         counts = np.bincount(buckets, minlength=len(self._filled))
         if (self._filled + counts > self._room).any():
-            raise RemoteProtocolError(self._fault)
+            raise RemoteProtocolError(
+                "the peer's elements are not those of distinct ids: too many begin alike"
+            )
         # The first free place of each bucket, then one place after the other.
         firsts = np.arange(len(counts)) * self._room + self._filled
         before = np.cumsum(counts) - counts

@@ -386,9 +386,10 @@ class Settings(TableSettings, Protection):
             "less a pass takes longer.",
             Scope.COMPUTE,
             Panel.RUN,
-            detail="24 bytes of each value; what does not fit is made anew in every pass",
+            detail="24 bytes of each value, shared by the processes that work on it; what does "
+            "not fit is made anew in every pass",
         ),
-    ] = 2048
+    ] = 1024
     seed: Annotated[
         Annotated[int, Field(ge=0)] | None,
         _run(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable
+from taciturn.mapped import MEMORY, Scratch
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -22,6 +23,7 @@ class AliceInputs:
         resume: The state from which to resume; None to begin.
         held_out: Her columns of the held-out rows; None where there are none.
         table_memory: Bytes that a whole table may take in the scheme's own form.
+        scratch: Where long arrays lie.
     """
 
     features: FeatureTable
@@ -30,6 +32,7 @@ class AliceInputs:
     resume: TrainingState | None = None
     held_out: FeatureTable | None = None
     table_memory: int = DEFAULT_TABLE_MEMORY
+    scratch: Scratch = MEMORY
 
     @property
     def scored_each_epoch(self) -> FeatureTable | None:

@@ -142,7 +142,9 @@ def own_scores(
     dither: float,
 ) -> IntArray:
     """What Alice's own share adds to the scores of some rows, dither included."""
-    return ring.centred(ring.product(rows, share) + _dither(dither, scales, len(rows), entropy))
+    own = ring.product(rows, share)
+    steps = scales.dither_steps(dither)
+    return ring.centred(own + _drawn(steps, len(rows), entropy)) if steps else own
 
 
 def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:
@@ -159,10 +161,7 @@ def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:
     return ring.centred(share + theirs)
 
 
-def _dither(size: float, scales: Scales, count: int, entropy: Entropy) -> IntArray:
-    """Uniform integers of up to ``size`` at the scale of scores, on either side of zero."""
-    steps = scales.dither_steps(size)
-    if not steps:
-        return np.zeros(count, dtype=np.int64)
+def _drawn(steps: int, count: int, entropy: Entropy) -> IntArray:
+    """Uniform integers of up to ``steps``, on either side of zero."""
     drawn = entropy.fork("dither").integers(2 * steps + 1, count)
     return drawn.astype(np.int64) - steps

@@ -63,7 +63,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     key = yield from keys.receive()
     state = replace(state, key=keys.to_bytes())
     held_out = inputs.scored_each_epoch
-    others = None if held_out is None else table.others(held_out)
+    others = None if held_out is None else table.others(held_out, inputs.scratch)
     passes, scales, product = terms.agreement.epochs, table.scales, np.empty(0, dtype=np.int64)
     prepared = Prepared(table.whole, inputs.table_memory)
     try:

@@ -103,7 +103,7 @@ class _Passes:
         # By the name of their coins: the rows whose scores Bob asks for.
         self._scored = {"scores": self._rows}
         if inputs.scored_each_epoch is not None:
-            others = table.others(inputs.scored_each_epoch)
+            others = table.others(inputs.scored_each_epoch, inputs.scratch)
             self._scored["held out"] = Prepared(others, inputs.table_memory)
 
     def answer_sum(self, number: int, given: IntArray) -> Program[None]:

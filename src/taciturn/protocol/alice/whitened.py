@@ -3,24 +3,28 @@
 Whitening needs no label, so she does it alone. The table is rounded once, and to the nearest: the
 solver is exact for the rounded table. New roundings in each pass would give her new equations about
 the same numbers of Bob's, where she sees products in clear.
+
+A large table is walked over by blocks of rows, on all cores, and its integers lie column by column
+in a file: what a ciphertext is multiplied with is then one piece of it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
+from taciturn.mapped import BLOCK_ROWS, Scratch, over_blocks
 from taciturn.numerics.descent import BoundedTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.settings.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,30 +49,55 @@ class WhitenedTable:
 
         Raises:
             ConfigError: The table cannot be whitened, or does not fit the modulus.
+            OutputError: There is no room for it.
         """
         features, agreed = inputs.features, inputs.terms.agreement
-        values, whitening, bounded = _whitened(features, agreed)
-        bits = _bits(values)
-        scales = Scales.of_table(agreed, features.rows, len(features.columns), bits)
-        if bounded is not None:
-            # Rounding must not take the table out of the bounds that the noise is made for.
-            bounded = bounded.shrunk(2.0 ** -(scales.feature_bits + 1))
-            values, whitening = bounded.values, bounded.whitening
-        table = cls(scales.feature_grid.rounded(values), whitening, scales, bits)
+        if agreed.reveal_epsilon is not None:
+            table = cls._bounded(inputs)
+        else:
+            whitening = Whitening.of(features.values, agreed.l2)
+            table = cls._rounded(inputs, whitening)
         size = TableSize(*table.whole.shape)
         inputs.terms.scheme.check_tables(table.ring, size, agreed.epochs + 1)
         return table
+
+    @classmethod
+    def _rounded(cls, inputs: AliceInputs, whitening: Whitening) -> WhitenedTable:
+        """In one walk, as a rule: the digits follow from the largest value, which is guessed."""
+        values = inputs.features.values
+        bits = _bits(whitening.apply(values[:BLOCK_ROWS]))
+        while True:
+            scales = _scales(inputs, bits)
+            grid = _Grid(whitening, scales, bits, inputs.scratch, "whitened")
+            whole, largest = grid.rounded(values)
+            if grid.serves(largest) and _scales(inputs, largest) == scales:
+                return cls(whole, whitening, scales, largest)
+            bits = largest
+
+    @classmethod
+    def _bounded(cls, inputs: AliceInputs) -> WhitenedTable:
+        """Within the public bounds for which the noise of a told model is made."""
+        bounded = BoundedTable.of(
+            inputs.features.values, inputs.terms.agreement.l2, scratch=inputs.scratch
+        )
+        bits = _bits_of(bounded.values)
+        scales = _scales(inputs, bits)
+        # Rounding must not take the table out of its bounds.
+        factor = bounded.shrinking(2.0 ** -(scales.feature_bits + 1))
+        grid = _Grid(None, scales, bits, inputs.scratch, "whitened", factor=factor)
+        whitening = Whitening(bounded.whitening.factor / factor)
+        return cls(grid.rounded(bounded.values)[0], whitening, scales, bits)
 
     @property
     def ring(self) -> Wrapping:
         """The sizes of its products."""
         return self.scales.ring(self.magnitude_bits, max(self.whole.shape))
 
-    def others(self, features: FeatureTable) -> IntArray:
+    def others(self, features: FeatureTable, scratch: Scratch) -> IntArray:
         """Other rows in the same coordinates; what lies beyond the table's range is cut to it."""
-        bound = 2.0**self.magnitude_bits
-        values = self.whitening.apply(features.values)
-        return self.scales.feature_grid.rounded(np.clip(values, -bound, bound))
+        bits = self.magnitude_bits
+        grid = _Grid(self.whitening, self.scales, bits, scratch, "whitened, held out", cut=True)
+        return grid.rounded(features.values)[0]
 
     def weights(self, product: IntArray) -> FloatArray:
         """The weights of the original columns, from their exact integers in these coordinates."""
@@ -76,12 +105,75 @@ class WhitenedTable:
         return self.whitening.weights(own)
 
 
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Puts rows into new coordinates and on the grid of features.
+
+    Args:
+        whitening: The coordinates; None for rows that are in them.
+        scales: The public scales.
+        bits: What values are taken to be below, as a power of two.
+        scratch: Where the integers lie.
+        name: Under this name.
+        cut: Whether values beyond that are cut to it.
+        factor: What values are multiplied with before.
+    """
+
+    whitening: Whitening | None
+    scales: Scales
+    bits: int
+    scratch: Scratch
+    name: str
+    cut: bool = False
+    factor: float = 1.0
+
+    @property
+    def kind(self) -> type[np.signedinteger[Any]]:
+        """Of the integers: half as long where that is enough."""
+        return np.int32 if self.scales.feature_bits + self.bits < 31 else np.int64
+
+    def serves(self, bits: int) -> bool:
+        """Whether values of this size are on it as they should be."""
+        return replace(self, bits=bits).kind is self.kind
+
+    def rounded(self, values: FloatArray) -> tuple[IntArray, int]:
+        """The integers, rows by columns, and the size of the values (``_bits``)."""
+        rows, columns = values.shape
+        by_columns = self.scratch.empty(self.name, (columns, rows), self.kind)
+        bound = 2.0**self.bits
+
+        def work(place: slice) -> int:
+            block = values[place]
+            if self.whitening is not None:
+                block = self.whitening.apply(block)
+            if self.factor != 1.0:
+                block = block * self.factor
+            if self.cut:
+                block = np.clip(block, -bound, bound)
+            by_columns[:, place] = self.scales.feature_grid.rounded(block).T
+            return _bits(block)
+
+        return by_columns.T, max(over_blocks(work, rows, values, by_columns), default=0)
+
+
 def largest_bits(features: FeatureTable, terms: Terms) -> int:
     """The size of Alice's values, in the coordinates of the training: what Bob is told of them."""
+    values, l2 = features.values, terms.agreement.l2
     if not terms.whole_table:
         return magnitude_bits(features.largest)
-    values, _, _ = _whitened(features, terms.agreement)
-    return _bits(values)
+    if terms.agreement.reveal_epsilon is not None:
+        return _bits_of(BoundedTable.of(values, l2).values)
+    return _bits_of(values, Whitening.of(values, l2))
+
+
+def _bits_of(values: FloatArray, whitening: Whitening | None = None) -> int:
+    """``_bits`` of a whole table, whitened before."""
+
+    def work(place: slice) -> int:
+        block = values[place]
+        return _bits(block if whitening is None else whitening.apply(block))
+
+    return max(over_blocks(work, len(values), values), default=0)
 
 
 def _bits(values: FloatArray) -> int:
@@ -95,12 +187,7 @@ def _bits(values: FloatArray) -> int:
     return max(largest, magnitude_bits(longest / 2.0))
 
 
-def _whitened(
-    features: FeatureTable, agreed: Agreement
-) -> tuple[FloatArray, Whitening, BoundedTable | None]:
-    """Her columns in their new coordinates; within public bounds where the model is to be told."""
-    if agreed.reveal_epsilon is not None:
-        bounded = BoundedTable.of(features.values, agreed.l2)
-        return bounded.values, bounded.whitening, bounded
-    whitening = Whitening.of(features.values, agreed.l2)
-    return whitening.apply(features.values), whitening, None
+def _scales(inputs: AliceInputs, bits: int) -> Scales:
+    """The scales for values of this size."""
+    rows, columns = inputs.features.values.shape
+    return Scales.of_table(inputs.terms.agreement, rows, columns, bits)
