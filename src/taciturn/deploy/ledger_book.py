@@ -31,18 +31,16 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from taciturn.arrays import WordArray
 from taciturn.data.ids import RowIds
 from taciturn.deploy.book_file import BookFile
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place, state_key
 from taciturn.deploy.outlook import planned_ledger
 from taciturn.deploy.tables import PartyTables
+from taciturn.deploy.tagged import TaggedRows, Tags, tags_of
 from taciturn.errors import BudgetExceeded, FileError, counted
 from taciturn.faces import Hint
-from taciturn.mapped import row_blocks
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.prices import EVENTS, price
@@ -52,7 +50,8 @@ from taciturn.privacy.told_quality import release_event
 from taciturn.protocol.terms import Terms
 from taciturn.results.ledger import LedgerAccount
 
-_TAG_BYTES, _KEY_NAME_BYTES, _TAG = 8, 8, ">u8"
+_KEY_NAME_BYTES = 8
+_PERSON = b"ledger book"
 _ROUNDING = 1e-9
 _ASSUMPTION = "trainings with one partner add up: basic composition"
 
@@ -61,8 +60,6 @@ Release: TypeAlias = tuple[PrivacyEvent, str]
 
 Paid: TypeAlias = frozenset[tuple[Release, int]]
 """What a row has paid for, each with how often."""
-
-_Kinds: TypeAlias = NDArray[np.int32]
 
 _NOTHING: Paid = frozenset()
 _TOLD: Release = (NonPrivate(), "")
@@ -81,68 +78,28 @@ class Spending:
     session: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows with what they have paid, of which a table has few kinds.
-
-    Args:
-        tags: A number for each row, rising.
-        kinds: Which of the histories is each row's.
-        histories: What rows have paid; some may be no row's.
-    """
-
-    tags: WordArray = field(default_factory=lambda: np.empty(0, np.uint64), repr=False)
-    kinds: _Kinds = field(default_factory=lambda: np.empty(0, np.int32), repr=False)
-    histories: tuple[Paid, ...] = ()
-
-    @classmethod
-    def of(cls, tags: WordArray, kinds: _Kinds, histories: Iterable[Paid]) -> _Rows:
-        """The rows in order; of two with one tag the last counts."""
-        order = np.argsort(tags, kind="stable")
-        tags, kinds = tags[order], kinds[order]
-        if np.any(again := tags[1:] == tags[:-1]):
-            last = np.append(~again, [True])
-            tags, kinds = tags[last], kinds[last]
-        return cls(tags, kinds, tuple(histories))
-
-    def __len__(self) -> int:
-        return len(self.tags)
-
-    def kinds_of(self, tags: WordArray) -> _Kinds:
-        """The histories of some rows by their numbers; -1 for a row that is not here."""
-        if not len(self):
-            return np.full(len(tags), -1, np.int32)
-        places = np.searchsorted(self.tags, tags)
-        np.minimum(places, len(self) - 1, out=places)
-        return np.where(self.tags[places] == tags, self.kinds[places], np.int32(-1))
-
-    def paid(self) -> set[Paid]:
-        """The histories that rows have."""
-        return self.paid_by(self.tags)
-
-    def paid_by(self, tags: WordArray) -> set[Paid]:
-        """Those of some rows; nothing is paid by one that is not here."""
-        histories = (_NOTHING, *self.histories)
-        counts = np.bincount(self.kinds_of(tags) + 1, minlength=len(histories))
-        return {histories[kind] for kind in np.flatnonzero(counts)}
-
-    def updated(self, later: _Rows) -> _Rows:
-        """These rows and others; what the others say counts."""
-        others = later.kinds_of(self.tags) < 0
-        histories, kinds = dict[Paid, int](), []
-        for rows, kept in ((self, self.kinds[others]), (later, later.kinds)):
-            numbers = [histories.setdefault(paid, len(histories)) for paid in rows.histories]
-            kinds.append(np.array(numbers, np.int32)[kept])
-        tags = np.concatenate([self.tags[others], later.tags])
-        return _Rows.of(tags, np.concatenate(kinds), histories)
-
-
 @dataclass(slots=True)
 class _Account:
-    """What one partner was told of one label."""
+    """What one partner was told of one label.
 
-    rows: _Rows = _Rows()
+    Args:
+        rows: For each row the number of its history.
+        histories: What rows have paid; most rows of a table have the same. The first is nothing.
+        sessions: The sessions that were charged.
+    """
+
+    rows: TaggedRows = field(default_factory=TaggedRows)
+    histories: list[Paid] = field(default_factory=lambda: [_NOTHING])
     sessions: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What becomes of an account, and of the rows of a training in it."""
+
+    account: _Account
+    before: set[Paid]
+    after: set[Paid]
 
 
 _Page: TypeAlias = dict[tuple[str, str], _Account]
@@ -177,7 +134,7 @@ class LedgerBook:
             FileError: The book cannot be read, is altered, or made under another key.
         """
         if self.limit is not None:
-            self._require_within(self._account(self._read()), spending)
+            self._within(self._account(self._read()), spending)
 
     def charge(self, spending: Spending) -> None:
         """Adds a training; afterwards its releases may leave.
@@ -192,9 +149,9 @@ class LedgerBook:
             account = self._account(page)
             if spending.session in account.sessions:
                 return
-            self._require_within(account, spending)
-            account.rows = account.rows.updated(self._after(account, spending))
-            account.sessions.append(spending.session)
+            change = self._within(account, spending)
+            change.account.sessions.append(spending.session)
+            page[self.partner, self.column] = change.account
             self._write(page)
 
     def statements(self, spending: Spending) -> tuple[Statement, Statement]:
@@ -203,10 +160,8 @@ class LedgerBook:
         Raises:
             FileError: The book cannot be read, is altered, or made under another key.
         """
-        account = self._account(self._read())
-        after = self._after(account, spending)
-        before = account.rows.paid_by(after.tags)
-        return self._statement(before), self._statement(after.paid())
+        change = self._after(self._account(self._read()), spending)
+        return self._statement(change.before), self._statement(change.after)
 
     @property
     def trainings(self) -> int:
@@ -225,7 +180,9 @@ class LedgerBook:
                 label=column,
                 rows=len(account.rows),
                 trainings=len(account.sessions),
-                ledger=self._statement(account.rows.paid()),
+                ledger=self._statement(
+                    account.histories[code] for code in np.unique(account.rows.codes)
+                ),
             )
             for (partner, column), account in sorted(self._read(any_key=True).items())
         )
@@ -233,28 +190,40 @@ class LedgerBook:
     def _account(self, page: _Page) -> _Account:
         return page.setdefault((self.partner, self.column), _Account())
 
-    def _after(self, account: _Account, spending: Spending) -> _Rows:
-        """What each row of a training will have paid."""
-        known, histories = account.rows, dict[Paid, int]()
-        tags, kinds = [], []
+    def _after(self, account: _Account, spending: Spending) -> _Change:
+        """The account with what each row of a training will have paid."""
+        rows, histories = account.rows, list(account.histories)
+        numbers = {paid: code for code, paid in enumerate(histories)}
+        before: set[Paid] = set()
+        after: set[Paid] = set()
         for ids, releases in spending.rows:
-            # Most rows of a table have the same history: each is added up once.
-            sums = [
-                histories.setdefault(_added(paid, releases), len(histories))
-                for paid in (_NOTHING, *known.histories)
-            ]
-            tags.append(self._tags(ids))
-            kinds.append(np.array(sums, np.int32)[known.kinds_of(tags[-1]) + 1])
-        return _Rows.of(np.concatenate(tags), np.concatenate(kinds), histories)
+            tags = self._tags(ids)
+            codes = rows.codes_of(tags)
+            changed = np.zeros(len(histories), np.int64)
+            for code in np.unique(codes).tolist():
+                paid = _added(histories[code], releases)
+                if paid not in numbers:
+                    numbers[paid] = len(histories)
+                    histories.append(paid)
+                changed[code] = numbers[paid]
+                before.add(histories[code])
+                after.add(paid)
+            rows = rows.with_codes(tags, changed[codes])
+        return _Change(_Account(rows, histories, list(account.sessions)), before, after)
 
-    def _require_within(self, account: _Account, spending: Spending) -> None:
+    def _within(self, account: _Account, spending: Spending) -> _Change:
+        """The account after a training that is within the limit.
+
+        Raises:
+            BudgetExceeded: It is not.
+        """
+        change = self._after(account, spending)
         if self.limit is None or spending.session in account.sessions:
-            return
-        after = self._after(account, spending)
-        total = self._statement(after.paid()).label_epsilon_total
+            return change
+        total = self._statement(change.after).label_epsilon_total
         if total <= self.limit * (1 + _ROUNDING):
-            return
-        so_far = self._statement(account.rows.paid_by(after.tags))
+            return change
+        so_far = self._statement(change.before)
         raise BudgetExceeded(
             f"with {self.partner} a label's epsilon is {so_far.label_epsilon_total:g} after "
             f"{counted(len(account.sessions), 'training')}; this one would take it to {total:g}, "
@@ -266,34 +235,25 @@ class LedgerBook:
             ),
         )
 
-    def _statement(self, histories: set[Paid]) -> Statement:
+    def _statement(self, histories: Iterable[Paid]) -> Statement:
         """The figures of the history that cost most."""
-        ledger = Ledger(len(histories), _ASSUMPTION, None, self.delta)
-        for number, paid in enumerate(histories):
+        distinct = list(set(histories))
+        ledger = Ledger(len(distinct), _ASSUMPTION, None, self.delta)
+        for number, paid in enumerate(distinct):
             for (event, _), times in paid:
                 ledger.charge(event, np.array([number]), times)
         return ledger.statement()
 
-    def _tags(self, ids: RowIds) -> WordArray:
-        """A keyed digest of each id and the column, as a number."""
-        column = self.column.encode()
-        head = self._hashed(len(column).to_bytes(8, "big") + column, _TAG_BYTES)
-        tags = np.empty(len(ids), np.uint64)
-        for place, block in row_blocks(tags):
-            digests = bytearray()
-            for row in ids.series.slice(place.start, len(block)):
-                digest = head.copy()
-                digest.update(row.encode())
-                digests += digest.digest()
-            block[:] = np.frombuffer(digests, _TAG)
-        return tags
+    def _tags(self, ids: RowIds) -> Tags:
+        """A keyed digest of each id and the column."""
+        head = self.column.encode()
+        head = len(head).to_bytes(8, "big") + head
+        return tags_of(ids, key=self.key, person=_PERSON, head=head)
 
     @property
     def _key_name(self) -> str:
-        return self._hashed(b"name", _KEY_NAME_BYTES).hexdigest()
-
-    def _hashed(self, data: bytes, size: int) -> hashlib.blake2b:
-        return hashlib.blake2b(data, digest_size=size, key=self.key, person=b"ledger book")
+        digest = hashlib.blake2b(b"name", digest_size=_KEY_NAME_BYTES, key=self.key, person=_PERSON)
+        return digest.hexdigest()
 
     def _read(self, *, any_key: bool = False) -> _Page:
         with self.file.reading() as record:
@@ -312,7 +272,7 @@ class LedgerBook:
                 )
             return {
                 (str(entry["partner"]), str(entry["label"])): _Account(
-                    _parsed(entry["rows"]), list(map(str, entry["sessions"]))
+                    *_parsed(entry["rows"]), list(map(str, entry["sessions"]))
                 )
                 for entry in record["accounts"]
             }
@@ -323,7 +283,7 @@ class LedgerBook:
                 "partner": partner,
                 "label": column,
                 "sessions": account.sessions,
-                "rows": _grouped(account.rows),
+                "rows": _grouped(account),
             }
             for (partner, column), account in page.items()
         ]
@@ -397,34 +357,31 @@ def _added(paid: Paid, releases: Mapping[Release, int]) -> Paid:
     return frozenset(total.items())
 
 
-def _grouped(rows: _Rows) -> list[dict[str, Any]]:
+def _grouped(account: _Account) -> list[dict[str, Any]]:
     """The rows of each history, one after the other: a table that is trained on has few."""
     return [
         {
             "paid": [
                 [event.name, [getattr(event, part.name) for part in fields(event)], flips, times]
-                for (event, flips), times in paid
+                for (event, flips), times in account.histories[code]
             ],
-            "rows": rows.tags[rows.kinds == kind].astype(_TAG).tobytes().hex(),
+            "rows": tags,
         }
-        for kind, paid in enumerate(rows.histories)
-        if kind in rows.kinds
+        for code, tags in account.rows.groups()
     ]
 
 
-def _parsed(groups: list[dict[str, Any]]) -> _Rows:
-    tags = [np.frombuffer(bytes.fromhex(group["rows"]), _TAG).astype(np.uint64) for group in groups]
-    kinds = [np.full(len(part), kind, np.int32) for kind, part in enumerate(tags)]
-    histories = (
-        frozenset(
+def _parsed(groups: list[dict[str, Any]]) -> tuple[TaggedRows, list[Paid]]:
+    histories = [_NOTHING]
+    rows: list[tuple[int, str]] = []
+    for group in groups:
+        paid = frozenset(
             ((_event(name, values), str(flips)), int(times))
             for name, values, flips, times in group["paid"]
         )
-        for group in groups
-    )
-    if not groups:
-        return _Rows()
-    return _Rows.of(np.concatenate(tags), np.concatenate(kinds), histories)
+        rows.append((len(histories), str(group["rows"])))
+        histories.append(paid)
+    return TaggedRows.of_groups(rows), histories
 
 
 def _event(name: str, values: list[float]) -> PrivacyEvent:
