@@ -223,10 +223,9 @@ class Party:
                 if past.done is None:
                     ended = _Training.of(self, meeting, kept, record, account).run()
                     # Before the farewell: a stop during it must not train again.
-                    kept.journal.done(ended.to_bytes())
-                    kept.shelf.clear()
+                    kept.journal.done(ended.to_bytes(kept.shelf))
                 else:
-                    ended = Ended.of_bytes(past.done)
+                    ended = Ended.of_bytes(past.done, kept.shelf)
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
                 session = meeting.name
@@ -235,6 +234,7 @@ class Party:
                 self._endpoint.close()
                 ended = Ended(self._assess(ended, past, session))
                 kept.journal.done(ended.to_bytes())
+            kept.shelf.clear()
             self._prepared.clear()
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
