@@ -99,14 +99,14 @@ def furnish(folder: Path, task: Task, port: int) -> None:
 def make_tables(folder: Path, task: Task) -> None:
     """The parts of both sides, whose rows stand in another order."""
     coins, width = KeyedEntropy.from_seed(7), task.alice + task.bob
-    weights = _spread(coins, (width,)) / np.sqrt(width)
+    weights = spread(coins, (width,)) / np.sqrt(width)
     for role in ("alice", "bob"):
         (folder / f"{role}-parts").mkdir(parents=True)
     parts = -(-task.rows // PART_ROWS)
     for part in range(parts):
         first = part * PART_ROWS
         count = min(PART_ROWS, task.rows - first)
-        values = _spread(coins, (count, width))
+        values = spread(coins, (count, width))
         chances = sigmoid(2.0 * values @ weights)
         labels = (coins.uniform((count,)) < chances).astype(np.int8)
         ids = pl.Series(np.arange(first, first + count)).cast(pl.String).str.zfill(9)
@@ -119,7 +119,7 @@ def make_tables(folder: Path, task: Task) -> None:
         bob.write_parquet(folder / "bob-parts" / f"{parts - part:04d}.parquet")
 
 
-def _spread(coins: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:
+def spread(coins: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:
     """Numbers of mean 0 and variance 1."""
     return np.multiply(coins.uniform(shape) - 0.5, np.sqrt(12.0), dtype=np.float64)
 
