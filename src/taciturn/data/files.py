@@ -41,7 +41,7 @@ LARGE_CSV = 256 << 20
 """A party's CSV file of more bytes is converted to Parquet parts before it is used."""
 
 _BLOCK = 1 << 22
-_CONVERTED = 1 << 26
+_CONVERTED = 1 << 24
 _SEPARATORS = (",", ";", "\t", "|")
 _LOOKED_AT = 20
 # With a decimal comma, the dot stands between thousands; and the other way round.
