@@ -60,7 +60,8 @@ class Terminal:
 
     def start(self, line: str) -> subprocess.Popen[str]:
         first, *rest = shlex.split(line)
-        programs = {"taciturn": [sys.executable, "-m", "taciturn"], "python": [sys.executable]}
+        modules = {name: [sys.executable, "-m", name] for name in ("taciturn", "dask")}
+        programs = {**modules, "python": [sys.executable]}
         process = subprocess.Popen(
             [*self.host, *programs[first], *rest],
             cwd=self.folder,
