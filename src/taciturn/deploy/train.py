@@ -680,7 +680,7 @@ class _Training:
         if self.bob is not None or not len(weights):
             return None
         table = self.party.tables.train
-        sizes = (np.abs(weights) * table.values.std(axis=0)).tolist()
+        sizes = (np.abs(weights) * table.deviations()).tolist()
         named = zip(table.columns, weights.tolist(), sizes, strict=True)
         columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
         return tuple(sorted(columns, key=lambda column: -column.importance))
