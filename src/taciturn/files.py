@@ -137,6 +137,18 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
             raise
 
 
+def private_folder(path: Path) -> None:
+    """Makes a folder that only its owner may look into, and those around it that are not there.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    for folder in (*reversed(path.parents), path):
+        # One at a time: a mode is the last one's alone.
+        if not folder.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+
 def append_private(path: Path, text: str) -> None:
     """Adds text to a file that only its owner may read; one that others may is closed to them.
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -11,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 import taciturn
 from taciturn.crypto import cluster as engine
@@ -28,9 +33,17 @@ from tests.deploy.clusters import Cluster, running_cluster
 from tests.deploy.hosts import Side, both_finish
 from tests.deploy.sides import NEWTON, model_numbers, numbers_in_one_process, write_config
 from tests.deploy.test_newton import OneHost, write_wide_tables
-from tests.test_two_machines import free_port
+from tests.system import NOT_TESTED
+from tests.test_two_machines import ROOT, Terminal, free_port
 from tests.waiting import wait_until
 
+EXAMPLE = ROOT / "examples" / "cluster"
+# What the page says to change for containers.
+CONTAINED = (
+    ("alice", ("localhost:9443", "bob:9443")),
+    ("alice", ("tls://localhost:8786", "tls://scheduler:8786")),
+    ("bob", ("localhost:9443", ".".join("0000") + ":9443")),
+)
 COINS = SystemEntropy()
 # Two row tiles: two shares.
 ROWS = 2 * DEGREE
@@ -206,6 +219,10 @@ def test_a_worker_that_does_not_see_the_table_is_named_with_the_file(cluster, tm
             table.product(sent, ring.draw(size.rows, COINS), COINS)
         assert raised.value.where == str(tmp_path / "table")
         assert "shared file system" in raised.value.hint
+        other = create(tmp_path / "table", (size.rows, size.columns), np.int32)
+        other[5] = 1
+        with pytest.raises(ClusterError, match="has other numbers in it"):
+            table.product(sent, ring.draw(size.rows, COINS), COINS)
         # Nothing is spoilt by it.
         (tmp_path / "elsewhere").rename(tmp_path / "table")
         table.product(sent, ring.draw(size.rows, COINS), COINS)
@@ -231,3 +248,97 @@ def test_elsewhere_it_may_not(tmp_path):
     furnish(tmp_path, {"alice": {"engine": "dask", "scheduler": "tcp://10.0.0.1:8786"}})
     with pytest.raises(ConfigError, match="by TLS only"):
         PartyConfig.read(tmp_path / "alice.toml")
+
+
+# --- the example ---------------------------------------------------------------------------------
+
+
+def commands(name: str) -> list[str]:
+    """The lines of the example's page that are for one terminal."""
+    page = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(rf"```sh {name}\n(.*?)```", page, flags=re.DOTALL)
+    return [line for block in blocks for line in block.replace("\\\n", " ").strip().splitlines()]
+
+
+def test_the_services_run_the_commands_of_the_page():
+    """But for addresses, and what only a container needs."""
+    services = yaml.safe_load((EXAMPLE / "compose.yaml").read_text(encoding="utf-8"))["services"]
+    assert sorted(services) == ["alice", "bob", "scheduler", "worker"]
+    assert services["worker"]["scale"] == 2
+    assert [services[role]["command"] for role in ("alice", "bob")] == [
+        commands(role)[-1] for role in ("alice", "bob")
+    ]
+    for role in ("scheduler", "worker"):
+        (line,) = commands(role)
+        theirs, ours = (set(shlex.split(text)) for text in (services[role]["command"], line))
+        assert {word for word in ours if word.startswith("--")} - theirs <= {"--host"}
+        assert {word for word in ours if word.startswith("cluster/")} <= theirs
+        assert services[role]["networks"] == ["cluster"]
+    assert services["bob"]["networks"] == ["link"]
+    for service in services.values():
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+
+
+@pytest.mark.slow  # a scheduler, two workers and two parties
+def test_the_page_of_the_example_runs_as_it_is_written(tmp_path):
+    folder = tmp_path / "cluster"
+    shutil.copytree(EXAMPLE, folder)
+    ports = {"8786": str(free_port()), "8787": str(free_port()), "9443": str(free_port())}
+
+    def at_free_ports(text: str) -> str:
+        return re.sub("|".join(ports), lambda usual: ports[usual[0]], text)
+
+    for role in ("alice", "bob"):
+        path = folder / f"{role}.toml"
+        path.write_text(at_free_ports(path.read_text()))
+    terminals = {name: Terminal(name, folder) for name in ("alice", "bob", "scheduler", "worker")}
+    try:
+        for line in commands("once"):
+            assert terminals["bob"].end(terminals["bob"].start(line)) == 0
+        for name in ("scheduler", "worker"):
+            (line,) = commands(name)
+            terminals[name].start(at_free_ports(line))
+        for hers, his in zip(commands("alice"), commands("bob"), strict=True):
+            running = [terminals["bob"].start(his), terminals["alice"].start(hers)]
+            for role, process in zip(("bob", "alice"), running, strict=True):
+                assert terminals[role].end(process) == 0, terminals[role].said
+            assert "cluster joined: scheduler tls://localhost" in terminals["alice"].said
+            assert "cluster" not in terminals["bob"].said
+    finally:
+        for name in ("worker", "scheduler"):
+            for process in terminals[name].started:
+                # A nanny that is asked to end ends its workers.
+                process.terminate()
+        for terminal in terminals.values():
+            terminal.leave()
+    assert (folder / "alice.model.json").exists()
+
+
+@pytest.mark.slow  # builds an image, which takes minutes
+def test_the_example_runs_in_containers(tmp_path):
+    engine = shutil.which("docker")
+    if engine is None or subprocess.run([engine, "info"], capture_output=True).returncode:
+        pytest.skip(f"{NOT_TESTED}a cluster in containers; there is no engine (docker)")
+    # The recipe builds from the project's folder, two above the example.
+    for name in ("src", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    folder = tmp_path / "examples" / "cluster"
+    shutil.copytree(EXAMPLE, folder)
+    terminal = Terminal("bob", folder)
+    for line in commands("once"):
+        assert terminal.end(terminal.start(line)) == 0
+    for role, (old, new) in CONTAINED:
+        path = folder / f"{role}.toml"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new))
+    subprocess.run(["chown", "-R", "10001:10001", str(folder)], check=True)
+    build, up = (shlex.split(line) for line in commands("compose"))
+    built = subprocess.run(build, cwd=folder, capture_output=True, text=True)
+    if built.returncode and "pull" in built.stderr:
+        pytest.skip(f"{NOT_TESTED}a cluster in containers; its base cannot be had here")
+    assert built.returncode == 0, built.stderr[-2000:]
+    command = [*up, "--exit-code-from", "alice"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert (folder / "alice.model.json").exists()

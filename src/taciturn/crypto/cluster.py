@@ -17,6 +17,7 @@ and run what anybody sends who has a certificate of the cluster's authority.
 
 from __future__ import annotations
 
+import os
 import time
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from distributed import Client, Future, KilledWorker, LocalCluster, Security, get_worker, wait
 from distributed.utils import silence_logging_cmgr
@@ -42,6 +44,7 @@ CONNECT_SECONDS = 10.0
 POLL_SECONDS = 1.0
 # Dask's messages go to a terminal as they are; what matters of them is said by errors.
 _SILENT = 60
+_HERE = {"127.0.0.1", "::1", "localhost"}
 
 T = TypeVar("T")
 
@@ -207,7 +210,10 @@ class DaskEngine:
         Raises:
             ClusterError: The scheduler is lost, or there are no workers.
         """
-        self._at_work()
+        elsewhere = {urlsplit(worker).hostname for worker in self._at_work()} - _HERE
+        if elsewhere:
+            # What workers are to read from a shared file system may still be in memory here alone.
+            os.sync()
         with self._explained():
             return [self._submit("setup", _hold, _Held(__version__, setup())) for setup in setups]
 
@@ -311,10 +317,10 @@ class DaskEngine:
         with self._explained():
             verdicts = self.client.run(_checked, __version__, on_error="return")
         for worker, verdict in sorted(verdicts.items()):
-            if isinstance(verdict, BaseException):
-                raise _without_taciturn(worker, verdict)
-            if verdict is not None:
+            if isinstance(verdict, TaciturnError):
                 raise verdict
+            if verdict is not None:
+                raise _without_taciturn(worker, verdict)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

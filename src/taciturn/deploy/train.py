@@ -50,7 +50,7 @@ from taciturn.errors import (
 )
 from taciturn.faces import Hint
 from taciturn.files import write_private
-from taciturn.mapped import MEMORY, Scratch, over_blocks
+from taciturn.mapped import MEMORY, Scratch
 from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import UNSEEN
@@ -680,7 +680,7 @@ class _Training:
         if self.bob is not None or not len(weights):
             return None
         table = self.party.tables.train
-        sizes = (np.abs(weights) * _deviations(table.values)).tolist()
+        sizes = (np.abs(weights) * table.deviations()).tolist()
         named = zip(table.columns, weights.tolist(), sizes, strict=True)
         columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
         return tuple(sorted(columns, key=lambda column: -column.importance))
@@ -696,18 +696,6 @@ class _Training:
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
-
-
-def _deviations(values: FloatArray) -> FloatArray:
-    """The standard deviation of each column, by blocks of rows."""
-    rows = len(values)
-    mean = sum(over_blocks(lambda place: values[place].sum(axis=0), rows, values)) / rows
-
-    def square(place: slice) -> FloatArray:
-        squares: FloatArray = np.square(values[place] - mean).sum(axis=0)
-        return squares
-
-    return np.sqrt(sum(over_blocks(square, rows, values)) / rows)
 
 
 def _values(share: WeightShare | None) -> tuple[int, ...]:

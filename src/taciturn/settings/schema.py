@@ -405,7 +405,8 @@ class Settings(TableSettings, Protection):
     cores: Annotated[
         PositiveInt | None,
         Setting(
-            "`local`: how many processes compute encrypted products (default: one for each core).",
+            "`local`: how many processes compute encrypted products (default: one for each core, "
+            "up to 8).",
             Scope.COMPUTE,
             Panel.RUN,
             example=2,
