@@ -56,8 +56,8 @@ class Stages:
         self.seconds[name] = time.perf_counter() - start
 
 
-def measure(rows: int, columns: int, own: int) -> dict[str, float]:
-    """One pass on all cores that this process may use."""
+def measure(rows: int, columns: int, own: int, memory: int) -> dict[str, float]:
+    """One pass on all cores that this process may use; ``memory`` is that of kept plaintexts."""
     coins, stages = KeyedEntropy.from_seed(3), Stages()
     features = FeatureTable(
         RowIds.numbered(rows),
@@ -70,7 +70,7 @@ def measure(rows: int, columns: int, own: int) -> dict[str, float]:
             table = WhitenedTable.of(AliceInputs(features, terms, coins))
         size = TableSize(rows, columns)
         secret = scheme("bfv").generate(128, table.ring, coins)
-        held = secret.public.table(table.whole)
+        held = secret.public.table(table.whole, memory)
         numbers = table.scales.directions(spread(coins, (rows,)) / rows, coins)
         share = table.ring.draw(columns, coins)
         (part,) = terms.scheme.row_parts(size)
@@ -111,14 +111,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--own", type=int, default=10, help="Bob's columns")
+    parser.add_argument(
+        "--memory", type=int, default=1024, help="MiB of plaintexts that are kept between passes"
+    )
     parser.add_argument("--cores", type=int, default=None, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.cores is not None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: given.cores])
-        print(json.dumps(measure(given.rows, given.columns, given.own)))
+        print(json.dumps(measure(given.rows, given.columns, given.own, given.memory << 20)))
         return
     most = len(os.sched_getaffinity(0))
-    sizes = ["--rows", str(given.rows), "--columns", str(given.columns), "--own", str(given.own)]
+    names = ("rows", "columns", "own", "memory")
+    sizes = [text for name in names for text in (f"--{name}", str(getattr(given, name)))]
     one, all_of_them = (
         json.loads(
             subprocess.run(  # noqa: S603 - our own program
