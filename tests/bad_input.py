@@ -201,6 +201,13 @@ def own(
     return Case(title, f"train --data {file} {OWN} {extra}".strip(), file, content)
 
 
+def clustered(title: str, engine: str = "dask", **settings: str) -> Case:
+    """Bob's file with a section for what computes."""
+    lines = [f'{name} = "{value}"' for name, value in {"engine": engine, **settings}.items()]
+    text = template("bob", Trial("sealed")) + "\n".join(["\n[compute]", *lines, ""])
+    return Case(title, "party bob.toml", "bob.toml", text.encode)
+
+
 def toml(title: str, text: str) -> Case:
     return Case(title, "train --config run.toml", "run.toml", text.encode)
 
@@ -644,6 +651,14 @@ CASES = (
     newton("passes of sgd in a party's file", 'solver = "sgd"\npasses = 5', 'solver = "newton"'),
     party("a model in a folder that is not there", 'model = "', 'model = "no/where/'),
     party("a log in a folder that is not there", 'log = "', 'log = "no/where/'),
+    clustered("a cluster without a scheduler"),
+    clustered("a scheduler that is no address", scheduler="8786"),
+    clustered("a scheduler elsewhere without TLS", scheduler="tcp://scheduler.internal:8786"),
+    clustered("a scheduler without an authority", scheduler="tls://scheduler.internal:8786"),
+    clustered("a scheduler with the local engine", engine="local", scheduler="tcp://[::1]:8786"),
+    Case("a cluster for batches", f"{NAMED} --engine dask"),
+    Case("workers without a cluster", f"{NAMED} --workers 2"),
+    Case("cores of a cluster", f"{NAMED} --engine dask --cores 2"),
     party("a party without its certificate", "", ""),
     Case("an alignment without a file", "align"),
     Case("an alignment by a file that is not there", "align bob.toml"),
@@ -759,7 +774,9 @@ def render() -> str:
         "| 33 | both sides wait for each other |\n| 34 | the peer aborted |\n"
         "| 40 | the connection failed or broke |\n| 41 | the peer was silent |\n"
         "| 42 | a certificate, a name or TLS was refused |\n| 43 | the peer did not connect |\n"
-        "| 44 | our own certificate, key or CA |\n| 50 | keys, ciphertexts or ranges |\n"
+        "| 44 | our own certificate, key or CA |\n"
+        "| 45 | this side's own cluster is lost or not fit for use |\n"
+        "| 50 | keys, ciphertexts or ranges |\n"
         "| 60 | a guarantee would be broken |\n| 61 | the privacy budget does not pay |\n"
         "| 70 | a transcript |\n| 71 | a party's state: journal, lock or key |\n"
         "| 74 | a result could not be written |\n| 80 | `taciturn doctor` found a problem |\n"

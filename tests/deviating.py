@@ -932,7 +932,7 @@ def _distance(
     layout, prime = Layout.of(*guess.shape), public._seal.primes[0]
     pieces = public._pieces(vector, layout)
     product = public._sum_of_products(public.prepare(guess).content[0], pieces)
-    public._seal.evaluator.transform_from_ntt_inplace(product)
+    public.answering.seal.evaluator.transform_from_ntt_inplace(product)
     bare = public.answering.written(product, layout.places(len(guess)))
     # After the entries of the first polynomial, which has masks on it, of eight bytes each.
     one, two = (

@@ -76,18 +76,23 @@ def test_own_data_trains_with_the_core_alone():
 
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize(
-    ("line", "package"),
+    ("line", "package", "extra"),
     [
-        ("train --dataset breast-cancer", "scikit-learn"),
-        ("check --columns 4", "scipy"),
-        ("audit --data examples/loans.csv --id customer --label default", "scipy"),
+        ("train --dataset breast-cancer", "scikit-learn", "audit"),
+        ("check --columns 4", "scipy", "audit"),
+        ("audit --data examples/loans.csv --id customer --label default", "scipy", "audit"),
+        (
+            "train --data examples/loans.csv --id customer --label default --engine dask",
+            "distributed",
+            "cluster",
+        ),
     ],
 )
-def test_what_needs_an_extra_names_it(line, package):
+def test_what_needs_an_extra_names_it(line, package, extra):
     done = command(line)
     assert done.returncode == 10
     assert f"the package {package} is not installed" in done.stderr
-    assert "pip install '.[audit]'" in done.stderr
+    assert f"pip install '.[{extra}]'" in done.stderr
 
 
 @pytest.mark.slow  # some seconds

@@ -31,6 +31,7 @@ OUTSIDE = (
     f"{EXAMPLE}/compose.yaml",
     f"{EXAMPLE}/taciturn@.service",
     "examples/bank-and-telco/README.md",
+    "examples/cluster/README.md",
     "examples/story.ipynb",
     "docs/references.bib",
 )

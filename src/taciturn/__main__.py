@@ -4,12 +4,13 @@
 
     0    done                              30-34  the conversation went wrong
     1    a bug in taciturn                    40-44  the connection failed
-    2    wrong usage of the command        50     keys, ciphertexts or ranges
-    10   a setting                         60     a guarantee would be broken
-    11   the training diverged             70-71  a transcript, a party's state
-    12   an extension is broken            74     a result could not be written
-    20   data                              80     the doctor found a problem
-    21   a dataset that cannot be had      130    interrupted
+    2    wrong usage of the command        45     this side's own cluster failed
+    10   a setting                         50     keys, ciphertexts or ranges
+    11   the training diverged             60     a guarantee would be broken
+    12   an extension is broken            70-71  a transcript, a party's state
+    20   data                              74     a result could not be written
+    21   a dataset that cannot be had      80     the doctor found a problem
+                                           130    interrupted
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@
     │   ├── PeerRefused                   42  a certificate, a name or TLS was refused
     │   ├── PeerAbsent                    43  nobody was there within the time-out
     │   └── CertificateError              44  our own certificate, key or CA is not fit for use
+    ├── ClusterError                      45  this side's own cluster is lost or not fit for use
     ├── CryptoError                       50  keys, ciphertexts or ranges
     ├── PrivacyError                      60  a guarantee would be broken
     │   └── BudgetExceeded                61  the privacy budget does not pay for a release
@@ -351,6 +352,12 @@ class CertificateError(TransportError):
     """Our own certificate, key or CA is absent, unreadable, expired or does not fit."""
 
     exit_code = 44
+
+
+class ClusterError(TaciturnError):
+    """The cluster that computes for this side is lost, cannot be reached or is not fit for use."""
+
+    exit_code = 45
 
 
 class CryptoError(TaciturnError):

@@ -26,6 +26,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "onnx": {"onnx": "1.17"},
     "pandas": {"pandas": "2.2"},
     "notebook": {"ipykernel": "6.29"},
+    "cluster": {"distributed": "2025.1"},
 }
 # Where a module is not called like its distribution.
 MODULES = {"scikit-learn": "sklearn", "grpcio": "grpc", "dp-accounting": "dp_accounting"}

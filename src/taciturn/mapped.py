@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from taciturn.errors import FileError
-from taciturn.files import reporting_write_errors
+from taciturn.files import private_folder, reporting_write_errors
 from taciturn.parallel import on_all_cores, threads
 
 BLOCK_ROWS = 1 << 16
@@ -218,10 +218,7 @@ class Scratch:
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
         with reporting_write_errors(self.folder, "folder for tables"):
-            # Also those around it are for its owner's eyes: a mode is the last one's alone.
-            for folder in (*reversed(self.folder.parents), self.folder):
-                if not folder.exists():
-                    folder.mkdir(mode=0o700, exist_ok=True)
+            private_folder(self.folder)
         return create(self.folder / name, shape, kind)
 
     def unnamed(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:

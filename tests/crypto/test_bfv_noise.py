@@ -64,7 +64,8 @@ class Bare(Answering):
     """Alice's encryption of zero alone: nothing is masked or flooded."""
 
     def __init__(self, key: BfvSecretKey) -> None:
-        super().__init__(key._seal, key.public._half.polynomials(key._seal))
+        bits = key.public.capacity.matrix_bits
+        super().__init__(key._seal, key.public._half.polynomials(key._seal), bits)
         self._flood = Still(self._primes, 1)
 
     def under_zero(self, total: Any) -> Any:
@@ -84,7 +85,7 @@ def product(bob: Opened, matrix: IntArray, vector: IntArray) -> Any:
 
 def noise_after(bob: Opened, matrix: IntArray, vector: IntArray, dropped: int) -> FloatArray:
     """The noise of the entries without a flood, where so many primes were switched away."""
-    seal, total = bob.key._seal, product(bob, matrix, vector)
+    seal, total = bob.key.public.answering.seal, product(bob, matrix, vector)
     for _ in range(dropped):
         seal.evaluator.mod_switch_to_next_inplace(total)
     primes = first_primes(bob.key)[: len(first_primes(bob.key)) - dropped]
@@ -133,9 +134,10 @@ def test_the_measured_messages_are_those_that_seal_decrypts(capacity):
     assert tuple(messages) == bob.key.decrypt(answer, capacity.terms)
     # c0 has its entries only: with the whole of it SEAL's own measure agrees.
     total = product(bob, matrix, full_vector(capacity))
-    seal, primes = bob.key._seal, kept_primes(bob.key)
+    seal, primes = public.answering.seal, kept_primes(bob.key)
     seal.evaluator.mod_switch_to_inplace(total, seal.kept_id)
     whole = np.array(seal.polynomials(total, len(primes)))
+    total = bob.key._seal.load_cipher(whole, bob.key._seal.kept_id)
     _, everywhere = bob.noise(whole, primes, np.arange(DEGREE))
     budget = np.log2(prod(primes) / (2 * public.modulus * np.abs(everywhere).max()))
     assert bob.key._decrypting._decryptor.invariant_noise_budget(total) == pytest.approx(
@@ -225,7 +227,7 @@ def test_without_switch_and_flood_the_same_test_tells_them_apart(capacity):
 
 def guessed_second(bob: Opened, matrix: IntArray, zero: bool) -> bool:
     """Whether Bob, who knows a and guesses X, finds the second polynomial of the answer."""
-    seal, public = bob.key._seal, bob.key.public
+    seal, public = bob.key.public.answering.seal, bob.key.public
     layout = Layout.of(*matrix.shape)
     encrypted = bob.key.encrypt(full_vector(bob.key.public.capacity), len(matrix), COINS)
     seconds = []

@@ -46,7 +46,7 @@ def opened() -> Opened:
 
 def noise(bob: Opened, total: Any, places: slice, sums: IntArray) -> FloatArray:
     """That of a sum of products before it is covered."""
-    seal, primes = bob.key._seal, first_primes(bob.key)
+    seal, primes = bob.key.public.answering.seal, first_primes(bob.key)
     seal.evaluator.transform_from_ntt_inplace(total)
     words = seal.polynomials(total, len(primes))
     messages, distance = bob.noise(words, primes, np.arange(DEGREE)[places])

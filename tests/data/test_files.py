@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data import files
-from taciturn.data.files import Dialect, read_frame
+from taciturn.data.files import CsvColumns, Dialect, converted, open_table, read_frame
 from taciturn.errors import ColumnError, FileError
 
 
@@ -261,3 +261,41 @@ def test_a_table_reads_the_same_with_a_decimal_comma(tmp_path_factory, values):
     lines = [f"{value};x".replace(".", ",") for value in values]
     path.write_text("\n".join(["a;b", *lines]) + "\n")
     assert read_frame(path, dialect=Dialect(decimal=","))["a"].to_list() == values
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        TABLE,
+        "id,a,b\n1, 1.5,x\n2, ?,y\n3, 2,NA\n",
+        "id;a\nx;1,5\ny;2,25\nz;\n",
+        'id,a\nx,"one\ntwo, ""three"""\ny,\nz,""\n',
+        "id,a\r\nx,1\r\ny,\r\n\r\n\n",
+        "a\n1\n\n2\n",
+        "\ufeffid,a\nx,true\ny,false\n",
+        "id,a,b\n007,2026-01-31,12345678901234567890\n008,x,1e5",
+    ],
+)
+@pytest.mark.parametrize("size", [7, 40, 1 << 20])
+def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, content, size):
+    """Whatever the blocks in which it is converted."""
+    monkeypatch.setattr("taciturn.data.files._CONVERTED", size)
+    path = save("a.csv", content)
+    frame = read_frame(path, text=["id"])
+    table = converted(path, tmp_path / "parts", text=("id",))
+    assert (table.columns, table.height) == (frame.columns, frame.height)
+    for name in frame.columns:
+        assert table[name].equals(frame[name], check_dtypes=True)
+
+
+def test_a_large_file_is_converted_where_there_is_a_folder(save, tmp_path, monkeypatch):
+    path = save("a.csv", TABLE)
+    monkeypatch.setattr("taciturn.data.files.LARGE_CSV", 1)
+    for folder, kind in ((None, pl.DataFrame), (tmp_path / "parts", CsvColumns)):
+        table = open_table(path, text=["id"], folder=folder)
+        assert isinstance(table, kind)
+        assert table.select(["id"])["id"].to_list() == [row[0] for row in ROWS]
+    with pytest.raises(FileError, match="row 1 has 1 fields"):
+        open_table(save("b.csv", "a,b\n1\n"), folder=tmp_path / "more")
+    with pytest.raises(FileError, match="a header and no rows"):
+        open_table(save("c.csv", "a,b\n"), folder=tmp_path / "none")

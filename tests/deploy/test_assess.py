@@ -68,6 +68,8 @@ def test_his_models_file_says_it_too_and_hers_does_not(newton):
 def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkeypatch):
     """A stop in the middle of it loses nothing, and Alice has long been told farewell."""
     set_up(tmp_path, **NEWTON)
+    # Scores of many rows wait for it in a file of their own.
+    monkeypatch.setattr("taciturn.deploy.shelf.LEAST_BYTES", 1)
     order: list[str] = []
 
     def stopped(*_: Any) -> PartyRun:
@@ -88,8 +90,10 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
     assert ends.alice.peer_confirmed
     assert order.index("bob finished") < order.index("assessed")
     assert ModelShare.load(tmp_path / "bob.model.json").metrics == {}
+    assert (tmp_path / "bob-state" / "arrays" / "held_out-end").exists()
     monkeypatch.undo()
     _, bob = run_both(tmp_path).records
+    assert not (tmp_path / "bob-state" / "arrays").exists()
     assert bob["partner_adds"].keys() == {"auc", "low", "high"}
     assert "held_out" in ModelShare.load(tmp_path / "bob.model.json").metrics
 

@@ -37,6 +37,10 @@ NEVER = (
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.view",
+    # Where the engine is local.
+    "taciturn.crypto.cluster",
+    "dask",
+    "distributed",
     "jinja2",
     "matplotlib",
     "pandas",

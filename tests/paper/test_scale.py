@@ -26,7 +26,7 @@ def test_the_sides_have_their_rows_in_other_orders(tmp_path, monkeypatch):
     import polars as pl
 
     monkeypatch.setattr(scale, "PART_ROWS", 40)
-    scale.furnish(tmp_path, Task(rows=100, passes=1, alice=2, bob=1), port=1)
+    scale.make_tables(tmp_path, Task(rows=100, passes=1, alice=2, bob=1))
     alice, bob = (
         pl.concat(pl.read_parquet(part) for part in sorted(tmp_path.glob(f"{role}-parts/*")))
         for role in ("alice", "bob")

@@ -6,12 +6,14 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taciturn.arrays import EVERY_ROW
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
 from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.events import (
@@ -51,6 +53,30 @@ class Unheard(PrivacyEvent):
 
 def rows(*places: int) -> np.ndarray:
     return np.array(places, dtype=np.int64)
+
+
+@given(st.lists(st.sampled_from(["all", "some", "none", "kept"]), max_size=6))
+def test_all_rows_are_charged_at_once_as_one_by_one(kinds):
+    """A table of many rows has one count, until some of them are charged alone."""
+    places: dict[str, Any] = {"all": EVERY_ROW, "some": rows(0, 2), "none": rows()}
+    at_once, one_by_one = Ledger(4, "", budget=3.0), Ledger(4, "", budget=3.0)
+    for kind in kinds:
+        if kind == "kept":
+            kept = at_once.to_json()
+            at_once = Ledger(4, "", budget=3.0)
+            at_once.restore(json.loads(json.dumps(kept)))
+            continue
+        event = AdditiveNoise(1.0 if kind == "all" else 0.5)
+        fits = at_once.affords(event, places[kind])
+        assert fits == one_by_one.affords(event, np.arange(4)[places[kind]])
+        if fits:
+            at_once.charge(event, places[kind])
+            one_by_one.charge(event, np.arange(4)[places[kind]])
+    assert at_once.statement() == one_by_one.statement()
+    assert at_once.notes() == one_by_one.notes()
+    for row in range(4):
+        paid = {event: count for event, count in at_once.history(row).items() if count}
+        assert paid == {event: n for event, n in one_by_one.history(row).items() if n}
 
 
 def test_a_non_private_release_costs_infinity():

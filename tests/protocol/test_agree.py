@@ -11,7 +11,7 @@ from taciturn.crypto.paillier import PaillierScheme
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.privacy.batch_response import design
 from taciturn.privacy.registry import MECHANISMS
-from taciturn.protocol.agree import AGREED, MOST_ROWS, agree, unused
+from taciturn.protocol.agree import AGREED, agree, unused
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import DATASET_DEFAULTS, WHOLE_TABLE, Settings
 from taciturn.simulation.run import simulate
@@ -394,7 +394,6 @@ def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
         ({"mechanism": "mult", "epsilon": 1.0}, "solver", "mult has no newton"),
         ({"mechanism": "hybrid"}, "solver", "hybrid has no newton"),
         ({"scheme": "paillier"}, "scheme", "paillier has no newton"),
-        ({"rows": MOST_ROWS + 1}, "solver", "at most 2,500,000 training rows"),
     ],
 )
 def test_what_has_no_newton_says_so_by_name(given, setting, said):

@@ -27,6 +27,8 @@ from taciturn.crypto.paillier import PaillierScheme
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.engine.pulse import Pulse
+from taciturn.engine.replay import replay
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import BudgetExceeded, ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
 from taciturn.numerics.likelihood import of_labels
@@ -74,6 +76,7 @@ from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
+from taciturn.view.recall import RecallScheme
 from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, same
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
@@ -353,6 +356,26 @@ def test_parts_of_rows_and_processes_change_no_weight(whole_tables, mechanism, s
     assert {kind: kinds.count(kind) for kind in expected} == expected
     assert whole.seen(PartDone) == []
     assert PARTED[scheme].row_parts(size)[-1].stop == size.rows
+
+
+@pytest.mark.parametrize("mechanism", ["sealed", "none"])
+def test_a_conversation_in_parts_is_replayed_with_no_bob_present(mechanism):
+    scheme = PARTED["clear"]
+    run = by_parts(scheme, mechanism)
+    recording = Transcript({}, tuple(run.frames))  # type: ignore[arg-type]
+    for again in (scheme, RecallScheme(scheme)):
+        terms = Terms(run.agreed, again)
+        inputs = AliceInputs(MANY.alice, terms, ALICE, held_out=OTHERS.alice)
+        seen: list[Event] = []
+        trained = replay(
+            ALICES[terms.conversation](inputs),
+            recording,
+            verify=again is scheme,
+            observe=seen.append,
+        )
+        assert trained.weights.tolist() == run.alice.weights.tolist()
+        products = [event.product.tolist() for event in seen if isinstance(event, MomentsSeen)]
+        assert products == [event.product.tolist() for event in run.seen(MomentsSeen)]
 
 
 @pytest.mark.parametrize("mechanism", ["sealed", "none"])

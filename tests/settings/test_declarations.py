@@ -248,6 +248,9 @@ NOT_ITS_BUSINESS = {
     "permute_labels",
     "permute_rows",
     "table_memory",
+    "engine",
+    "cores",
+    "workers",
 }
 
 

@@ -88,16 +88,25 @@ class SideReport:
 
 
 def furnish(folder: Path, task: Task, port: int) -> None:
-    """Tables in parts, certificates and a file for each side; the rows stand in another order."""
+    """Tables in parts, certificates and a file for each side; tables that are there are kept."""
+    if not folder.exists():
+        make_tables(folder, task)
+        make_certificates(folder / "certs", ["alice", "bob"])
+    for role in ("alice", "bob"):
+        (folder / f"{role}.toml").write_text(_file(role, task, port), encoding="utf-8")
+
+
+def make_tables(folder: Path, task: Task) -> None:
+    """The parts of both sides, whose rows stand in another order."""
     coins, width = KeyedEntropy.from_seed(7), task.alice + task.bob
-    weights = _spread(coins, (width,)) / np.sqrt(width)
+    weights = spread(coins, (width,)) / np.sqrt(width)
     for role in ("alice", "bob"):
         (folder / f"{role}-parts").mkdir(parents=True)
     parts = -(-task.rows // PART_ROWS)
     for part in range(parts):
         first = part * PART_ROWS
         count = min(PART_ROWS, task.rows - first)
-        values = _spread(coins, (count, width))
+        values = spread(coins, (count, width))
         chances = sigmoid(2.0 * values @ weights)
         labels = (coins.uniform((count,)) < chances).astype(np.int8)
         ids = pl.Series(np.arange(first, first + count)).cast(pl.String).str.zfill(9)
@@ -108,12 +117,9 @@ def furnish(folder: Path, task: Task, port: int) -> None:
         alice.write_parquet(folder / "alice-parts" / f"{part:04d}.parquet")
         # From the last part to the first: no side has the other's order.
         bob.write_parquet(folder / "bob-parts" / f"{parts - part:04d}.parquet")
-    make_certificates(folder / "certs", ["alice", "bob"])
-    for role in ("alice", "bob"):
-        (folder / f"{role}.toml").write_text(_file(role, task, port), encoding="utf-8")
 
 
-def _spread(coins: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:
+def spread(coins: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:
     """Numbers of mean 0 and variance 1."""
     return np.multiply(coins.uniform(shape) - 0.5, np.sqrt(12.0), dtype=np.float64)
 

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from taciturn.engine.pulse import Pulse
+from taciturn.errors import counted
 from taciturn.files import to_json
 
 if TYPE_CHECKING:
@@ -71,8 +72,11 @@ class Meter:
 
     def observe(self, event: Event) -> None:
         """Shows how far a training, a prediction or an alignment is."""
-        from taciturn.protocol.events import Advance
+        from taciturn.protocol.events import Advance, ClusterJoined
 
+        if isinstance(event, ClusterJoined):
+            seen = f", seen at {event.dashboard}" if event.dashboard else ""
+            self.say(f"a cluster of {counted(event.workers, 'worker')} computes{seen}")
         if not isinstance(event, Advance):
             return
         if not self._pulse.observe(event):

@@ -163,7 +163,8 @@ class Wrapping(Capacity):
         # 64-bit integers wrap modulo 2^64, of which t is a divisor.
         for place, block in row_blocks(matrix):
             _products(block, vector, summed[place])
-        return self.centred(summed)
+            summed[place] = self.centred(summed[place])
+        return summed
 
     def draw(self, count: int, entropy: Entropy) -> IntArray:
         """Residues, each exactly uniform."""
@@ -204,7 +205,7 @@ class TableSize:
             raise CryptoError(f"a table of {self.rows} rows and {self.columns} columns")
 
 
-DEFAULT_TABLE_MEMORY = 2 << 30
+DEFAULT_TABLE_MEMORY = 1 << 30
 """Bytes that a table in the scheme's own form may take, over all processes."""
 
 

@@ -15,9 +15,10 @@ import codecs
 import csv
 import gzip
 import io
+import shutil
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -27,14 +28,20 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.data.frames import require_distinct
+from taciturn.data.parts import SUFFIX as PARQUET
 from taciturn.data.parts import PartedTable, is_parted, require_file, unreadable
 from taciturn.errors import ColumnError, FileError
 from taciturn.faces import Hint
+from taciturn.files import private_folder, reporting_write_errors
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?")
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
+LARGE_CSV = 256 << 20
+"""A party's CSV file of more bytes is converted to Parquet parts before it is used."""
+
 _BLOCK = 1 << 22
+_CONVERTED = 1 << 24
 _SEPARATORS = (",", ";", "\t", "|")
 _LOOKED_AT = 20
 # With a decimal comma, the dot stands between thousands; and the other way round.
@@ -109,22 +116,163 @@ def read_frame(
     except OSError as problem:
         raise unreadable(path, problem) from problem
     if not frame.height:
-        raise FileError(
-            "the file has a header and no rows", where=str(path), hint="add at least one row"
-        )
+        raise _no_rows(path)
     return frame
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class CsvColumns:
+    """A large CSV file, converted to Parquet parts of text, of which a column is read at a time.
+
+    Args:
+        table: The parts.
+        height: How many rows the file has.
+        missing: What stands for a missing value.
+        text: Columns that stay text.
+        decimal: The decimal point where it is not the usual one, or None.
+    """
+
+    table: PartedTable
+    height: int
+    missing: tuple[str, ...]
+    text: tuple[str, ...]
+    decimal: str | None
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names."""
+        return self.table.columns
+
+    def select(self, names: list[str], /) -> CsvColumns:
+        """The table with these columns alone."""
+        return replace(self, table=self.table.select(names))
+
+    def words(self, name: str) -> pl.DataFrame:
+        """A column as it stands in the file."""
+        return self.table.frame([name]).head(self.height)
+
+    def __getitem__(self, name: str, /) -> pl.Series:
+        frame = self.words(name)
+        if name not in self.text and self.decimal != ",":
+            frame = _with_kind(frame)
+        frame = _tidied(frame, self.missing, self.text)
+        return (frame if self.decimal is None else _as_numbers(frame, self.text, self.decimal))[
+            name
+        ]
+
+
+def _with_kind(frame: pl.DataFrame) -> pl.DataFrame:
+    """A column of words, of the type that a CSV file of it has; all rows are looked at."""
+    stream = io.BytesIO()
+    # Beside another column, for a line of one missing value would be a blank line.
+    frame.with_columns(pl.lit(0).alias(frame.columns[0] + "_")).write_csv(stream)
+    kinds = pl.read_csv(stream.getvalue(), infer_schema_length=None, null_values=[""])
+    return kinds.select(frame.columns)
+
+
 def open_table(
-    path: Path, *, text: Sequence[str] = (), dialect: Dialect = USUAL
-) -> pl.DataFrame | PartedTable:
-    """A table as ``read_frame`` gives it, of which Parquet is read column by column as needed.
+    path: Path, *, text: Sequence[str] = (), dialect: Dialect = USUAL, folder: Path | None = None
+) -> pl.DataFrame | PartedTable | CsvColumns:
+    """A table as ``read_frame`` gives it, of which large ones are read column by column as needed.
+
+    Args:
+        path: As ``read_frame``.
+        text: As ``read_frame``.
+        dialect: As ``read_frame``.
+        folder: Where a large CSV file may be converted, which is made; None to read it whole.
 
     Raises:
         FileError: As ``read_frame``.
         ColumnError: As ``read_frame``.
+        OutputError: There is no room in the folder.
     """
-    return PartedTable.at(path) if is_parted(path) else read_frame(path, text=text, dialect=dialect)
+    if is_parted(path):
+        return PartedTable.at(path)
+    if folder is not None and _converts(path, dialect):
+        try:
+            return converted(path, folder, text=tuple(text), dialect=dialect)
+        except OSError as problem:
+            raise unreadable(path, problem) from problem
+    return read_frame(path, text=text, dialect=dialect)
+
+
+def _converts(path: Path, dialect: Dialect) -> bool:
+    """Whether a file is large, and its bytes are UTF-8 text as they are."""
+    usual = dialect.encoding is None or codecs.lookup(dialect.encoding).name == "utf-8"
+    plain = path.name.lower().endswith((".csv", ".tsv"))
+    if not (usual and plain and path.is_file() and path.stat().st_size > LARGE_CSV):
+        return False
+    with path.open("rb") as stream:
+        return stream.read(2) not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def converted(
+    path: Path, folder: Path, *, text: tuple[str, ...] = (), dialect: Dialect = USUAL
+) -> CsvColumns:
+    """A CSV file as Parquet parts in a folder, block by block.
+
+    Raises:
+        FileError: As ``read_frame``.
+        ColumnError: As ``read_frame``.
+        OutputError: There is no room in the folder.
+    """
+    missing = MISSING if dialect.null_words is None else ("", *dialect.null_words)
+    tab = "\t" if path.name.lower().endswith(".tsv") else None
+    separator = dialect.separator or tab or _separator(path, path)
+    trailing = _check_layout(path, separator, path)
+    hint = "make room on that disk, or name another folder; nothing was lost"
+    with reporting_write_errors(folder, "folder for a table", hint), path.open("rb") as stream:
+        # What a program that was killed has left.
+        shutil.rmtree(folder, ignore_errors=True)
+        private_folder(folder)
+        blocks = _line_blocks(stream)
+        header = next(blocks)
+        for number, block in enumerate(blocks):
+            with _parsing(path, path):
+                part = pl.read_csv(
+                    header + block,
+                    separator=separator,
+                    infer_schema=False,
+                    null_values=list(missing),
+                )
+            # By way of memory: what the system says to a full disk then has a name.
+            content = io.BytesIO()
+            part.write_parquet(content, compression="lz4")
+            (folder / f"{number:06d}{PARQUET}").write_bytes(content.getbuffer())
+    if not any(folder.iterdir()):
+        raise _no_rows(path)
+    table = PartedTable.at(folder)
+    columns = CsvColumns(table, table.height - trailing, missing, text, dialect.decimal)
+    if dialect.decimal is None and _has_decimal_comma(columns, text, path):
+        columns = replace(columns, decimal=",")
+    return columns
+
+
+def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
+    """The header, and then some megabytes of whole rows at a time."""
+    header = stream.readline()
+    while header.count(b'"') % 2 and (line := stream.readline()):
+        header += line
+    yield header
+    rest = b""
+    while block := stream.read(_CONVERTED):
+        block = rest + block
+        octets = np.frombuffer(block, dtype=np.uint8)
+        ends, quotes = (np.flatnonzero(octets == ord(sign)) for sign in '\n"')
+        # Within quotes, behind an odd number of them, a row goes on.
+        whole = ends[np.searchsorted(quotes, ends) % 2 == 0]
+        end = int(whole[-1]) + 1 if len(whole) else 0
+        rest = block[end:]
+        if end:
+            yield block[:end]
+    if rest:
+        yield rest
+
+
+def _no_rows(path: Path) -> FileError:
+    return FileError(
+        "the file has a header and no rows", where=str(path), hint="add at least one row"
+    )
 
 
 def _suffix(path: Path) -> str:
@@ -159,11 +307,22 @@ def _read_csv(
             glob=False,
         )
 
-    try:
+    with _parsing(source, path):
         frame = parsed(kinds=dialect.decimal != ",")
         if dialect.decimal is None and _has_decimal_comma(frame, text, path):
             # All of it once more as text: a dot may stand between thousands.
             dialect, frame = replace(dialect, decimal=","), parsed(kinds=False)
+    frame = _tidied(frame.head(frame.height - trailing), missing, text)
+    if dialect.decimal is None:
+        return frame
+    return _as_numbers(frame, text, dialect.decimal)
+
+
+@contextmanager
+def _parsing(source: Path | bytes, path: Path) -> Iterator[None]:
+    """Turns what polars refuses into an error that names the file."""
+    try:
+        yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
         if "utf-8" in str(problem).lower():
             raise _not_utf8(source, path) from problem
@@ -173,10 +332,6 @@ def _read_csv(
             where=str(path),
             hint="write it again, with quotes inside values doubled",
         ) from problem
-    frame = _tidied(frame.head(frame.height - trailing), missing, text)
-    if dialect.decimal is None:
-        return frame
-    return _as_numbers(frame, text, dialect.decimal)
 
 
 def _as_utf8(source: Path | bytes, encoding: str | None, path: Path) -> Path | bytes:
@@ -239,17 +394,18 @@ def _first_widths(lines: list[str], separator: str) -> list[int]:
     return []
 
 
-def _has_decimal_comma(frame: pl.DataFrame, text: tuple[str, ...], path: Path) -> bool:
+def _has_decimal_comma(frame: pl.DataFrame | CsvColumns, text: tuple[str, ...], path: Path) -> bool:
     """Whether columns of text are numbers with a decimal comma.
 
     Raises:
         ColumnError: They are numbers whose comma may as well stand between thousands.
     """
     unclear = ""
-    for name, kind in frame.schema.items():
-        if kind != pl.String or name in text:
+    for name in frame.columns:
+        column = frame.words(name)[name] if isinstance(frame, CsvColumns) else frame[name]
+        if column.dtype != pl.String or name in text:
             continue
-        values = frame[name].drop_nulls().str.strip_chars()
+        values = column.drop_nulls().str.strip_chars()
         # The first is looked at before the rest: most columns of text are no numbers.
         if not values.head(1).str.contains(_COMMA).any() or not values.str.contains(_COMMA).all():
             if not _thousands(values):

@@ -130,8 +130,13 @@ def own_data(
 
 
 def own_rows(
-    path: Path, *, label_column: str | None, id_column: str, table: OwnTable
-) -> OwnRows[pl.DataFrame] | OwnRows[PartedTable]:
+    path: Path,
+    *,
+    label_column: str | None,
+    id_column: str,
+    table: OwnTable,
+    folder: Path | None = None,
+) -> OwnRows[Columns]:
     """Take in a party's table; the columns of Parquet files are not read yet.
 
     Args:
@@ -139,21 +144,22 @@ def own_rows(
         label_column: Bob's labels, beside which there need be no column; None at Alice.
         id_column: The column that names the rows.
         table: How it is read and prepared.
+        folder: Where a large CSV file may be converted; None to read it whole.
 
     Raises:
         DataError: As ``own_data``.
+        OutputError: There is no room in the folder.
     """
     needed, where = label_column is None, str(path)
-    before = (fingerprint(path),) if path.is_file() else ()
+    sources: tuple[Fingerprint, ...] = (fingerprint(path),) if path.is_file() else ()
     # As text: a leading zero of an id counts.
-    opened = open_table(path, text=[id_column], dialect=table.dialect)
+    opened: Columns = open_table(path, text=[id_column], dialect=table.dialect, folder=folder)
     if isinstance(opened, PartedTable):
-        rows = _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
-        return replace(rows, sources=tuple(part.fingerprint for part in opened.parts))
-    for source in before:
+        sources = tuple(part.fingerprint for part in opened.parts)
+    for source in sources:
         require_unchanged(source)
-    frame = _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
-    return replace(frame, sources=before)
+    rows = _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
+    return replace(rows, sources=sources)
 
 
 def _looked_over(
@@ -284,7 +290,7 @@ def ids_alone(source: object, *, id_column: str, dialect: Dialect = USUAL) -> Ro
     >>> ids_alone(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
     RowIds(2 rows)
     """
-    table: pl.DataFrame | PartedTable
+    table: Columns
     if isinstance(source, str | Path):
         where, table = str(source), open_table(Path(source), text=[id_column], dialect=dialect)
     else:

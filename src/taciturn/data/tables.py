@@ -173,6 +173,19 @@ class FeatureTable:
         values[:, -1] = 1.0
         return FeatureTable(self.ids, (*self.columns, INTERCEPT), values)
 
+    def deviations(self) -> FloatArray:
+        """The standard deviation of each column, of the population.
+
+        >>> FeatureTable.of(np.array([[1.0, 5.0], [3.0, 5.0]])).deviations().tolist()
+        [1.0, 0.0]
+        """
+        mean, square = np.zeros(len(self.columns)), np.zeros(len(self.columns))
+        for _, block in row_blocks(self.values):
+            mean += block.sum(axis=0) / self.rows
+        for _, block in row_blocks(self.values):
+            square += ((block - mean) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt(square / self.rows))
+
     def digest(self) -> str:
         """SHA-256 over column names, row ids and little-endian values, as hexadecimal text.
 

@@ -7,7 +7,6 @@ peer is closed: nothing that the peer can see, not even a time, depends on it.
 from __future__ import annotations
 
 import json
-from base64 import b64decode, b64encode
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,6 +16,7 @@ from taciturn.deploy.tables import PartyTables
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
 from taciturn.protocol.party import PartyResult
+from taciturn.protocol.state import IN_TEXT, Shelf
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PartyRun
 from taciturn.results.serialise import read, record_of
@@ -45,26 +45,32 @@ class Ended:
         bobs = run.identity.role == "bob"
         return cls(run, result.train_scores, result.held_out_scores, assessed=not bobs)
 
-    def to_bytes(self) -> bytes:
-        """The record."""
-        values = {
-            "run": record_of(self.run),
-            "train": _text(self.train_scores),
-            "held_out": _text(self.held_out_scores),
-            "assessed": self.assessed,
+    def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
+        """The record.
+
+        Args:
+            shelf: Where long arrays are kept.
+        """
+        scores = {"train": self.train_scores, "held_out": self.held_out_scores}
+        kept = {
+            name: None if values is None else shelf.put(f"{name}-end", values)
+            for name, values in scores.items()
         }
-        return json.dumps(values).encode()
+        return json.dumps({"run": record_of(self.run), **kept, "assessed": self.assessed}).encode()
 
     @classmethod
-    def of_bytes(cls, data: bytes) -> Ended:
-        """Reads the record back."""
+    def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT) -> Ended:
+        """Reads the record back.
+
+        Raises:
+            StateError: A long array is not there, or not what it was.
+        """
         values = json.loads(data)
-        return cls(
-            read(PartyRun, values["run"]),
-            _scores(values["train"]),
-            _scores(values["held_out"]),
-            values["assessed"],
+        train, held_out = (
+            None if kept is None else shelf.get(kept)()
+            for kept in (values["train"], values["held_out"])
         )
+        return cls(read(PartyRun, values["run"]), train, held_out, values["assessed"])
 
 
 def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> PartyRun:
@@ -108,11 +114,3 @@ def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> P
 def _figures(scores: FloatArray | None, labels: LabelArray, shift: float) -> Metrics | None:
     # What is no number becomes one: a model that diverged is worth what its figures say.
     return None if scores is None else evaluate(np.nan_to_num(scores), labels, shift)
-
-
-def _text(scores: FloatArray | None) -> str | None:
-    return None if scores is None else b64encode(scores.astype("<f8").tobytes()).decode("ascii")
-
-
-def _scores(text: str | None) -> FloatArray | None:
-    return None if text is None else np.frombuffer(b64decode(text), dtype="<f8")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import FileError, OutputError
-from taciturn.files import canonical_json, exclusive_lock, reporting_write_errors, write_private
+from taciturn.files import canonical_pieces, exclusive_lock, private_file, reporting_write_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +82,8 @@ class BookFile:
         )
         try:
             record: dict[str, Any] = json.loads(text)
+            # A book of many rows is there once, and not twice.
+            del text
             if record["format"] != f"taciturn {self.kind}":
                 raise altered
             if record["version"] != self.version:
@@ -103,8 +105,13 @@ class BookFile:
             OutputError: It cannot be written.
         """
         values = {"format": f"taciturn {self.kind}", "version": self.version, **content}
-        write_private(self.path, canonical_json({**values, "digest": _digest(values)}), self.kind)
+        digest = _digest(values)
+        with private_file(self.path, self.kind) as stream:
+            stream.writelines(canonical_pieces({**values, "digest": digest}))
 
 
 def _digest(values: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(values).encode()).hexdigest()
+    sha = hashlib.sha256()
+    for piece in canonical_pieces(values):
+        sha.update(piece)
+    return sha.hexdigest()

@@ -10,9 +10,11 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
@@ -27,7 +29,10 @@ from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
     SGD_ONLY,
+    Engine,
     Settings,
+    require_engine,
+    require_shared_work,
 )
 from taciturn.settings.setting import Scope, Setting, declared
 from taciturn.settings.table import TableSettings
@@ -46,6 +51,7 @@ _data = partial(Setting, scope=Scope.DATA)
 _link = partial(Setting, scope=Scope.LINK)
 _state = partial(Setting, scope=Scope.STATE)
 _output = partial(Setting, scope=Scope.OUTPUT)
+_compute = partial(Setting, scope=Scope.COMPUTE)
 
 
 class DataSection(TableSettings):
@@ -303,9 +309,100 @@ class PrivacySection(Checked):
 
 
 class ComputeSection(Checked):
-    """What this side's machine may use. Declared in ``Settings``: a simulation has it too."""
+    """What this side computes with. What a simulation takes too is declared in ``Settings``."""
 
-    table_memory: PositiveInt = 2048
+    table_memory: PositiveInt = 1024
+    engine: Engine = "local"
+    cores: PositiveInt | None = None
+    scheduler: Annotated[
+        str | None,
+        _compute(
+            "`dask`: the scheduler of this side's own cluster.",
+            detail="`tls://host:port`; `tcp://` on this machine only, because whoever reaches a "
+            "scheduler without TLS has the workers run what they like",
+            example="tls://scheduler.internal:8786",
+        ),
+    ] = None
+    ca: Annotated[
+        str | None,
+        _compute(
+            "PEM: the authority of the cluster's certificates.",
+            detail="The cluster's own, and never that of the link: whoever has a certificate of "
+            "it commands the workers",
+            example="cluster/ca.pem",
+        ),
+    ] = None
+    certificate: Annotated[
+        str | None,
+        _compute("PEM: this side's certificate in the cluster.", example="cluster/party.pem"),
+    ] = None
+    key: Annotated[
+        str | None, _compute("PEM: its private key; mode 600.", example="cluster/party.key")
+    ] = None
+    worker_seconds: Annotated[
+        Seconds, _compute("`dask`: longest wait for a worker where there is none.")
+    ] = 60.0
+
+    @model_validator(mode="after")
+    def _one_engine(self) -> Self:
+        names = ("cores", "scheduler", "ca", "certificate", "key")
+        require_engine(self.engine, {name: getattr(self, name) for name in names})
+        if self.engine == "dask":
+            self._require_cluster()
+        return self
+
+    def _require_cluster(self) -> None:
+        way, host, port = _parts(self.scheduler or "")
+        if way not in ("tls", "tcp") or not host or not port:
+            raise ConfigError(
+                "the engine dask needs the address of a scheduler"
+                if self.scheduler is None
+                else f"{self.scheduler!r} is not the address of a scheduler",
+                setting="scheduler",
+                hint=Hint("write {scheduler}, say", scheduler="tls://scheduler.internal:8786"),
+            )
+        if way == "tcp" and not _is_loopback(host):
+            raise ConfigError(
+                "a scheduler on another machine is reached by TLS only: its workers would run "
+                "what anybody on the way sends them",
+                setting="scheduler",
+                hint=Hint(
+                    "use {scheduler}, with {ca}, {certificate} and {key}",
+                    scheduler=f"tls://{host}:{port}",
+                ),
+            )
+        for name in ("ca", "certificate", "key") if way == "tls" else ():
+            if getattr(self, name) is None:
+                raise ConfigError(
+                    f"a scheduler that is reached by TLS needs {name}",
+                    setting=name,
+                    hint="name the PEM file that the cluster's authority gave this side",
+                )
+
+
+def _parts(address: str) -> tuple[str, str, int]:
+    """The way, the host and the port of a scheduler's address; empty, or 0, where one is absent.
+
+    >>> _parts("tls://[fe80::1]:8786"), _parts("8786")
+    (('tls', 'fe80::1', 8786), ('', '', 0))
+    """
+    try:
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname or "", parts.port or 0
+    except ValueError:
+        return "", "", 0
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host of that name.
+
+    >>> [_is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.1", "scheduler")]
+    [True, True, True, False, False]
+    """
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class Pins(Checked):
@@ -395,7 +492,9 @@ class PartyConfig:
             self._check_role()
             self.normalisation = Normalisation.of(self.data.normalise)
         # What one solver has and the other has not is said now, before a table is read.
-        self.settings()
+        with shown_by(self.face):
+            if self.settings().solver == "sgd":
+                require_shared_work(self.compute.engine)
 
     @classmethod
     def read(cls, path: Path) -> PartyConfig:

@@ -38,6 +38,7 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place, state_key
 from taciturn.deploy.outlook import planned_ledger
 from taciturn.deploy.tables import PartyTables
+from taciturn.deploy.tagged import TaggedRows, Tags, tags_of
 from taciturn.errors import BudgetExceeded, FileError, counted
 from taciturn.faces import Hint
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
@@ -49,7 +50,8 @@ from taciturn.privacy.told_quality import release_event
 from taciturn.protocol.terms import Terms
 from taciturn.results.ledger import LedgerAccount
 
-_TAG_BYTES, _KEY_NAME_BYTES = 8, 8
+_KEY_NAME_BYTES = 8
+_PERSON = b"ledger book"
 _ROUNDING = 1e-9
 _ASSUMPTION = "trainings with one partner add up: basic composition"
 
@@ -78,10 +80,26 @@ class Spending:
 
 @dataclass(slots=True)
 class _Account:
-    """What one partner was told of one label."""
+    """What one partner was told of one label.
 
-    rows: dict[str, Paid] = field(default_factory=dict)
+    Args:
+        rows: For each row the number of its history.
+        histories: What rows have paid; most rows of a table have the same. The first is nothing.
+        sessions: The sessions that were charged.
+    """
+
+    rows: TaggedRows = field(default_factory=TaggedRows)
+    histories: list[Paid] = field(default_factory=lambda: [_NOTHING])
     sessions: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """What becomes of an account, and of the rows of a training in it."""
+
+    account: _Account
+    before: set[Paid]
+    after: set[Paid]
 
 
 _Page: TypeAlias = dict[tuple[str, str], _Account]
@@ -116,7 +134,7 @@ class LedgerBook:
             FileError: The book cannot be read, is altered, or made under another key.
         """
         if self.limit is not None:
-            self._require_within(self._account(self._read()), spending)
+            self._within(self._account(self._read()), spending)
 
     def charge(self, spending: Spending) -> None:
         """Adds a training; afterwards its releases may leave.
@@ -131,9 +149,9 @@ class LedgerBook:
             account = self._account(page)
             if spending.session in account.sessions:
                 return
-            self._require_within(account, spending)
-            account.rows.update(self._after(account, spending))
-            account.sessions.append(spending.session)
+            change = self._within(account, spending)
+            change.account.sessions.append(spending.session)
+            page[self.partner, self.column] = change.account
             self._write(page)
 
     def statements(self, spending: Spending) -> tuple[Statement, Statement]:
@@ -142,10 +160,8 @@ class LedgerBook:
         Raises:
             FileError: The book cannot be read, is altered, or made under another key.
         """
-        account = self._account(self._read())
-        after = self._after(account, spending)
-        before = (account.rows.get(tag, _NOTHING) for tag in after)
-        return self._statement(before), self._statement(after.values())
+        change = self._after(self._account(self._read()), spending)
+        return self._statement(change.before), self._statement(change.after)
 
     @property
     def trainings(self) -> int:
@@ -164,7 +180,9 @@ class LedgerBook:
                 label=column,
                 rows=len(account.rows),
                 trainings=len(account.sessions),
-                ledger=self._statement(account.rows.values()),
+                ledger=self._statement(
+                    account.histories[code] for code in np.unique(account.rows.codes)
+                ),
             )
             for (partner, column), account in sorted(self._read(any_key=True).items())
         )
@@ -172,27 +190,40 @@ class LedgerBook:
     def _account(self, page: _Page) -> _Account:
         return page.setdefault((self.partner, self.column), _Account())
 
-    def _after(self, account: _Account, spending: Spending) -> dict[str, Paid]:
-        """What each row of a training will have paid."""
-        after: dict[str, Paid] = {}
-        # Most rows of a table have the same history: each is added up once.
-        sums: dict[tuple[Paid, int], Paid] = {}
-        for number, (ids, releases) in enumerate(spending.rows):
-            for tag in self._tags(ids):
-                before = account.rows.get(tag, _NOTHING)
-                if (before, number) not in sums:
-                    sums[before, number] = _added(before, releases)
-                after[tag] = sums[before, number]
-        return after
+    def _after(self, account: _Account, spending: Spending) -> _Change:
+        """The account with what each row of a training will have paid."""
+        rows, histories = account.rows, list(account.histories)
+        numbers = {paid: code for code, paid in enumerate(histories)}
+        before: set[Paid] = set()
+        after: set[Paid] = set()
+        for ids, releases in spending.rows:
+            tags = self._tags(ids)
+            codes = rows.codes_of(tags)
+            changed = np.zeros(len(histories), np.int64)
+            for code in np.unique(codes).tolist():
+                paid = _added(histories[code], releases)
+                if paid not in numbers:
+                    numbers[paid] = len(histories)
+                    histories.append(paid)
+                changed[code] = numbers[paid]
+                before.add(histories[code])
+                after.add(paid)
+            rows = rows.with_codes(tags, changed[codes])
+        return _Change(_Account(rows, histories, list(account.sessions)), before, after)
 
-    def _require_within(self, account: _Account, spending: Spending) -> None:
+    def _within(self, account: _Account, spending: Spending) -> _Change:
+        """The account after a training that is within the limit.
+
+        Raises:
+            BudgetExceeded: It is not.
+        """
+        change = self._after(account, spending)
         if self.limit is None or spending.session in account.sessions:
-            return
-        after = self._after(account, spending)
-        total = self._statement(after.values()).label_epsilon_total
+            return change
+        total = self._statement(change.after).label_epsilon_total
         if total <= self.limit * (1 + _ROUNDING):
-            return
-        so_far = self._statement(account.rows.get(tag, _NOTHING) for tag in after)
+            return change
+        so_far = self._statement(change.before)
         raise BudgetExceeded(
             f"with {self.partner} a label's epsilon is {so_far.label_epsilon_total:g} after "
             f"{counted(len(account.sessions), 'training')}; this one would take it to {total:g}, "
@@ -213,18 +244,15 @@ class LedgerBook:
                 ledger.charge(event, np.array([number]), times)
         return ledger.statement()
 
-    def _tags(self, ids: RowIds) -> list[str]:
+    def _tags(self, ids: RowIds) -> Tags:
         """A keyed digest of each id and the column."""
         head = self.column.encode()
         head = len(head).to_bytes(8, "big") + head
-        return [self._hashed(head + row.encode(), _TAG_BYTES) for row in ids.series.to_list()]
+        return tags_of(ids, key=self.key, person=_PERSON, head=head)
 
     @property
     def _key_name(self) -> str:
-        return self._hashed(b"name", _KEY_NAME_BYTES)
-
-    def _hashed(self, data: bytes, size: int) -> str:
-        digest = hashlib.blake2b(data, digest_size=size, key=self.key, person=b"ledger book")
+        digest = hashlib.blake2b(b"name", digest_size=_KEY_NAME_BYTES, key=self.key, person=_PERSON)
         return digest.hexdigest()
 
     def _read(self, *, any_key: bool = False) -> _Page:
@@ -244,7 +272,7 @@ class LedgerBook:
                 )
             return {
                 (str(entry["partner"]), str(entry["label"])): _Account(
-                    _parsed(entry["rows"]), list(map(str, entry["sessions"]))
+                    *_parsed(entry["rows"]), list(map(str, entry["sessions"]))
                 )
                 for entry in record["accounts"]
             }
@@ -255,7 +283,7 @@ class LedgerBook:
                 "partner": partner,
                 "label": column,
                 "sessions": account.sessions,
-                "rows": _grouped(account.rows),
+                "rows": _grouped(account),
             }
             for (partner, column), account in page.items()
         ]
@@ -329,34 +357,31 @@ def _added(paid: Paid, releases: Mapping[Release, int]) -> Paid:
     return frozenset(total.items())
 
 
-def _grouped(rows: Mapping[str, Paid]) -> list[dict[str, Any]]:
+def _grouped(account: _Account) -> list[dict[str, Any]]:
     """The rows of each history, one after the other: a table that is trained on has few."""
-    groups: dict[Paid, list[str]] = {}
-    for tag, paid in rows.items():
-        groups.setdefault(paid, []).append(tag)
     return [
         {
             "paid": [
                 [event.name, [getattr(event, part.name) for part in fields(event)], flips, times]
-                for (event, flips), times in paid
+                for (event, flips), times in account.histories[code]
             ],
-            "rows": "".join(tags),
+            "rows": tags,
         }
-        for paid, tags in groups.items()
+        for code, tags in account.rows.groups()
     ]
 
 
-def _parsed(groups: list[dict[str, Any]]) -> dict[str, Paid]:
-    width = 2 * _TAG_BYTES
-    rows: dict[str, Paid] = {}
+def _parsed(groups: list[dict[str, Any]]) -> tuple[TaggedRows, list[Paid]]:
+    histories = [_NOTHING]
+    rows: list[tuple[int, str]] = []
     for group in groups:
         paid = frozenset(
             ((_event(name, values), str(flips)), int(times))
             for name, values, flips, times in group["paid"]
         )
-        tags = str(group["rows"])
-        rows |= {tags[at : at + width]: paid for at in range(0, len(tags), width)}
-    return rows
+        rows.append((len(histories), str(group["rows"])))
+        histories.append(paid)
+    return TaggedRows.of_groups(rows), histories
 
 
 def _event(name: str, values: list[float]) -> PrivacyEvent:

@@ -10,7 +10,8 @@ leaves; resumed, it is not charged again, and one that begins anew is. A predict
 score a row.
 
 The file (``book_file``) has a salt, and for each partner the rows by their count and the sessions
-that were charged. Rows stand in it as salted hashes of their ids, of 64 bits each.
+that were charged. Rows stand in it as salted hashes of their ids, of 64 bits each
+(``tagged``).
 
 **Guarantee.** No row of the book is given to a partner more often than the limit allows, also by
 two programs at the same time. The file is on disk before a score leaves.
@@ -21,20 +22,20 @@ keeps its id; and a partner keeps its name.
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import numpy as np
 
 from taciturn.data.ids import RowIds
 from taciturn.deploy.book_file import BookFile
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.tagged import Codes, TaggedRows, tags_of
 from taciturn.errors import BudgetExceeded
 from taciturn.faces import Hint
 from taciturn.rng import SystemEntropy
 
-_SALT_BYTES, _TAG_BYTES = 16, 8
+_SALT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Charge:
 class _Partner:
     """What one partner was given."""
 
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: TaggedRows = field(default_factory=TaggedRows)
     sessions: list[str] = field(default_factory=list)
 
 
@@ -110,7 +111,7 @@ class ScoreBook:
             FileError: The book cannot be read, is altered or of another version.
         """
         partner = self._read().partners.get(self.partner, _Partner())
-        return max(partner.counts.values(), default=0)
+        return int(partner.counts.codes.max(initial=0))
 
     def _charged(self, page: _Page, charge: Charge) -> bool:
         """Adds a charge to a page; False where its session was charged before."""
@@ -118,23 +119,22 @@ class ScoreBook:
         if charge.session and charge.session in partner.sessions:
             return False
         for ids, scores in charge.rows:
-            tags = _tags(page.salt, ids)
-            self._require_within(partner.counts, tags, scores)
-            for tag in tags:
-                partner.counts[tag] += scores
+            tags = tags_of(ids, key=page.salt)
+            given = partner.counts.codes_of(tags)
+            self._require_within(given, scores)
+            partner.counts = partner.counts.with_codes(tags, given + scores)
         if charge.session:
             partner.sessions.append(charge.session)
         return True
 
-    def _require_within(self, counts: Mapping[str, int], tags: list[str], scores: int) -> None:
+    def _require_within(self, given: Codes, scores: int) -> None:
         if self.limit is None:
             return
-        given = [counts.get(tag, 0) for tag in tags]
-        over = sum(before + scores > self.limit for before in given)
+        over = int(np.count_nonzero(given + scores > self.limit))
         if over:
-            most = max(given)
+            most = int(given.max())
             raise BudgetExceeded(
-                f"{over:,} of {len(tags):,} rows would exceed the {self.limit:,} scores of a row "
+                f"{over:,} of {len(given):,} rows would exceed the {self.limit:,} scores of a row "
                 f"that {self.partner} may have: up to {most:,} were given, and this opens "
                 f"{scores:,} more",
                 setting="scores_per_row",
@@ -150,7 +150,10 @@ class ScoreBook:
             if record is None:
                 return _Page(SystemEntropy().token(_SALT_BYTES))
             partners = {
-                name: _Partner(_counts(partner["rows"]), list(map(str, partner["sessions"])))
+                name: _Partner(
+                    TaggedRows.of_groups((int(n), tags) for n, tags in partner["rows"].items()),
+                    list(map(str, partner["sessions"])),
+                )
                 for name, partner in record["partners"].items()
             }
             return _Page(bytes.fromhex(record["salt"]), partners)
@@ -166,7 +169,10 @@ class ScoreBook:
             {
                 "salt": page.salt.hex(),
                 "partners": {
-                    name: {"rows": _by_count(partner.counts), "sessions": partner.sessions}
+                    name: {
+                        "rows": {str(count): tags for count, tags in partner.counts.groups()},
+                        "sessions": partner.sessions,
+                    }
                     for name, partner in page.partners.items()
                 },
             }
@@ -179,30 +185,3 @@ def score_book(config: PartyConfig) -> ScoreBook | None:
         return None
     limits = config.privacy
     return ScoreBook(config.path(limits.scores), config.link.peer, limits.scores_per_row)
-
-
-def _tags(salt: bytes, ids: RowIds) -> list[str]:
-    """A salted hash of each id."""
-    return [
-        hashlib.blake2b(row.encode(), digest_size=_TAG_BYTES, key=salt).hexdigest()
-        for row in ids.series.to_list()
-    ]
-
-
-def _by_count(counts: Mapping[str, int]) -> dict[str, str]:
-    """The rows of each count, one after the other: a table that is trained on has few counts."""
-    rows: dict[str, list[str]] = {}
-    for tag, count in counts.items():
-        rows.setdefault(str(count), []).append(tag)
-    return {count: "".join(tags) for count, tags in rows.items()}
-
-
-def _counts(rows: Mapping[str, str]) -> Counter[str]:
-    width = 2 * _TAG_BYTES
-    return Counter(
-        {
-            tags[at : at + width]: int(count)
-            for count, tags in rows.items()
-            for at in range(0, len(tags), width)
-        }
-    )

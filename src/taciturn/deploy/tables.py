@@ -14,12 +14,12 @@ from pathlib import Path
 from tempfile import gettempdir
 
 import numpy as np
-import polars as pl
 
+from taciturn.data.choices import PrepareSettings
 from taciturn.data.ids import RowIds
 from taciturn.data.label_like import named_like_labels, near_the_label
-from taciturn.data.own import OwnRows, OwnTable, own_rows
-from taciturn.data.parts import Fingerprint, PartedTable
+from taciturn.data.own import OwnTable, own_rows
+from taciturn.data.parts import Columns, Fingerprint
 from taciturn.data.prepare import Preparation
 from taciturn.data.streaming import ChosenRows, fit_and_prepare
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -71,25 +71,45 @@ def load_tables(config: PartyConfig, kept: PreparedFolder | None = None) -> Part
 
 
 def _load(config: PartyConfig, kept: PreparedFolder | None) -> PartyTables:
-    section, bob = config.data, config.role == "bob"
+    passing = _passing(config)
+    converted = passing if kept is None else Scratch(kept.path.with_name("converted"))
+    try:
+        return _loaded(config, kept, passing, converted.folder)
+    finally:
+        # What lies there is gigabytes that nobody would look for; what is in use has no name.
+        passing.clear()
+        converted.clear()
+
+
+def _loaded(
+    config: PartyConfig, kept: PreparedFolder | None, passing: Scratch, converted: Path | None
+) -> PartyTables:
+    section = config.data
     raw = own_rows(
         config.path(section.file),
         label_column=section.label,
         id_column=section.id,
         table=OwnTable.of(section),
+        folder=converted,
     )
     train, rest, held_out_ids = _chosen(config, raw.ids)
-    labels = _labels(raw.labels, train) if bob else None
+    labels = _labels(raw.labels, train)
     if labels is not None:
         labels.require_both_classes()
+    held_out_labels = _labels(raw.labels, rest) if len(rest.rows) else None
+    columns, settings, sources = raw.columns, raw.settings, raw.sources
+    # Ten million ids are not needed twice.
+    del raw
     chosen = [train, rest] if len(rest.rows) else [train]
-    plan, tables = _prepared(config, raw, chosen, kept)
-    like = named_like_labels(raw.columns) if labels is None else near_the_label(tables[0], labels)
+    key = _key(config, sources, chosen)
+    recalled = None if kept is None else kept.recall(key, [rows.ids for rows in chosen])
+    plan, tables = recalled or _prepared(config, columns, settings, chosen, key, kept, passing)
+    like = named_like_labels(columns) if labels is None else near_the_label(tables[0], labels)
     return PartyTables(
         train=tables[0],
         labels=labels,
         held_out=tables[1] if len(tables) > 1 else None,
-        held_out_labels=_labels(raw.labels, rest) if bob and len(tables) > 1 else None,
+        held_out_labels=held_out_labels,
         preparation=plan,
         held_out_ids=held_out_ids,
         remarks=like,
@@ -98,38 +118,27 @@ def _load(config: PartyConfig, kept: PreparedFolder | None) -> PartyTables:
 
 def _prepared(
     config: PartyConfig,
-    raw: OwnRows[pl.DataFrame] | OwnRows[PartedTable],
+    columns: Columns,
+    settings: PrepareSettings,
     chosen: list[ChosenRows],
+    key: str,
     kept: PreparedFolder | None,
+    passing: Scratch,
 ) -> tuple[Preparation, list[FeatureTable]]:
-    """The tables of these rows, recalled or prepared."""
-    key, room = _key(config, raw.sources, chosen), None
-    if kept is not None:
-        recalled = kept.recall(key, [rows.ids for rows in chosen])
-        if recalled is not None:
-            return recalled
-        room = kept.room()
+    """The tables of these rows, fitted and prepared."""
+    room = None if kept is None else kept.room()
     if kept is None or room is None:
         # Files without a name, which last for as long as they are in use.
-        chosen, room = [replace(rows, name="") for rows in chosen], _passing(config)
+        chosen, room = [replace(rows, name="") for rows in chosen], passing
+    intercept = config.role == "bob" and config.data.intercept
     try:
-        plan, tables = fit_and_prepare(
-            raw.columns,
-            raw.settings,
-            chosen,
-            intercept=config.role == "bob" and config.data.intercept,
-            scratch=room,
-        )
-        if kept is not None:
-            kept.keep(
-                key, room, plan, dict(zip((rows.name for rows in chosen), tables, strict=True))
-            )
+        plan, tables = fit_and_prepare(columns, settings, chosen, intercept=intercept, scratch=room)
+        if kept is not None and room is not passing:
+            names = (rows.name for rows in chosen)
+            kept.keep(key, room, plan, dict(zip(names, tables, strict=True)))
     except BaseException:
-        # Gigabytes that nobody would look for.
         room.clear()
         raise
-    if not chosen[0].name:
-        room.clear()
     return plan, tables
 
 

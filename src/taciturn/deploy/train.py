@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,7 +21,9 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
+from taciturn.crypto.engines import on_engine
 from taciturn.deploy.assess import Ended, assess
+from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
@@ -179,7 +181,8 @@ class Party:
             self.config.role, self.terms, tables.train, tables.held_out, bits, self.peer_table
         )
         start = time.perf_counter()
-        with self._session.meet(DRY_RUN) as meeting:
+        # A cluster that cannot be used is said now.
+        with engine_of(self.config, self.log), self._session.meet(DRY_RUN) as meeting:
             hello = meeting.run(program)
             meeting.finish(self._session.patience.opening)
         self.log("dry run passed", seconds=round(time.perf_counter() - start, 3))
@@ -213,14 +216,16 @@ class Party:
             account = self.account(past)
             if past.done is None:
                 self._require(account)
-            with self._session.meet(TRAINING, past, kept.journal) as meeting:
+            with (
+                self._at_work() if past.done is None else nullcontext(),
+                self._session.meet(TRAINING, past, kept.journal) as meeting,
+            ):
                 if past.done is None:
                     ended = _Training.of(self, meeting, kept, record, account).run()
                     # Before the farewell: a stop during it must not train again.
-                    kept.journal.done(ended.to_bytes())
-                    kept.shelf.clear()
+                    kept.journal.done(ended.to_bytes(kept.shelf))
                 else:
-                    ended = Ended.of_bytes(past.done)
+                    ended = Ended.of_bytes(past.done, kept.shelf)
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
                 session = meeting.name
@@ -229,10 +234,22 @@ class Party:
                 self._endpoint.close()
                 ended = Ended(self._assess(ended, past, session))
                 kept.journal.done(ended.to_bytes())
+            kept.shelf.clear()
             self._prepared.clear()
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
             return replace(ended.run, peer_confirmed=confirmed)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """With what computes for this side; it may be another after a stop."""
+        terms = self.terms
+        with engine_of(self.config, self.log) as engine:
+            self.terms = replace(terms, scheme=on_engine(terms.scheme, engine))
+            try:
+                yield
+            finally:
+                self.terms = terms
 
     def _assess(self, ended: Ended, past: Past, session: str) -> PartyRun:
         """Bob's figures, which go into his model's file too."""
@@ -663,7 +680,7 @@ class _Training:
         if self.bob is not None or not len(weights):
             return None
         table = self.party.tables.train
-        sizes = (np.abs(weights) * table.values.std(axis=0)).tolist()
+        sizes = (np.abs(weights) * table.deviations()).tolist()
         named = zip(table.columns, weights.tolist(), sizes, strict=True)
         columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
         return tuple(sorted(columns, key=lambda column: -column.importance))

@@ -28,6 +28,7 @@ from taciturn.crypto.base import (
     TableSize,
     transposed_product,
 )
+from taciturn.crypto.bfv.crew import LocalEngine
 from taciturn.crypto.bfv.keys import LEAST_SHARED_PIECES, LOCAL
 from taciturn.crypto.bfv.parameters import DEGREE, require_fit
 from taciturn.crypto.bfv.tables import LEAST_SHARED_TILES
@@ -93,6 +94,7 @@ class _Cost:
         answering: A ciphertext of the answer.
         decrypting: The same at Bob.
         preparing: Making a tile, once.
+        engine: Where the work is done.
     """
 
     encrypting: float
@@ -101,20 +103,25 @@ class _Cost:
     answering: float
     decrypting: float
     preparing: float
+    engine: LocalEngine
 
     def product(self, sent: int, answered: int) -> float:
         """Seconds of a product with so many ciphertexts up and down; large ones are shared."""
         own = sum(
-            cost * count / _speedup(count, LEAST_SHARED_PIECES)
+            cost * count / self._speedup(count, LEAST_SHARED_PIECES)
             for cost, count in ((self.encrypting, sent), (self.decrypting, answered))
         )
         tiles = sent * answered
         theirs = self.reading * sent + self.tile * tiles + self.answering * answered
-        return own + theirs / _speedup(tiles, LEAST_SHARED_TILES)
+        return own + theirs / self._speedup(tiles, LEAST_SHARED_TILES)
 
     def prepared(self, tiles: int, made: int) -> float:
         """Seconds of making tiles, of a table that has so many."""
-        return self.preparing * made / _speedup(tiles, LEAST_SHARED_TILES)
+        return self.preparing * made / self._speedup(tiles, LEAST_SHARED_TILES)
+
+    def _speedup(self, work: int, least: int) -> float:
+        """How many times as fast several workers are; each of them has bytes to move as well."""
+        return 1.0 + SHARED * (self.engine.shares(work, least) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +133,6 @@ class _Trial:
     encrypting: float
     product: float
     decrypting: float
-
-
-def _speedup(work: int, least: int) -> float:
-    """How many times as fast several processes are; each of them has bytes to move as well."""
-    return 1.0 + SHARED * (LOCAL.shares(work, least) - 1)
 
 
 def forecast_table(
@@ -272,7 +274,14 @@ class _Table:
             answering=answering,
             decrypting=min(trial.decrypting / trial.answered for trial in trials),
             preparing=timed[0][0] / count.tiles,
+            engine=self._engine,
         )
+
+    @property
+    def _engine(self) -> LocalEngine:
+        """That of the scheme; any other than a local one is taken for this machine."""
+        engine = getattr(self._terms.scheme, "engine", LOCAL)
+        return engine if isinstance(engine, LocalEngine) else LOCAL
 
     def _part(self, tiles: int) -> IntArray:
         """About so many of the table's tiles; rows that are not at hand are repeated."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError, ShapeError
+from taciturn.mapped import over_blocks
 
 
 def sigmoid(scores: FloatArray) -> FloatArray:
@@ -94,12 +95,17 @@ def training_loss(
     >>> round(training_loss(np.array([0.0, 5.0]), np.array([1, 0]), (0.0, 1.0)), 6)
     0.693147
     """
-    losses = row_losses(scores, labels)
-    if class_weight is None:
-        return float(np.mean(losses))
-    counts = np.where(labels, class_weight[1], class_weight[0])
-    total = float(counts.sum())
-    return float(losses @ counts) / total if total else 0.0
+    _check_rows(scores, labels)
+
+    def sums(place: slice) -> tuple[float, float]:
+        losses = row_losses(scores[place], labels[place])
+        if class_weight is None:
+            return float(np.sum(losses)), float(len(losses))
+        counts = np.where(labels[place], class_weight[1], class_weight[0])
+        return float(losses @ counts), float(counts.sum())
+
+    loss, total = map(sum, zip(*over_blocks(sums, len(scores), scores), strict=True))
+    return loss / total if total else 0.0
 
 
 def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:

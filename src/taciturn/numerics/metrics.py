@@ -28,13 +28,17 @@ that it is right of, has its difference between the two models, and ::
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
+from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError, DataError, LabelValueError, MissingValueError, ShapeError
+from taciturn.mapped import over_blocks
 from taciturn.numerics.intervals import (
     UNKNOWN,
     auc_interval,
@@ -204,7 +208,7 @@ def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -
         raise ConfigError(f"calibration in {bins} bins", where="bins", hint="use 1 or more")
     truth = _checked(probabilities, labels)
     _check_probabilities(probabilities)
-    return _calibration(probabilities, truth, bins)
+    return _calibrated(*_bins(probabilities, truth, bins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,20 +277,18 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
     (0.25, 0.3, 1.0)
     """
     truth = _checked(scores, labels)
-    probabilities = sigmoid(scores - shift)
+    ended = _Fit.of(scores, truth, shift)
+    loss, expected = ended.loss, ended.expected
     guesses = scores > 0
-    curve = _curve(scores, truth)
-    table = _calibration(probabilities, truth, bins=10)
-    losses = row_losses(scores - shift, truth)
-    loss, expected = float(np.mean(losses)), float(probabilities.sum())
     right = int(np.count_nonzero(guesses == truth))
+    curve = _curve(scores, truth)
     area, average, distance = curve.auc(), curve.pr_auc(), curve.ks()
     ends = (
         wilson(right, len(truth)),
         auc_interval(area, curve.ones, curve.zeros),
         precision_interval(average, curve.ones),
         distance_interval(distance, curve.ones, curve.zeros),
-        _mean_ends(losses, loss),
+        _mean_ends(loss, ended.deviation, len(truth)),
         ratio_interval(curve.ones, expected, len(truth)),
     )
     return Metrics(
@@ -296,10 +298,10 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
         area,
         average,
         distance,
-        _brier(probabilities, truth),
+        ended.brier,
         loss,
-        table.error,
-        table.bins,
+        ended.calibration.error,
+        ended.calibration.bins,
         curve.ones / len(truth),
         curve.ones / expected if expected > 0 else math.nan,
         *(end for interval in ends for end in interval),
@@ -372,6 +374,47 @@ def added_auc(scores: FloatArray, others: FloatArray, labels: LabelArray) -> Add
 
 
 @dataclass(frozen=True, slots=True)
+class _Fit:
+    """What is said of probabilities, and sums over rows: by blocks of them.
+
+    Args:
+        loss: The mean loss.
+        deviation: The standard deviation of the losses; infinite or no number of a diverged one.
+        expected: The sum of the probabilities.
+        brier: Their mean squared distance from the labels.
+        calibration: Their calibration, in ten bins.
+    """
+
+    loss: float
+    deviation: float
+    expected: float
+    brier: float
+    calibration: Calibration
+
+    @classmethod
+    def of(cls, scores: FloatArray, truth: _Truth, shift: float) -> _Fit:
+        rows, losses = len(scores), np.empty(len(scores))
+
+        def sums(place: slice) -> tuple[Any, ...]:
+            moved, ones = scores[place] - shift, truth[place]
+            probabilities = sigmoid(moved)
+            losses[place] = row_losses(moved, ones)
+            squares = np.square(probabilities - ones)
+            bins = _bins(probabilities, ones, 10)
+            return (np.sum(losses[place]), np.sum(squares), np.sum(probabilities), *bins)
+
+        parts = zip(*over_blocks(sums, rows, scores), strict=True)
+        loss, brier, expected, *bins = (reduce(operator.add, part) for part in parts)
+        mean = float(loss / rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squared = sum(
+                over_blocks(lambda place: float(np.sum(np.square(losses[place] - mean))), rows)
+            )
+        deviation = math.sqrt(squared / rows) if math.isfinite(squared) else math.inf
+        return cls(mean, deviation, float(expected), float(brier / rows), _calibrated(*bins))
+
+
+@dataclass(frozen=True, slots=True)
 class _Curve:
     """True and false positives at each distinct threshold, from the highest down to all rows."""
 
@@ -389,39 +432,59 @@ class _Curve:
     def auc(self) -> float:
         if not (self.ones and self.zeros):
             return math.nan
-        # A zero is in the right order with the ones above it and half so with the ones it ties
-        # with; counting both thresholds around it gives twice that, in integers.
-        above = self.true + np.concatenate(([0], self.true[:-1]))
-        twice = int(np.sum(np.diff(self.false, prepend=0) * above))
-        return twice / (2 * self.ones * self.zeros)
+
+        def twice(place: slice) -> int:
+            # A zero is in the right order with the ones above it and half so with the ones it ties
+            # with; counting both thresholds around it gives twice that, in integers.
+            true, above = self._from_before(self.true, place)
+            false, before = self._from_before(self.false, place)
+            return int(np.sum((false - before) * (true + above)))
+
+        return sum(over_blocks(twice, len(self.true))) / (2 * self.ones * self.zeros)
 
     def pr_auc(self) -> float:
         if not self.ones:
             return math.nan
-        precision = self.true / (self.true + self.false)
-        return float(np.sum(np.diff(self.true, prepend=0) * precision) / self.ones)
+
+        def precise(place: slice) -> float:
+            true, before = self._from_before(self.true, place)
+            return float(np.sum((true - before) * (true / (true + self.false[place]))))
+
+        return sum(over_blocks(precise, len(self.true))) / self.ones
 
     def ks(self) -> float:
         if not (self.ones and self.zeros):
             return math.nan
-        gaps = np.abs(self.true * self.zeros - self.false * self.ones)
-        return int(gaps.max()) / (self.ones * self.zeros)
+
+        def most(place: slice) -> int:
+            gaps = self.true[place] * self.zeros - self.false[place] * self.ones
+            return int(np.abs(gaps).max())
+
+        return max(over_blocks(most, len(self.true))) / (self.ones * self.zeros)
+
+    @staticmethod
+    def _from_before(counts: IntArray, place: slice) -> tuple[IntArray, IntArray]:
+        """The counts at some thresholds, and those at the threshold before each."""
+        first = counts[place.start - 1] if place.start else 0
+        return counts[place], np.concatenate(([first], counts[place.start : place.stop - 1]))
 
 
 def _curve(scores: FloatArray, truth: _Truth) -> _Curve:
     order = np.argsort(scores)[::-1]
     ordered = scores[order]
     # Rows of equal score pass a threshold together, so only the last of each run counts.
-    last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
-    true = np.cumsum(truth[order], dtype=np.int64)[last]
+    ends = ordered[1:] != ordered[:-1]
+    del ordered
+    counts = np.cumsum(truth[order], dtype=np.int64)
+    del order
+    last = np.append(np.flatnonzero(ends), len(counts) - 1)
+    true = counts[last]
     return _Curve(true=true, false=last + 1 - true)
 
 
-def _mean_ends(values: FloatArray, mean: float) -> tuple[float, float]:
+def _mean_ends(mean: float, deviation: float, rows: int) -> tuple[float, float]:
     """The interval of a mean; none of one that diverged."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        deviation = float(np.std(values))
-    return mean_interval(mean, deviation, len(values)) if math.isfinite(deviation) else UNKNOWN
+    return mean_interval(mean, deviation, rows) if math.isfinite(deviation) else UNKNOWN
 
 
 def _placements(scores: FloatArray, truth: _Truth) -> FloatArray:
@@ -429,10 +492,15 @@ def _placements(scores: FloatArray, truth: _Truth) -> FloatArray:
     ones, zeros = np.sort(scores[truth]), np.sort(scores[~truth])
     placements = np.empty(len(scores))
     for mask, others, sides in ((truth, zeros, (1, 0)), (~truth, ones, (-1, 1))):
-        below = np.searchsorted(others, scores[mask], "left")
-        upto = np.searchsorted(others, scores[mask], "right")
+        asked = scores[mask]
+        # In their order: a search that jumps about in a long array takes many times as long.
+        order = np.argsort(asked)
+        asked = asked[order]
+        twice = np.searchsorted(others, asked, "left")
+        twice += np.searchsorted(others, asked, "right")
         sign, offset = sides
-        placements[mask] = offset + sign * (below + upto) / (2 * len(others))
+        asked[order] = offset + sign * twice / (2 * len(others))
+        placements[mask] = asked
     return placements
 
 
@@ -450,19 +518,27 @@ def _brier(probabilities: FloatArray, truth: _Truth) -> float:
     return float(np.mean(np.square(probabilities - truth)))
 
 
-def _calibration(probabilities: FloatArray, truth: _Truth, bins: int) -> Calibration:
+def _bins(
+    probabilities: FloatArray, truth: _Truth, bins: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Of each bin how many rows it holds, the sum of their probabilities, and of their labels."""
     edges = np.linspace(0.0, 1.0, bins + 1)[1:-1]
     place = np.searchsorted(edges, probabilities)
     counts = np.bincount(place, minlength=bins)
     predicted = np.bincount(place, weights=probabilities, minlength=bins)
-    observed = np.bincount(place, weights=truth, minlength=bins)
+    return counts, predicted, np.bincount(place, weights=truth, minlength=bins)
+
+
+def _calibrated(
+    counts: NDArray[Any], predicted: NDArray[Any], observed: NDArray[Any]
+) -> Calibration:
     table = tuple(
         CalibrationBin(
             float(predicted[i] / counts[i]), float(observed[i] / counts[i]), int(counts[i])
         )
         for i in np.flatnonzero(counts)
     )
-    return Calibration(float(np.abs(predicted - observed).sum() / len(truth)), table)
+    return Calibration(float(np.abs(predicted - observed).sum() / counts.sum()), table)
 
 
 def _checked(values: FloatArray, labels: LabelArray) -> _Truth:

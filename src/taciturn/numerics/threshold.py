@@ -100,16 +100,21 @@ def chosen(
     zeros = len(labels) - ones
     if not (ones and zeros):
         return one_half(shift)
-    order = np.argsort(-scores, kind="stable")
+    order = np.argsort(scores)[::-1]
     ranked, truth = scores[order], np.equal(labels, 1)[order]
+    # Of long tables each array takes room: what is over is let go.
+    del order
     # The first candidate calls no row a one; rows of equal score pass together.
     last = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
+    levels = ranked[last]
+    del ranked
     true = np.concatenate(([0], np.cumsum(truth)[last]))
     false = np.concatenate(([0], last + 1)) - true
+    del last
     # In integers, where they are: equal gains must be seen to be equal.
     gain = true * zeros - false * ones if miss_cost is None else miss_cost * true - false
     best = int(np.argmax(gain))
-    score = _between(ranked[last], best)
+    score = _between(levels, best)
     return Threshold(
         probability=_probability(score - shift),
         score=score,

@@ -19,16 +19,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.arrays import EVERY_ROW, FloatArray, IndexArray, IntArray
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
 from taciturn.privacy import composition
 from taciturn.privacy.events import PrivacyEvent
 from taciturn.privacy.prices import EVENTS, Price, price
 from taciturn.privacy.statement import Statement
+
+Rows: TypeAlias = IndexArray | slice
+"""Some rows by their places, or all of them (``EVERY_ROW``)."""
 
 DEFAULT_DELTA = 1e-6
 # Ten prices of 0.5 are 5, also where the last bit of their sum is not.
@@ -61,29 +64,30 @@ class Ledger:
         if not 0 <= delta < 1:
             raise ConfigError(f"delta is {delta:g}", setting="delta", hint="use 0 to below 1")
         self.rows = rows
+        # One number where all rows were charged alike: a table may have many millions of them.
         self._counts: dict[PrivacyEvent, IntArray] = {}
         self._assumption = assumption
         self._budget = budget
         self._delta = delta
         self._tainted = False
 
-    def affords(self, event: PrivacyEvent, rows: IndexArray, times: int = 1) -> bool:
+    def affords(self, event: PrivacyEvent, rows: Rows, times: int = 1) -> bool:
         """Whether each of the rows can still pay for so many releases of the kind."""
         if self._budget is None:
             return True
         cost = times * price(event).label
-        if not cost or not len(rows):
+        if not cost or _none(rows):
             return True
         if self._tainted:
             return False
         return bool(self._label_totals(rows).max() + cost <= self._budget * (1 + _ROUNDING))
 
-    def charge(self, event: PrivacyEvent, rows: IndexArray, times: int = 1) -> None:
+    def charge(self, event: PrivacyEvent, rows: Rows, times: int = 1) -> None:
         """Charges a release that depends on the labels of ``rows``; call it before sending.
 
         Args:
             event: What it is.
-            rows: Whose labels.
+            rows: Whose labels; ``EVERY_ROW`` for all.
             times: How many of them at once: more than one in a forecast only.
 
         Raises:
@@ -99,15 +103,17 @@ class Ledger:
                 setting="budget",
                 hint="stop here, or raise the budget",
             )
-        if event not in self._counts:
-            self._counts[event] = np.zeros(self.rows, dtype=np.int64)
-        self._counts[event][rows] += times
+        counts = self._counts.get(event, np.zeros(1, np.int64))
+        if not isinstance(rows, slice) and len(counts) < self.rows:
+            counts = np.repeat(counts, self.rows)
+        counts[rows] += times
+        self._counts[event] = counts
 
-    def _require_paid(self, event: PrivacyEvent, rows: IndexArray) -> None:
-        if event.rests_on is None or not len(rows):
+    def _require_paid(self, event: PrivacyEvent, rows: Rows) -> None:
+        if event.rests_on is None or _none(rows):
             return
         paid = self._counts.get(event.rests_on)
-        if paid is None or not paid[rows].all():
+        if paid is None or not _of(paid, rows).all():
             raise PrivacyError(
                 f"a {event.name} was to leave, and the {event.rests_on.name} that it rests on was "
                 "not charged"
@@ -120,7 +126,8 @@ class Ledger:
 
     def history(self, row: int) -> dict[PrivacyEvent, int]:
         """What was charged to a row, and how often."""
-        return {event: int(counts[row]) for event, counts in self._counts.items()}
+        rows = np.array([row])
+        return {event: int(_of(counts, rows)[0]) for event, counts in self._counts.items()}
 
     def taint(self, reason: str) -> None:
         """Notes that labels reach other rows' releases unprotected: every total is infinite."""
@@ -159,11 +166,10 @@ class Ledger:
             max((cost.residue for cost in prices), default=0.0),
             max((cost.label for cost in prices), default=0.0),
         )
-        everything = np.arange(self.rows)
-        residue = self._totals([cost.residue for cost in prices], everything)
-        label = self._label_totals(everything)
-        delta = self._totals([cost.delta for cost in prices], everything)
-        releases = self._totals([float(cost.label > 0) for cost in prices], everything)
+        residue = self._totals([cost.residue for cost in prices], EVERY_ROW)
+        label = self._label_totals(EVERY_ROW)
+        delta = self._totals([cost.delta for cost in prices], EVERY_ROW)
+        releases = self._totals([float(cost.label > 0) for cost in prices], EVERY_ROW)
         tainted = self._tainted and bool(prices)
         return Statement(
             claimed_epsilon_per_release=most.claimed,
@@ -193,19 +199,29 @@ class Ledger:
         """How often what was released of a row, once for all rows of which that is the same."""
         if not self._counts or not self.rows:
             return
-        for counts in np.unique(np.stack(list(self._counts.values())), axis=1).T:
+        for counts in np.unique(np.stack(np.broadcast_arrays(*self._counts.values())), axis=1).T:
             yield dict(zip(self._counts, counts.tolist(), strict=True))
 
-    def _label_totals(self, rows: IndexArray) -> FloatArray:
+    def _label_totals(self, rows: Rows) -> FloatArray:
         return self._totals([price(event).label for event in self._counts], rows)
 
-    def _totals(self, prices: list[float], rows: IndexArray) -> FloatArray:
-        total = np.zeros(len(rows))
+    def _totals(self, prices: list[float], rows: Rows) -> FloatArray:
+        """What each of the rows has paid, or one number where all have paid the same."""
+        total = np.zeros(1)
         for cost, counts in zip(prices, self._counts.values(), strict=True):
-            releases = counts[rows]
+            releases = _of(counts, rows)
             # Infinity times no release is nothing, not NaN.
-            total += np.where(releases > 0, cost, 0.0) * np.maximum(releases, 1)
+            total = total + np.where(releases > 0, cost, 0.0) * np.maximum(releases, 1)
         return total
+
+
+def _none(rows: Rows) -> bool:
+    return not isinstance(rows, slice) and not len(rows)
+
+
+def _of(counts: IntArray, rows: Rows) -> IntArray:
+    """The counts of some rows; one number where all rows have the same."""
+    return counts if len(counts) == 1 else counts[rows]
 
 
 def _packed(counts: IntArray) -> str:

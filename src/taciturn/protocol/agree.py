@@ -16,8 +16,6 @@ from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Protection, Settings
 
-# The scores of so many rows, 26 bytes each, fit a frame of 64 MiB.
-MOST_ROWS = 2_500_000
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
 AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
 # L_RR is another way to say the size of the subset.
@@ -40,7 +38,7 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
     """
     if settings.solver == "newton":
         # Before the sizes of batches, which it does not have.
-        _require_whole_table(settings, mechanism_class(settings.mechanism), rows)
+        _require_whole_table(settings, mechanism_class(settings.mechanism))
     filled = _protection(settings, taken(settings), columns, rows)
     common = Agreement.model_fields.keys() & Settings.model_fields.keys()
     shared = {name: getattr(settings, name) for name in common} | _steps(settings, rows)
@@ -97,19 +95,12 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
     }
 
 
-def _require_whole_table(settings: Settings, method: type[Mechanism], rows: int) -> None:
+def _require_whole_table(settings: Settings, method: type[Mechanism]) -> None:
     if not method.whole_table:
         raise ConfigError(
             f"{method.name} has no newton: what it releases, and its price, are those of batches",
             setting="solver",
             hint=Hint("use {solver}, or sealed, mutual, label-rr or none", solver="sgd"),
-        )
-    if rows > MOST_ROWS:
-        raise ConfigError(
-            f"newton takes at most {MOST_ROWS:,} training rows, and there are {rows:,}: the scores "
-            "of a pass are one message",
-            setting="solver",
-            hint=Hint("use {solver}, or train on a sample", solver="sgd"),
         )
     if settings.scheme == "paillier":
         raise ConfigError(

@@ -78,6 +78,14 @@ class PartDone(Advance):
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterJoined(Event):
+    """A cluster of so many workers computes; a browser sees it at ``dashboard``, if it has one."""
+
+    workers: int
+    dashboard: str
+
+
+@dataclass(frozen=True, slots=True)
 class Aligning(Advance):
     """How many of both sides' ids are through an alignment."""
 

@@ -11,6 +11,7 @@ from typing import Literal, TypedDict
 
 from taciturn.settings.schema import (
     BobUpdate,
+    Engine,
     Noise,
     Over,
     Schedule,
@@ -93,6 +94,9 @@ class SettingsOptions(TypedDict, total=False):
     feature_bits: int
     residue_bits: int
     table_memory: int
+    engine: Engine
+    cores: int | None
+    workers: int | None
     seed: int | None
     seeds: int
     permute_labels: bool

@@ -31,6 +31,7 @@ Over = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 Solver = Literal["sgd", "newton"]
 TellAlice = Literal["nothing", "quality"]
+Engine = Literal["local", "dask"]
 
 _source = partial(Setting, scope=Scope.SIMULATION, panel=Panel.DATA)
 _table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
@@ -386,9 +387,39 @@ class Settings(TableSettings, Protection):
             "less a pass takes longer.",
             Scope.COMPUTE,
             Panel.RUN,
-            detail="24 bytes of each value; what does not fit is made anew in every pass",
+            detail="24 bytes of each value, shared by the processes that work on it; what does "
+            "not fit is made anew in every pass",
         ),
-    ] = 2048
+    ] = 1024
+    engine: Annotated[
+        Engine,
+        Setting(
+            "`newton`: what computes encrypted products: `local`, this machine, or `dask`, a "
+            "cluster of this side's own.",
+            Scope.COMPUTE,
+            Panel.RUN,
+            detail="Each side chooses for itself, and may choose otherwise when it resumes: the "
+            "weights are the same, bit for bit ([scale.md](scale.md))",
+        ),
+    ] = "local"
+    cores: Annotated[
+        PositiveInt | None,
+        Setting(
+            "`local`: how many processes compute encrypted products (default: one for each core, "
+            "up to 8).",
+            Scope.COMPUTE,
+            Panel.RUN,
+            example=2,
+        ),
+    ] = None
+    workers: Annotated[
+        PositiveInt | None,
+        _run(
+            "`dask`: how many worker processes a simulation starts on this machine, and ends "
+            "(default: one for each core).",
+            detail="A party's file names the scheduler of a cluster instead",
+        ),
+    ] = None
     seed: Annotated[
         Annotated[int, Field(ge=0)] | None,
         _run(
@@ -443,6 +474,11 @@ class Settings(TableSettings, Protection):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _one_engine(self) -> Self:
+        require_engine(self.engine, {"cores": self.cores, "workers": self.workers})
+        return self
+
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:
         """Reads a TOML file of settings; the command's own options are laid over it.
@@ -491,6 +527,7 @@ class Settings(TableSettings, Protection):
             self._refuse_steps()
             filled["passes"] = self.passes or self.default_passes
             return self.model_copy(update=filled)
+        require_shared_work(self.engine)
         if self.passes is not None:
             raise ConfigError(
                 "sgd has epochs; passes are newton's",
@@ -552,6 +589,41 @@ class Settings(TableSettings, Protection):
                 setting="l2",
                 hint=Hint("leave {l2} out for scikit-learn's, or use {solver}", solver="sgd"),
             )
+
+
+def require_engine(engine: Engine, given: Mapping[str, object]) -> None:
+    """Refuses what belongs to the other engine.
+
+    Args:
+        engine: The one that was chosen.
+        given: Settings of engines; None where one was not given.
+
+    Raises:
+        ConfigError: A setting has no meaning with this engine.
+    """
+    other: Engine = "local" if engine == "dask" else "dask"
+    for name, value in given.items():
+        if value is not None and (name == "cores") == (engine == "dask"):
+            raise ConfigError(
+                f"the setting {hyphenated(name)} belongs to the engine {other}, and the engine is "
+                f"{engine}",
+                setting=name,
+                hint=Hint(f"leave {{{name}}} out, or use {{engine}}", engine=other),
+            )
+
+
+def require_shared_work(engine: Engine) -> None:
+    """Refuses a cluster for a training by batches.
+
+    Raises:
+        ConfigError: It would stand idle.
+    """
+    if engine == "dask":
+        raise ConfigError(
+            "sgd's batches are too small to be shared: a cluster would stand idle",
+            setting="engine",
+            hint=Hint("use {engine}, or {solver}", engine="local", solver="newton"),
+        )
 
 
 def settings_file(path: Path) -> TomlFile:

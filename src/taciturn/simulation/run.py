@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -12,6 +13,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
+from taciturn.crypto.bfv.crew import LocalEngine
+from taciturn.crypto.engines import cluster_on_this_machine, on_engine
 from taciturn.crypto.registry import scheme
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
@@ -23,7 +26,7 @@ from taciturn.numerics.convergence import arrival
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
-from taciturn.parallel import one_thread
+from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism, mechanism_class
@@ -36,7 +39,7 @@ from taciturn.protocol.bob.alone import AloneModel
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOB
-from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.events import ClusterJoined, Event, Progress
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.steps import Program
@@ -79,10 +82,27 @@ def simulate(
     recorder = Recorder()
     with one_thread(), nullcontext() if record is None else TranscriptFile(record, header) as file:
         taps: list[Tap] = ([recorder] if keep else []) + ([file] if file is not None else [])
-        outcome = _Run(settings, terms, data, coins).outcome(taps, observe)
+        with _at_work(settings, terms, observe) as terms_at_work:
+            outcome = _Run(settings, terms_at_work, data, coins).outcome(taps, observe)
         if file is not None:
             file.conclude(footer_of(outcome.result, data.labels_train))
     return outcome.with_transcript(recorder.finish(header)) if keep else outcome
+
+
+@contextmanager
+def _at_work(settings: Settings, terms: Terms, observe: Observer) -> Iterator[Terms]:
+    """The terms, with what computes for both parties."""
+    if settings.engine == "local":
+        engine = LocalEngine(settings.cores)
+        yield replace(terms, scheme=on_engine(terms.scheme, engine))
+        return
+    if not terms.scheme.protects:
+        # Nothing is encrypted: there is nothing to share.
+        yield terms
+        return
+    with cluster_on_this_machine(settings.workers or usable_cores()) as cluster:
+        observe(ClusterJoined(len(cluster.workers), cluster.dashboard))
+        yield replace(terms, scheme=on_engine(terms.scheme, cluster))
 
 
 @dataclass(frozen=True, slots=True)

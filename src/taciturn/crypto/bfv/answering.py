@@ -19,6 +19,7 @@ import numpy as np
 import tenseal.sealapi as sealapi
 
 from taciturn.arrays import IntArray, WordArray
+from taciturn.crypto.base import MOST_MODULUS_BITS
 from taciturn.crypto.bfv.modular import Flood, Grid, lowered, reduced
 from taciturn.crypto.bfv.parameters import DEGREE, flood_half
 from taciturn.crypto.bfv.seal import SEED_BYTES, Seal
@@ -49,9 +50,13 @@ class Answering:
     Args:
         seal: The parameters in use.
         polynomials: Both halves of the key at the roots, modulo the primes of a ciphertext.
+        factor_bits: What ciphertexts are multiplied with is no larger than two to this.
     """
 
-    def __init__(self, seal: Seal, polynomials: WordArray) -> None:
+    def __init__(
+        self, seal: Seal, polynomials: WordArray, factor_bits: int = MOST_MODULUS_BITS
+    ) -> None:
+        plain_modulus, seal = seal.plain_modulus, seal.for_factors(factor_bits)
         self.seal = seal
         self._key = seal.load_cipher(polynomials, seal.first_id, ntt=True)
         # For encryptions of zero; like SEAL's own draws they change no result, and two answers
@@ -59,8 +64,8 @@ class Answering:
         self._coins = KeyedEntropy.from_system()
         self._primes = seal.primes[:-1]
         self._kept = seal.primes[: len(seal.parameters.kept)]
-        self._grid = Grid(self._primes, seal.plain_modulus)
-        half = flood_half(self._primes, seal.plain_modulus, len(seal.parameters.dropped))
+        self._grid = Grid(self._primes, plain_modulus)
+        half = flood_half(self._primes, plain_modulus, len(seal.parameters.dropped))
         self._flood = Flood(self._primes, half)
 
     @property

@@ -124,7 +124,7 @@ class LocalEngine:
     """This process, and helpers on the same machine where there is work for them.
 
     Args:
-        cores: How many processes work, this one included; None for as many as there are cores.
+        cores: How many processes work, this one included; None for one for each core, up to 8.
 
     >>> LocalEngine(cores=2).shares(work=600, least=512), LocalEngine(cores=2).shares(100, 512)
     (2, 1)
@@ -138,7 +138,7 @@ class LocalEngine:
         """One below ``least``, else one for each process."""
         # An embedded interpreter may not know how to be started.
         alone = work < least or not sys.executable
-        return 1 if alone else min(self.cores or usable_cores(), MOST_PROCESSES)
+        return 1 if alone else self.cores or min(usable_cores(), MOST_PROCESSES)
 
     def crew(self, setups: Sequence[Setup]) -> Crew:
         """Helpers for all shares but the first, which is this process's.

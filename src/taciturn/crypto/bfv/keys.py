@@ -97,7 +97,7 @@ class BfvPublicKey:
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._half = half
-        self.answering = Answering(seal, half.polynomials(seal))
+        self.answering = Answering(seal, half.polynomials(seal), capacity.matrix_bits)
         self._covers: tuple[Mask, Layout, list[Cover]] | None = None
 
     def to_bytes(self) -> bytes:
@@ -135,9 +135,10 @@ class BfvPublicKey:
         if not coefficients.any():
             # SEAL refuses the product with a zero polynomial; the sum does without it.
             return None
-        reduced = np.where(coefficients < 0, coefficients + self.modulus, coefficients)
-        plain = self._seal.load_plain(reduced.astype(np.uint64))
-        self._seal.evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
+        seal = self.answering.seal
+        reduced = np.where(coefficients < 0, coefficients + seal.plain_modulus, coefficients)
+        plain = seal.load_plain(reduced.astype(np.uint64))
+        seal.evaluator.transform_to_ntt_inplace(plain, seal.first_id)
         return plain
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
@@ -207,7 +208,7 @@ class BfvPublicKey:
 
     def _sum_of_products(self, polynomials: list[Any], pieces: list[Any]) -> Any:  # noqa: ANN401
         """In NTT form; None where all is zero."""
-        evaluator, total = self._seal.evaluator, None
+        evaluator, total = self.answering.seal.evaluator, None
         for polynomial, piece in zip(polynomials, pieces, strict=True):
             if polynomial is None:
                 continue

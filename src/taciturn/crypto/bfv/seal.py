@@ -43,6 +43,7 @@ _PLAIN = struct.Struct("<32sQd")
 _PRNG = struct.Struct("<B64s")
 _MAGIC, _BLAKE2XB = 0xA15E, 1
 _LARGEST = 1 << 24
+_SMALL_BITS = 38
 
 T = TypeVar("T")
 
@@ -183,6 +184,17 @@ class Seal(Plaintexts):
         self.first_id = self.context.first_parms_id()
         self.kept_id = self._level(len(parameters.kept))
         self.evaluator = sealapi.Evaluator(self.context)
+
+    def for_factors(self, bits: int) -> Seal:
+        """The same ring for whoever only multiplies, by numbers of at most so many bits.
+
+        Neither products nor sums nor switches depend on the plaintext modulus, and numbers modulo
+        one that is below all primes become polynomials in two thirds of the time.
+        """
+        small = _SMALL_BITS < min(self.parameters.prime_bits[:-1]) - 1
+        if bits + 2 > _SMALL_BITS or not small or self.plain_modulus <= 1 << _SMALL_BITS:
+            return self
+        return Seal(self.parameters, 1 << _SMALL_BITS)
 
     def _level(self, primes: int) -> Any:  # noqa: ANN401 - SEAL's objects have no types
         # Each level of SEAL's chain has one prime fewer.

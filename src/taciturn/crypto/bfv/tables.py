@@ -8,6 +8,7 @@ its row tiles.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -38,10 +39,11 @@ from taciturn.crypto.bfv.crew import (
 from taciturn.crypto.bfv.parameters import require_fit
 from taciturn.crypto.bfv.tiles import Side, Tiling, even_shares
 from taciturn.crypto.bfv.wire import Parts, exactly
-from taciturn.errors import CryptoError
+from taciturn.errors import CryptoError, FileError
 from taciturn.mapped import Place, forget
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
+SAMPLED_ROWS = 64
 LEAST_SHARED_TILES = 512
 """Below, starting a helper costs about what it saves in a training."""
 
@@ -474,7 +476,7 @@ def _setup(
 ) -> Job:
     """What a worker for one share of each part of a table is told first."""
     if place is not None:
-        return Job("alice, mapped", facts, (key, place.to_json().encode()))
+        return Job("alice, mapped", facts, (key, place.to_json().encode(), _sample(whole)))
     kind = "<i4" if facts["matrix_bits"] < 31 else "<i8"
     rows = np.concatenate([whole[side.entries(share)].astype(kind) for share in shares])
     tiles = np.array([(share.start, share.stop) for share in shares], dtype="<i8")
@@ -483,16 +485,34 @@ def _setup(
 
 
 def sheet_of(setup: Job, answering: Answering, ring: Wrapping) -> Sheet:
-    """The worker that such a setup makes."""
+    """The worker that such a setup makes.
+
+    Raises:
+        FileError: The table's file cannot be read, or is another one.
+    """
     facts, source = setup.facts, setup.frames[1]
     tiling = Tiling.of(TableSize(facts["rows"], facts["columns"]))
     if setup.name == "alice, mapped":
-        rows = Rows.of_all(Place.of_json(bytes(source).decode()).opened(), tiling.rows)
+        place = Place.of_json(bytes(source).decode())
+        whole = place.opened()
+        if _sample(whole) != bytes(setup.frames[2]):
+            raise FileError("the table's file has other numbers in it", where=place.path)
+        rows = Rows.of_all(whole, tiling.rows)
     else:
         held = np.frombuffer(source, f"<i{facts['entry_bytes']}").reshape(-1, facts["columns"])
         tiles = np.frombuffer(setup.frames[2], "<i8").reshape(-1, 2).tolist()
         rows = Rows.of(held, tiling.rows, [range(first, last) for first, last in tiles])
     return Sheet(answering, ring, tiling, rows, facts["memory"])
+
+
+def _sample(whole: IntArray) -> bytes:
+    """A digest of some rows all over a table.
+
+    A file of that name may be another one where a worker looks for it, left there by an earlier
+    training: its sums would be wrong, and nobody would notice.
+    """
+    some = np.linspace(0, len(whole) - 1, SAMPLED_ROWS).astype(np.int64)
+    return hashlib.blake2b(whole[some].astype("<i8").tobytes(), digest_size=16).digest()
 
 
 def _moved(share: range, by: int) -> range:

@@ -14,6 +14,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.mapped import over_blocks
 from taciturn.numerics.convergence import MOST_LOSS
 from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.logistic import training_loss
@@ -62,8 +63,13 @@ class AloneModel:
 
     def scores(self, features: FeatureTable) -> FloatArray:
         """The log-odds of each row, from his columns of it."""
-        scores: FloatArray = features.values @ self.weights + self.constant
-        return scores
+        values = features.values
+
+        def scored(place: slice) -> FloatArray:
+            scores: FloatArray = values[place] @ self.weights + self.constant
+            return scores
+
+        return np.concatenate([np.empty(0), *over_blocks(scored, features.rows, values)])
 
 
 def _fitted(

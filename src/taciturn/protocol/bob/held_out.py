@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import Mechanism, Released
@@ -49,6 +49,6 @@ def watch(
     stop = out_of_patience(losses, patience)
     verdict = Released.unprotected(np.array([int(stop)]))
     inputs.ledger.taint(STOPS_BY_LABELS)
-    inputs.ledger.charge(verdict.event, np.arange(inputs.ledger.rows))
+    inputs.ledger.charge(verdict.event, EVERY_ROW)
     yield from send(EpochVerdict(iteration, verdict))
     return losses, stop

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-import numpy as np
-
+from taciturn.arrays import EVERY_ROW
 from taciturn.data.tables import LabelTable
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
@@ -43,5 +42,5 @@ def released_labels(
     flips = mechanism.label_flips
     if flips is None:
         return labels
-    ledger.charge(flips.event, np.arange(labels.rows))
+    ledger.charge(flips.event, EVERY_ROW)
     return (responder or flips.respond)(labels, entropy.fork("label response"))

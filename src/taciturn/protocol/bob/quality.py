@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from taciturn.arrays import FloatArray
+from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.told_quality import TOLD, ToldQuality, release, told_quality
 from taciturn.protocol.bob.inputs import BobInputs
@@ -26,6 +24,6 @@ def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[Tol
     quality = release(scores, held_out.labels.values, epsilon, coins)
     if epsilon is None:
         inputs.ledger.taint(TOLD)
-    inputs.ledger.charge(quality.event, np.arange(inputs.ledger.rows))
+    inputs.ledger.charge(quality.event, EVERY_ROW)
     yield from send(HeldOutQuality(quality))
     return told_quality(quality.value, held_out.labels.rows, epsilon)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.arrays import IntArray
+from taciturn.arrays import EVERY_ROW, IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
@@ -108,7 +108,7 @@ def release_share(inputs: BobInputs[EncryptedMechanism], share: IntArray) -> Pro
         BudgetExceeded: There is no budget for it.
     """
     revealed = Released(share, price_of_share(inputs.mechanism))
-    inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
+    inputs.ledger.charge(revealed.event, EVERY_ROW)
     yield from send(RevealedShare(revealed))
 
 
@@ -128,7 +128,7 @@ def release_noisy_share(
     """
     # The same coins give the same noise: a resumed training tells the same model again.
     revealed = release.release(share, modulus_bits, inputs.entropy.fork("model noise"))
-    inputs.ledger.charge(revealed.event, np.arange(inputs.ledger.rows))
+    inputs.ledger.charge(revealed.event, EVERY_ROW)
     yield from send(RevealedShare(revealed))
     return revealed.value
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.arrays import ByteLabels, FloatArray
+from taciturn.arrays import EVERY_ROW, ByteLabels, FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.faces import Hint
@@ -98,7 +98,7 @@ def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> N
 def _taint_totals(features: FeatureTable, mechanism: ResidueMechanism[Any], ledger: Ledger) -> None:
     # His next scores carry true residues of this batch into releases of other rows.
     ledger.taint(TRUE_UPDATES)
-    if not ledger.affords(mechanism.event, np.arange(features.rows)):
+    if not ledger.affords(mechanism.event, EVERY_ROW):
         raise BudgetExceeded(
             "no budget is possible where Bob updates his own weights with true residues",
             setting="budget",

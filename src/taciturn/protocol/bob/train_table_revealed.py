@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import EVERY_ROW, FloatArray, IntArray
 from taciturn.crypto.base import SecretKey, TableSize, wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import GradientMechanism
@@ -79,7 +79,7 @@ class _Answers:
         numbers = tuple(entry % modulus for entry in masked.tolist())
         released = inputs.mechanism.release(numbers, inputs.entropy.fork(f"noise {number}"))
         # Exactly what leaves is what is charged, and before it leaves.
-        inputs.ledger.charge(released.event, np.arange(inputs.ledger.rows))
+        inputs.ledger.charge(released.event, EVERY_ROW)
         yield from send(RevealedGradient(number, released))
 
     def _receive_held_out(self, number: int) -> Program[FloatArray]:

@@ -1,0 +1,195 @@
+"""An engine on a cluster of real processes: the same sums, workers that die, masks that do not."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distributed import WorkerPlugin
+
+from taciturn.crypto import cluster
+from taciturn.crypto.base import TableSize, Wrapping, transposed_product
+from taciturn.crypto.bfv.crew import Frame, Job
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.tiles import Tiling
+from taciturn.crypto.bfv.wire import Parts
+from taciturn.crypto.cluster import Address, DaskEngine, connected, on_this_machine
+from taciturn.errors import ClusterError, CryptoError
+from taciturn.mapped import create
+from taciturn.rng import SystemEntropy
+from tests.crypto.test_tables import entries
+from tests.test_two_machines import free_port
+from tests.waiting import wait_until
+
+COINS = SystemEntropy()
+RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=4 * DEGREE)
+# A column for each share, so that each has a mask.
+SIZE = TableSize(4 * DEGREE - 5, 4)
+
+
+class Recorder(WorkerPlugin):  # type: ignore[misc]
+    """Writes down each reply of a worker; the first that has one is killed before it can send it.
+
+    Dask installs it on workers that come later, too.
+    """
+
+    name = "recorder"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def setup(self, worker: object) -> None:
+        usual, folder = cluster._Held.reply, self.folder
+
+        def reply(held: cluster._Held, job: Job) -> tuple[Frame, ...]:
+            frames = usual(held, job)
+            if job.name in ("rows", "columns"):
+                noted = {"name": job.name, "mask": job.frames[1], **job.facts}
+                noted["covered"] = frames[job.facts.get("first_covered", 0)]
+                place = folder / f"{uuid.uuid4()}.npz"
+                np.savez(place, **{key: np.array(value) for key, value in noted.items()})  # type: ignore[arg-type]
+                with suppress(FileExistsError):
+                    (folder / "killed").touch(exist_ok=False)
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return frames
+
+        setattr(cluster._Held, "reply", reply)  # noqa: B010
+
+
+def held(dask_worker: Any) -> int:
+    """How many setups and replies a worker has in memory."""
+    return len(dask_worker.data)
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DaskEngine]:
+    with on_this_machine(2) as engine:
+        yield engine
+
+
+def decrypted(secret: BfvSecretKey, reply: dict[str, Any]) -> bytes:
+    """What Bob would read in one reply, where it is masked."""
+    tiling, data = Tiling.of(SIZE), bytes(reply["covered"])
+    if reply["name"] == "columns":
+        side = tiling.rows.part(range(int(reply["first"]), int(reply["last"])))
+    else:
+        side = tiling.columns.part(range(int(reply["first_covered"]), int(reply["last_covered"])))
+        answering = secret.public.answering
+        data = answering.written(answering.loaded(data, ntt=False), side.answered(side.length))
+    return secret.decrypt_tiles(Parts(data), side).tobytes()
+
+
+def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
+    """Each mask covers one value, also in the reply that was never used."""
+    secret = BfvScheme(engine).generate(128, RING, COINS)
+    mapped = create(tmp_path / "table", (SIZE.rows, SIZE.columns), np.int32)
+    mapped[:] = entries(RING, SIZE, COINS)
+    whole = mapped.astype(np.int64)
+    engine.client.register_plugin(Recorder(tmp_path))
+    table = secret.public.table(mapped)
+    workers = set(engine.workers)
+    rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
+    sent = secret.encrypt_rows(rows, SIZE, COINS)
+    answer = transposed_product(table, sent, columns, COINS)
+    expected = RING.centred(whole.T @ rows + columns)
+    assert np.array_equal(secret.decrypt_columns(answer, SIZE), expected)
+    answer = table.product(secret.encrypt_columns(columns, SIZE, COINS), rows, COINS)
+    assert np.array_equal(secret.decrypt_rows(answer, SIZE), RING.centred(whole @ columns + rows))
+    # One was killed, and Dask replaced it.
+    wait_until(lambda: len(engine.workers) == 2)
+    assert (tmp_path / "killed").exists()
+    assert len(workers & set(engine.workers)) == 1
+    covered: dict[bytes, set[bytes]] = {}
+    replies: dict[bytes, set[bytes]] = {}
+    for path in tmp_path.glob("*.npz"):
+        with np.load(path) as reply:
+            mask = bytes(reply["mask"])
+            covered.setdefault(mask, set()).add(decrypted(secret, dict(reply)))
+            replies.setdefault(mask, set()).add(bytes(reply["covered"]))
+    # At least the one that was lost was made twice, under fresh encryptions of zero.
+    assert any(len(made) > 1 for made in replies.values())
+    assert all(len(values) == 1 for values in covered.values())
+    engine.client.unregister_worker_plugin("recorder")
+    table.close()
+    del secret, table
+    # Keys and rows leave the workers' memory with their owners.
+    wait_until(lambda: not any(engine.client.run(held).values()), "it holds what nobody needs")
+
+
+def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
+    secret = BfvScheme(engine).generate(128, RING, COINS)
+    table = secret.public.table(entries(RING, SIZE, COINS))
+    sent = secret.encrypt_rows(RING.draw(SIZE.rows, COINS), SIZE, COINS)
+    spoilt = replace(sent, data=sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:])
+    mask = RING.draw(SIZE.columns, COINS)
+    with pytest.raises(CryptoError, match="outside its modulus"):
+        transposed_product(table, spoilt, mask, COINS)
+    # The next one is not the worse for it.
+    transposed_product(table, sent, mask, COINS)
+    table.close()
+
+
+def test_what_goes_to_workers_shows_nothing_in_a_log():
+    job = Job("rows", {}, (memoryview(b"a mask"),))
+    for shown in (repr(cluster._Held("1", job)), repr(cluster._Task(job))):
+        assert "mask" not in shown
+    sent = pickle.loads(pickle.dumps(cluster._Task(job)))  # noqa: S301 - our own
+    assert sent.job.frames == (b"a mask",)
+
+
+def test_an_address_where_nobody_listens(monkeypatch):
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
+    address = f"tcp://127.0.0.1:{free_port()}"
+    with pytest.raises(ClusterError, match="cannot be reached") as raised:
+        connected(Address(address)).__enter__()
+    assert raised.value.where == address
+
+
+@pytest.mark.slow  # a cluster of its own
+def test_a_cluster_without_workers_is_named_and_not_waited_for_forever():
+    with on_this_machine(1) as engine:
+        hasty = DaskEngine(engine.client, Address("tls://it", worker_seconds=0.5))
+        secret = BfvScheme(hasty).generate(128, RING, COINS)
+        rows = RING.draw(SIZE.rows, COINS)
+        secret.encrypt_rows(rows, SIZE, COINS)
+        engine.client.cluster.scale(0)
+        wait_until(lambda: not engine.workers)
+        with pytest.raises(ClusterError, match=r"no workers for 0\.5 s") as raised:
+            secret.encrypt_rows(rows, SIZE, COINS)
+        assert raised.value.exit_code == 45
+        # One that comes is used, with the setup that Dask makes anew.
+        engine.client.cluster.scale(1)
+        wait_until(lambda: engine.workers)
+        secret.encrypt_rows(rows, SIZE, COINS)
+
+
+@pytest.mark.slow  # a cluster of its own
+def test_workers_that_end_one_after_the_other_at_one_share_are_named():
+    with on_this_machine(1) as engine:
+        crew = engine.crew([lambda: Job("deadly", {})])
+        engine.client.register_plugin(Deadly())
+        with pytest.raises(ClusterError, match="4 workers ended, one after the other"):
+            crew.run([Job("deadly", {})], lambda job: ())
+
+
+class Deadly(WorkerPlugin):  # type: ignore[misc]
+    """Workers that end at whatever they are asked for."""
+
+    name = "deadly"
+
+    def setup(self, worker: object) -> None:
+        def reply(held: cluster._Held, job: Job) -> tuple[Frame, ...]:
+            os.kill(os.getpid(), signal.SIGKILL)
+            raise AssertionError
+
+        setattr(cluster._Held, "reply", reply)  # noqa: B010
