@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -187,6 +189,18 @@ def test_an_error_moves_with_its_hint():
     moved = error.at("new.csv")
     assert moved.diagnostics(COMMAND_LINE) == "x\n  where: new.csv\n  try:   raise --clip"
     assert error.where == "clip="
+
+
+def test_it_moves_beside_a_library_that_changes_how_errors_are_copied():
+    """Dask sends errors between processes, and teaches Python how."""
+    program = (
+        "import distributed\n"
+        "from taciturn.errors import ConfigError\n"
+        "error = ConfigError('x', setting='clip')\n"
+        "assert error.at('new.csv').where == 'new.csv'\n"
+        "assert error.where == 'clip='\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_the_nearest_setting_is_spelled_by_the_face():

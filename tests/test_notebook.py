@@ -98,6 +98,7 @@ RESULTS = (
 )
 
 
+@pytest.mark.slow  # some seconds: a kernel of its own
 def test_a_result_shows_itself_in_a_cell(tmp_path):
     """As HTML, as a picture, as a frame; beside each its one line of text."""
     asked, made = tmp_path / "asked.ipynb", tmp_path / "made.ipynb"

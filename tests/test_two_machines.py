@@ -165,6 +165,7 @@ def terminals(folder: Path) -> Iterator[list[Terminal]]:
         terminal.leave()
 
 
+@pytest.mark.slow  # half a minute: every command of the runbook, in two terminals
 def test_the_runbook_runs_as_it_is_written(folder, terminals):
     prepare, align, dry_run, train, go_on, anew, paid, score = [lines for _, lines in steps()]
 

@@ -45,7 +45,6 @@ gave it spells its name.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -97,7 +96,9 @@ class TaciturnError(Exception):
 
     def at(self, where: str) -> Self:
         """The same error, at another place."""
-        moved = copy.copy(self)
+        # Not by ``copy``: what sends errors between processes changes how they are copied.
+        moved = type(self).__new__(type(self), *self.args)
+        moved.__dict__.update(self.__dict__)
         moved._where = where
         return moved
 

@@ -199,6 +199,7 @@ def test_the_audit_of_sealed_is_at_chance_and_says_what_it_would_have_noticed():
     assert "not a proof of safety" in apart_sentence(result)
 
 
+@pytest.mark.slow  # some seconds: an audit with real keys
 def test_the_result_is_shown_and_read_back():
     audit = audited()
     assert of_record(audit.to_dict()).to_dict() == audit.to_dict()

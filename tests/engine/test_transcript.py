@@ -140,6 +140,7 @@ def test_a_transcript_does_not_show_its_coins():
 # --- refused if cut or altered -------------------------------------------------------------------
 
 
+@pytest.mark.slow  # some seconds: every bit
 def test_every_single_bit_flip_is_refused(recorded, tmp_path):
     """Every byte counts: the chain covers the texts and records, the reader checks the rest."""
     data, other = recorded.read_bytes(), tmp_path / "altered"

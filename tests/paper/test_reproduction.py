@@ -69,6 +69,7 @@ def test_mult_as_printed_does_not_learn_and_its_readings_do():
     assert by_variant["mean-one"]["auc_low"] > 0.9
 
 
+@pytest.mark.slow  # some seconds
 def test_the_quick_search_tells_the_same():
     record = learning.run(quick=True)
     by_variant = {row["variant"]: row for row in record["rows"]}

@@ -141,6 +141,7 @@ def test_two_neighbours_are_told_apart_by_no_more_than_epsilon_with_confidence_9
     assert shown(quiet=1) <= EVENT.epsilon
 
 
+@pytest.mark.slow  # some seconds
 def test_with_a_twentieth_of_the_noise_that_is_noticed():
     """The same trial has the power to refute the claim."""
     assert shown(quiet=20) > EVENT.epsilon
