@@ -389,6 +389,16 @@ def turn_of(part: slice | None, parts: list[slice], done: int) -> slice:
     return parts[done]
 
 
+def require_all(parts: list[slice], done: int) -> None:
+    """Insists that every part was added to a sum.
+
+    Raises:
+        CryptoError: Some are missing.
+    """
+    if done < len(parts):
+        raise CryptoError("parts of the table are missing in the sum")
+
+
 def named_part(part: slice | None, parts: list[slice]) -> slice:
     """The part that was named, if it is one of a table's.
 

@@ -32,6 +32,7 @@ from taciturn.crypto.base import (
     check_table,
     check_table_vector,
     named_part,
+    require_all,
     turn_of,
     wrapping,
 )
@@ -96,8 +97,7 @@ class ClearRowSum:
         Raises:
             CryptoError: Parts are missing.
         """
-        if self._done < len(self._table.parts):
-            raise CryptoError("parts of the table are missing in the sum")
+        require_all(self._table.parts, self._done)
         return _masked(self._total, self._mask)
 
 

@@ -197,7 +197,11 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     files = sorted(map(Path, glob.glob(str(path), recursive=True)))
     if not files:
-        raise FileError("no file has a name of this pattern", where=str(path), hint="check it")
+        raise FileError(
+            "no file has a name of this pattern",
+            where=str(path),
+            hint="check the folder and the pattern",
+        )
     for file in files:
         if not file.name.lower().endswith(SUFFIX):
             raise FileError(

@@ -25,6 +25,7 @@ from taciturn.crypto.base import (
     Wrapping,
     check_length,
     named_part,
+    require_all,
     turn_of,
 )
 from taciturn.crypto.bfv.answering import Answering
@@ -272,8 +273,7 @@ class BfvRowSum:
         Raises:
             CryptoError: Parts are missing.
         """
-        if self._done < len(self._table.parts):
-            raise CryptoError("parts of the table are missing in the sum")
+        require_all(self._table.parts, self._done)
         return self._table.answer(self._totals)
 
 
