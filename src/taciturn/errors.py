@@ -102,6 +102,18 @@ class TaciturnError(Exception):
         moved._where = where
         return moved
 
+    def by(self, peer: str) -> Self:
+        """The same error, which says by name whose it is.
+
+        >>> RemoteProtocolError("the peer sent nothing").by("alice-2").message
+        'alice-2 sent nothing'
+        """
+        moved = self.at(self._where)
+        named = self.message.replace("the peer", peer)
+        moved.message = named if peer in named else f"{peer}: {named}"
+        moved.args = (moved.message,)
+        return moved
+
     def diagnostics(self, face: Face = PYTHON) -> str:
         """What a person should read: the message, the place and the way out.
 

@@ -199,11 +199,11 @@ def test_another_kind_of_file_is_refused_by_name(tmp_path, data):
         load_bytes(tmp_path / "other", data)
 
 
-@pytest.mark.parametrize("version", [0, 3, 255])
+@pytest.mark.parametrize("version", [0, 4, 255])
 def test_another_version_is_refused_by_name(recorded, version):
     data = bytearray(recorded.read_bytes())
     data[len(MAGIC)] = version
-    with pytest.raises(TranscriptError, match=f"version {version}; this program reads 2"):
+    with pytest.raises(TranscriptError, match=f"version {version}; this program reads 1 to 3"):
         load_bytes(recorded, bytes(data))
 
 

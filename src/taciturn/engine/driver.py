@@ -6,18 +6,20 @@ frames. Pair, replay and network runners are loops around it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.errors import LocalProtocolError
 from taciturn.protocol.codec import decode, encode
 from taciturn.protocol.messages import Message, Role
-from taciturn.protocol.steps import Emit, Keep, Program, Receive, Send
+from taciturn.protocol.steps import ONLY, Emit, Keep, Program, Receive, Send
 
 R = TypeVar("R")
 Tap: TypeAlias = Callable[[Role, bytes], None]
 Outlet: TypeAlias = Callable[[bytes], None]
+Outlets: TypeAlias = Mapping[str, Outlet]
+"""Where frames go, by the name of the peer that they are for."""
 Keeping: TypeAlias = Callable[[bytes], bytes]
 
 
@@ -32,25 +34,30 @@ class Driver(Generic[R]):
     Args:
         role: Whose program it is.
         program: The generator.
-        outlet: Called with each frame that the program sends.
+        outlet: Called with each frame that the program sends; one for each peer, where there are
+            several.
         observe: Called with each event that it emits.
         keep: Called with what the program wants remembered; answers with what was.
+
+    Attributes:
+        awaits: The peer whose message the program waits for.
     """
 
     def __init__(
         self,
         role: Role,
         program: Program[R],
-        outlet: Outlet,
+        outlet: Outlet | Outlets,
         observe: Observer = ignore,
         keep: Keeping = forget,
     ) -> None:
         self.role: Role = role
         self._program = program
-        self._outlet = outlet
+        self._outlets = outlet if isinstance(outlet, Mapping) else {ONLY: outlet}
         self._observe = observe
         self._keep = keep
         self._expected: type[Message] | None = None
+        self.awaits = ONLY
         self._result: R | None = None
         self.started = False
         self.finished = False
@@ -99,7 +106,7 @@ class Driver(Generic[R]):
             while not isinstance(step, Receive):
                 if isinstance(step, Send):
                     self._check_sender(step.message)
-                    self._outlet(encode(step.message))
+                    self._outlet_to(step.peer)(encode(step.message))
                 elif isinstance(step, Emit):
                     self._observe(step.event)
                 elif isinstance(step, Keep):
@@ -112,10 +119,16 @@ class Driver(Generic[R]):
                         hint="call helpers with yield from",
                     )
                 step = next(self._program)
-            self._expected = step.expected
+            self._expected, self.awaits = step.expected, step.peer
         except StopIteration as done:
             # How a generator returns; an error of the program is not caught here.
             self._result, self.finished = done.value, True
+
+    def _outlet_to(self, peer: str) -> Outlet:
+        outlet = self._outlets.get(peer)
+        if outlet is None:
+            raise LocalProtocolError(f"{self.role}'s program speaks to a peer that is not there")
+        return outlet
 
     def _check_sender(self, message: Message) -> None:
         if self.role not in message.senders:

@@ -1,4 +1,4 @@
-"""Both parties in one thread: deterministic, and a deadlock has a name.
+"""All parties in one thread: deterministic, and a deadlock has a name.
 
 Every frame crosses the codec as it would on a wire.
 """
@@ -6,29 +6,24 @@ Every frame crosses the codec as it would on a wire.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
 
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Driver, Tap
 from taciturn.errors import Deadlock, RemoteProtocolError
 from taciturn.protocol.messages import Role
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import ONLY, Program
 
 A = TypeVar("A")
 B = TypeVar("B")
+StarTap: TypeAlias = Callable[[str, Role, bytes], None]
+"""Told each frame: whose link it crosses, who sent it, its bytes."""
 
 
-class _Link:
-    """A fake wire: two queues, and whoever listens in."""
-
-    def __init__(self, tap: Tap | None) -> None:
-        self.queues: dict[Role, deque[bytes]] = {"alice": deque(), "bob": deque()}
-        self._tap = tap
-
-    def carry(self, sender: Role, receiver: Role, frame: bytes) -> None:
-        if self._tap is not None:
-            self._tap(sender, frame)
-        self.queues[receiver].append(frame)
+def unheard(link: str, sender: Role, frame: bytes) -> None:
+    """Nobody listens in."""
 
 
 def run_pair(
@@ -49,38 +44,105 @@ def run_pair(
         Deadlock: Neither can go on; says what each waits for.
         RemoteProtocolError: One side has finished while the other still talks to it.
     """
-    link = _Link(tap)
-    end_a = Driver("alice", alice, lambda frame: link.carry("alice", "bob", frame), observe)
-    end_b = Driver("bob", bob, lambda frame: link.carry("bob", "alice", frame), observe)
+    listen = unheard if tap is None else (lambda _, sender, frame: tap(sender, frame))
+    results, result = run_star({ONLY: alice}, bob, tap=listen, observe=observe)
+    return results[ONLY], result
+
+
+def run_star(
+    alices: Mapping[str, Program[A]],
+    bob: Program[B],
+    *,
+    tap: StarTap = unheard,
+    observe: Observer = ignore,
+) -> tuple[dict[str, A], B]:
+    """Runs several Alices against one Bob; each of them talks to him alone.
+
+    Args:
+        alices: Their programs, by the names under which Bob's program knows them.
+        bob: Bob's program.
+        tap: Called with each frame.
+        observe: Called with each event of any side.
+
+    Returns:
+        What the programs returned.
+
+    Raises:
+        Deadlock: Nobody can go on; says what each waits for.
+        RemoteProtocolError: A side has finished while another still talks to it.
+    """
+    ends = {name: _End(name, program, tap, observe) for name, program in alices.items()}
+    centre = Driver("bob", bob, {name: end.hand_over for name, end in ends.items()}, observe)
+    drivers = [*(end.driver for end in ends.values()), centre]
     try:
-        while not (end_a.finished and end_b.finished):
-            # Not `or`: both must run, also where the first has moved.
-            if not (_run(end_a, link) | _run(end_b, link)):
-                raise Deadlock(_standstill(end_a, end_b))
-        # A frame that nobody read means that the two programs disagree about the conversation.
-        for end in (end_a, end_b):
-            if link.queues[end.role]:
-                raise RemoteProtocolError(f"a message arrived after {end.role} had finished")
+        while not all(driver.finished for driver in drivers):
+            # Not `any` of a generator: all must run, also where one has moved.
+            moved = [end.run() for end in ends.values()] + [_run_centre(centre, ends)]
+            if not any(moved):
+                raise Deadlock(_standstill(ends, centre))
+        # A frame that nobody read means that the programs disagree about the conversation.
+        for end in ends.values():
+            if end.inbox:
+                raise RemoteProtocolError(f"a message arrived after {end.called} had finished")
+            if end.outbox:
+                raise RemoteProtocolError("a message arrived after bob had finished")
     finally:
-        end_a.close()
-        end_b.close()
-    return end_a.result, end_b.result
+        for driver in drivers:
+            driver.close()
+    return {name: end.driver.result for name, end in ends.items()}, centre.result
 
 
-def _run(end: Driver[Any], link: _Link) -> bool:
-    """Lets one side run as far as it can; False where it could do nothing."""
-    moved = not end.started
-    end.start()
-    inbox = link.queues[end.role]
-    while inbox and not end.finished:
-        end.feed(inbox.popleft())
+class _End:
+    """One Alice, with a fake wire to Bob: two queues, and whoever listens in."""
+
+    def __init__(self, name: str, program: Program[Any], tap: StarTap, observe: Observer) -> None:
+        self.called = name or "alice"
+        self.inbox: deque[bytes] = deque()
+        self.outbox: deque[bytes] = deque()
+        self._heard = partial(tap, name)
+        self.driver = Driver("alice", program, self._send, observe)
+
+    def _send(self, frame: bytes) -> None:
+        self._heard("alice", frame)
+        self.outbox.append(frame)
+
+    def hand_over(self, frame: bytes) -> None:
+        """Takes a frame of Bob's."""
+        self._heard("bob", frame)
+        self.inbox.append(frame)
+
+    def run(self) -> bool:
+        """Lets her run as far as she can; False where she could do nothing."""
+        return _run(self.driver, self.inbox)
+
+
+def _run(driver: Driver[Any], inbox: deque[bytes]) -> bool:
+    moved = not driver.started
+    driver.start()
+    while inbox and not driver.finished:
+        driver.feed(inbox.popleft())
         moved = True
     return moved
 
 
-def _standstill(*ends: Driver[Any]) -> str:
-    states = (
-        f"{end.role} has finished" if end.finished else f"{end.role} waits for {end.expects}"
-        for end in ends
+def _run_centre(centre: Driver[Any], ends: Mapping[str, _End]) -> bool:
+    """Lets Bob run as far as he can; he says whom he waits for."""
+    moved = not centre.started
+    centre.start()
+    while not centre.finished and (outbox := ends[centre.awaits].outbox):
+        centre.feed(outbox.popleft())
+        moved = True
+    return moved
+
+
+def _standstill(ends: Mapping[str, _End], centre: Driver[Any]) -> str:
+    states = [_state(end.called, end.driver) for end in ends.values()]
+    # With several Alices it matters for which of them he waits.
+    for_whom = f" of {centre.awaits}" if centre.awaits and not centre.finished else ""
+    return (
+        "the conversation is deadlocked: " + ", ".join([*states, _state("bob", centre)]) + for_whom
     )
-    return "the conversation is deadlocked: " + ", ".join(states)
+
+
+def _state(name: str, driver: Driver[Any]) -> str:
+    return f"{name} has finished" if driver.finished else f"{name} waits for {driver.expects}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 from taciturn.engine.callbacks import Observer, ignore
@@ -10,7 +11,7 @@ from taciturn.engine.driver import Driver, Keeping, forget
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import CryptoError, ProtocolError, TranscriptError
 from taciturn.protocol.messages import Role
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import ONLY, Program
 
 R = TypeVar("R")
 
@@ -23,6 +24,7 @@ def replay(
     verify: bool = True,
     observe: Observer = ignore,
     keep: Keeping = forget,
+    peers: Sequence[str] = (ONLY,),
 ) -> R:
     """Feeds a program the frames its peer once sent.
 
@@ -33,38 +35,43 @@ def replay(
         verify: Demand that it sends, byte for byte, what it sent then.
         observe: Called with each event that it emits.
         keep: Answers with what the program wanted remembered then.
+        peers: The names of the peers, in the order of the recording's links.
 
     Raises:
         TranscriptError: The program says something else than it said then, or the recording ends
             early, goes on too long or is no conversation of this program.
     """
-    then = enumerate(transcript.frames(role))
+    other: Role = "bob" if role == "alice" else "alice"
+    links = {peer: transcript.link(number) for number, peer in enumerate(peers)}
+    then = {peer: enumerate(link.frames(role)) for peer, link in links.items()}
 
-    def check(frame: bytes) -> None:
+    def check(peer: str, frame: bytes) -> None:
         # At once, not at the end: with other coins the first difference shows before its effects.
-        number, before = next(then, (-1, b""))
+        number, before = next(then[peer], (-1, b""))
         if verify and frame != before:
             where = f"{role}'s frame {number}" if number >= 0 else f"the end of {role}'s frames"
             raise TranscriptError(f"the replay differs from the recording at {where}")
 
-    driver = Driver(role, program, check, observe, keep)
+    outlets = {peer: partial(check, peer) for peer in peers}
+    driver = Driver(role, program, outlets, observe, keep)
     try:
-        _feed(driver, transcript.frames("bob" if role == "alice" else "alice"))
+        _feed(driver, {peer: link.frames(other) for peer, link in links.items()})
     finally:
         driver.close()
-    if verify and next(then, None) is not None:
+    if verify and any(next(frames, None) is not None for frames in then.values()):
         raise TranscriptError(f"the recording holds more of {role}'s frames than the replay sent")
     return driver.result
 
 
-def _feed(driver: Driver[R], frames: Iterator[bytes]) -> None:
+def _feed(driver: Driver[R], frames: Mapping[str, Iterator[bytes]]) -> None:
     try:
         driver.start()
-        for frame in frames:
-            if driver.finished:
-                raise TranscriptError("the recording continues after the program has finished")
+        while not driver.finished:
+            frame = next(frames[driver.awaits], None)
+            if frame is None:
+                raise TranscriptError(f"the recording ends where {driver.expects} was expected")
             driver.feed(frame)
     except (ProtocolError, CryptoError) as problem:
         raise TranscriptError(f"the recording cannot be replayed: {problem.message}") from None
-    if not driver.finished:
-        raise TranscriptError(f"the recording ends where {driver.expects} was expected")
+    if any(next(rest, None) is not None for rest in frames.values()):
+        raise TranscriptError("the recording continues after the program has finished")

@@ -3,13 +3,16 @@ r"""A recorded conversation: every frame in order, chained by hashes.
 ::
 
     file   = "TACITURN-TRANSCRIPT\n" version:u8 count:u32 header(JSON) record* end
-    record = kind:u8 (0 alice sent it, 1 bob sent it, 2 the recorder kept it) count:u32 frame
+    record = kind:u8 count:u32 frame
+    kind   = 0 alice sent it, 1 bob sent it, 2 the recorder kept it;
+             of the link with a further Alice, 3 + 2k she sent it, 4 + 2k bob sent it
     end    = 0xff count:u32 footer(JSON) records:u64 link:32 bytes
-    link_0 = SHA-256(header)
+    link_0 = SHA-256(header), of version 3 SHA-256("3" || header)
     link_k = SHA-256(link_{k-1} || record_k), and the last link takes the footer in
 
 What header and footer say is their writer's business. What the recorder kept are keys, which its
-coins do not give again; files of version 1 have none. A file that was cut has no end; one that was
+coins do not give again; files of version 1 have none. Files of several links have version 3, and
+the order of records holds among those of one link. A file that was cut has no end; one that was
 altered has another link. The chain shows damage and careless edits. It is no signature: whoever
 rewrites the whole file can make a new chain.
 """
@@ -21,10 +24,11 @@ import hashlib
 import json
 import os
 import struct
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from taciturn.errors import OutputError, TranscriptError
 from taciturn.faces import Hint
@@ -36,28 +40,49 @@ from taciturn.version import FORMER_NAME
 MAGIC = b"TACITURN-TRANSCRIPT\n"
 _FORMER_MAGIC = f"{FORMER_NAME.upper()}-".encode()
 VERSION = 2
+SEVERAL_LINKS = 3
 _WITHOUT_KEYS = 1
 MAX_HEADER = 16 << 20
-_KEPT, _END = 2, 0xFF
+_KEPT, _FURTHER, _END = 2, 3, 0xFF
 _RECORD = struct.Struct("<BI")
 _TAIL = struct.Struct("<Q32s")
 _SENDERS: tuple[Role, Role] = ("alice", "bob")
 
 Header = dict[str, Any]
+Records: TypeAlias = tuple[tuple[Role, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A whole conversation in memory."""
+    """A whole conversation in memory.
+
+    Args:
+        header: What the writer says of the run.
+        records: The frames that crossed, with their senders; of the first link, if there are
+            several.
+        footer: What the writer says of its end.
+        kept: What the recorder kept for itself.
+        further: The frames of each further link.
+    """
 
     header: Header = field(repr=False)
-    records: tuple[tuple[Role, bytes], ...] = field(repr=False)
+    records: Records = field(repr=False)
     footer: Header = field(default_factory=dict, repr=False)
     kept: tuple[bytes, ...] = field(default=(), repr=False)
+    further: tuple[Records, ...] = field(default=(), repr=False)
 
     def frames(self, sender: Role) -> Iterator[bytes]:
-        """The frames that one side sent, in order."""
+        """The frames that one side sent, in order; on the first link, if there are several."""
         return (frame for who, frame in self.records if who == sender)
+
+    @property
+    def links(self) -> int:
+        """How many Alices there were."""
+        return 1 + len(self.further)
+
+    def link(self, number: int) -> Transcript:
+        """The conversation on one of the links, by its place."""
+        return replace(self, records=(self.records, *self.further)[number], further=())
 
     @classmethod
     def load(cls, path: Path) -> Transcript:
@@ -84,16 +109,17 @@ class Transcript:
 class Recorder:
     """Collects frames in memory; a tap for the runners."""
 
-    def __init__(self) -> None:
-        self._records: list[tuple[Role, bytes]] = []
+    def __init__(self, links: int = 1) -> None:
+        self._records: list[list[tuple[Role, bytes]]] = [[] for _ in range(links)]
 
-    def __call__(self, sender: Role, frame: bytes) -> None:
+    def __call__(self, sender: Role, frame: bytes, link: int = 0) -> None:
         """Keeps one frame."""
-        self._records.append((sender, frame))
+        self._records[link].append((sender, frame))
 
     def finish(self, header: Header) -> Transcript:
         """The conversation so far."""
-        return Transcript(header, tuple(self._records))
+        first, *further = map(tuple, self._records)
+        return Transcript(header, first, further=tuple(further))
 
 
 class TranscriptFile:
@@ -107,16 +133,23 @@ class TranscriptFile:
         header: What the writer says of the run.
         at: A position of the unfinished file, to resume from there; None to begin.
         keep: Keep the unfinished file where the conversation fails, to resume it later.
+        links: How many Alices there are.
     """
 
     def __init__(
-        self, path: Path, header: Header, *, at: Header | None = None, keep: bool = False
+        self,
+        path: Path,
+        header: Header,
+        *,
+        at: Header | None = None,
+        keep: bool = False,
+        links: int = 1,
     ) -> None:
         if not path.name:
             raise OutputError("this is not the name of a file", where=str(path))
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
-        self._keep = keep
+        self._keep, self._version = keep, VERSION if links == 1 else SEVERAL_LINKS
         self._records = 0
         self._footer: Header = {}
         if at is None:
@@ -130,10 +163,10 @@ class TranscriptFile:
             # For its owner's eyes only: a transcript is as sensitive as the labels it gives away.
             descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             self._stream: BinaryIO = os.fdopen(descriptor, "wb")
-            self._stream.write(MAGIC + _RECORD.pack(VERSION, len(text)) + text)
+            self._stream.write(MAGIC + _RECORD.pack(self._version, len(text)) + text)
         except OSError as problem:
             raise self._unwritable(problem) from None
-        self._link = hashlib.sha256(text).digest()
+        self._link = _first_link(self._version, text)
 
     def _resume(self, at: Header) -> None:
         """Opens the partial file to write on from ``at``, a ``position`` of an earlier writer."""
@@ -162,9 +195,10 @@ class TranscriptFile:
         self._stream.flush()
         return {"records": self._records, "link": self._link.hex(), "offset": self._stream.tell()}
 
-    def __call__(self, sender: Role, frame: bytes) -> None:
-        """Writes one frame and links it to those before."""
-        self._write(_SENDERS.index(sender), frame)
+    def __call__(self, sender: Role, frame: bytes, link: int = 0) -> None:
+        """Writes one frame and chains it to those before."""
+        further = _FURTHER + 2 * (link - 1) if link else 0
+        self._write(further + _SENDERS.index(sender), frame)
 
     def kept(self, data: bytes) -> None:
         """Writes what the recorder keeps for itself."""
@@ -228,6 +262,11 @@ def _json_bytes(values: Header) -> bytes:
     return canonical_json(values).encode()
 
 
+def _first_link(version: int, header: bytes) -> bytes:
+    # A version that takes more kinds of records must not pass for one that does not.
+    return hashlib.sha256((b"3" if version == SEVERAL_LINKS else b"") + header).digest()
+
+
 def _end(footer: Header, records: int, link: bytes) -> bytes:
     text = _json_bytes(footer)
     last = hashlib.sha256(link + text).digest()
@@ -251,30 +290,34 @@ def _read(stream: BinaryIO) -> Transcript:
     if magic != MAGIC:
         raise TranscriptError("this is not a transcript")
     version, size = _RECORD.unpack(_take(stream, _RECORD.size))
-    if version not in (_WITHOUT_KEYS, VERSION):
-        raise TranscriptError(f"a transcript of version {version}; this program reads {VERSION}")
+    if version not in (_WITHOUT_KEYS, VERSION, SEVERAL_LINKS):
+        raise TranscriptError(
+            f"a transcript of version {version}; this program reads 1 to {SEVERAL_LINKS}"
+        )
     text = _take_text(stream, size)
-    link = hashlib.sha256(text).digest()
-    records: list[tuple[Role, bytes]] = []
+    link = _first_link(version, text)
+    links: dict[int, list[tuple[Role, bytes]]] = defaultdict(list)
     kept: list[bytes] = []
+    read = 0
     while (kind := _take(stream, 1)[0]) != _END:
         (length,) = struct.unpack("<I", _take(stream, 4))
-        if kind > _KEPT or length > MAX_FRAME:
-            number = len(records) + len(kept)
-            raise TranscriptError(f"the transcript is altered at record {number}")
+        if (kind > _KEPT and version != SEVERAL_LINKS) or length > MAX_FRAME:
+            raise TranscriptError(f"the transcript is altered at record {read}")
         frame = _take(stream, length)
         link = hashlib.sha256(link + _RECORD.pack(kind, length) + frame).digest()
+        read += 1
         if kind == _KEPT:
             kept.append(frame)
         else:
-            records.append((_SENDERS[kind], frame))
+            link_number, sender = divmod(kind - _FURTHER, 2) if kind > _KEPT else (-1, kind)
+            links[link_number + 1].append((_SENDERS[sender], frame))
     (size,) = struct.unpack("<I", _take(stream, 4))
     footer = _take_text(stream, size)
     count, last = _TAIL.unpack(_take(stream, _TAIL.size))
-    whole = count == len(records) + len(kept)
-    if not whole or last != hashlib.sha256(link + footer).digest() or stream.read(1):
+    if count != read or last != hashlib.sha256(link + footer).digest() or stream.read(1):
         raise TranscriptError("the transcript is altered: its hash chain does not close")
-    return Transcript(_parse(text), tuple(records), _parse(footer), tuple(kept))
+    first, *further = (tuple(links[number]) for number in range(max(links, default=0) + 1))
+    return Transcript(_parse(text), first, _parse(footer), tuple(kept), tuple(further))
 
 
 def _take_text(stream: BinaryIO, size: int) -> bytes:

@@ -7,6 +7,9 @@ handed to it. The same lines therefore run in one process, across a network and 
 
 Rule: helpers are called with ``yield from``. A call without it does nothing, and a type checker
 does not notice; a test reads the programs' syntax trees for it.
+
+**Several peers.** Alice talks to Bob only, and Bob may talk to several Alices. A step names its
+peer; without a name it is for the only one there is (``taciturn.protocol.together``).
 """
 
 from __future__ import annotations
@@ -22,12 +25,16 @@ from taciturn.protocol.messages import Message
 M = TypeVar("M", bound=Message)
 R = TypeVar("R")
 
+ONLY = ""
+"""Stands for the peer where there is one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Send:
     """Hand this message to the peer."""
 
     message: Message
+    peer: str = ONLY
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,7 @@ class Receive:
     """Wait for a message of this type."""
 
     expected: type[Message]
+    peer: str = ONLY
 
 
 @dataclass(frozen=True, slots=True)
