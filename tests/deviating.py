@@ -19,7 +19,6 @@ from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
     PublicKey,
-    TableSize,
     Wrapping,
 )
 from taciturn.crypto.bfv.keys import BfvPublicKey, BfvScheme
@@ -50,6 +49,7 @@ from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.opening import greet, with_key, with_seed
+from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.bob.sealed import Keys, ask_scores
 from taciturn.protocol.bob.train_sealed import _open, _send_step
@@ -71,6 +71,7 @@ from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.steps import Program, Send, receive, send
+from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -333,19 +334,20 @@ def whole_table_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     terms, rows = inputs.terms, inputs.features.rows
     state = yield from greet(inputs)
     bits = state.magnitude_bits
-    scales = Scales.of_table(terms.agreement, rows, state.columns, bits)
-    ring, size = scales.ring(bits, max(rows, state.columns)), TableSize(rows, state.columns)
+    shape = TableShape(rows, (state.columns,), bits)
+    scales = shape.scales(terms)
+    ring, partners = shape.ring(scales), Partners.of_training(inputs.partners, state)
     state = yield from with_seed(inputs, state)
     keys = Keys(terms, ring, state.seed)
     yield from keys.offer(inputs.entropy)
-    ask = _Questions(keys, scales, size, None, terms.agreement.epochs, inputs.entropy)
+    ask = _Questions(inputs, keys, scales, partners, shape)
     packing = Packing.side_by_side(scales, bits)
     everyone, nothing = np.arange(rows), np.zeros(rows, dtype=np.int64)
     for number in range(terms.agreement.epochs):
         share = yield from ask.masked_sum(number, nothing)
         group = packing.group(number, state.columns)
         vector = ring.centred(share + packing.vector(group, state.columns))
-        scores = yield from ask._ask_scores(number, vector, size, "scores")
+        scores = yield from ask._ask_scores(number, vector, rows, "scores")
         notes.readings.append(Reading(number, everyone, group, packing.read(scores, group)))
     yield from ask.masked_sum(terms.agreement.epochs, nothing)
 

@@ -47,6 +47,8 @@ from taciturn.protocol.messages import (
     BudgetSpent,
     CarryShares,
     EncryptedResidues,
+    Endorsement,
+    Endorsements,
     EpochScores,
     EpochVerdict,
     GivenShare,
@@ -54,8 +56,10 @@ from taciturn.protocol.messages import (
     HeldOutQuality,
     Hello,
     HiddenBatchOffer,
+    Introduction,
     KeyOffer,
     MaskedGradient,
+    MaskedScores,
     Message,
     NoisyResidues,
     PartialScores,
@@ -66,6 +70,7 @@ from taciturn.protocol.messages import (
     ResidueShares,
     RevealedGradient,
     RevealedShare,
+    Roster,
     RowNumbers,
     SealedGradient,
     SealedResidues,
@@ -130,6 +135,13 @@ EXAMPLES: dict[str, Message] = {
     "Segments": Segments(4, EncryptedVector(b"\x0d\x0e", 8)),
     "CarryShares": CarryShares(4, EncryptedAnswer(b"\x0f", 2)),
     "GivenShare": GivenShare(ShareNumbers(whole(-(2**58), 5))),
+    "Introduction": Introduction(
+        PublicBytes(bytes(range(32))), PublicBytes(b"\x10"), PublicBytes(b"\x11\x12")
+    ),
+    "Roster": Roster('{"alices":[]}'),
+    "Endorsement": Endorsement(PublicBytes(b"\x13"), PublicBytes(b"\x14"), PublicBytes(b"")),
+    "Endorsements": Endorsements('{"nonces":[]}', PublicBytes(b"\x15")),
+    "MaskedScores": MaskedScores(6, ShareNumbers(whole(-(2**63), 2**63 - 1))),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -201,6 +213,11 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     Segments: st.builds(Segments, ints, st.builds(EncryptedVector, blobs, lengths)),
     CarryShares: st.builds(CarryShares, ints, st.builds(EncryptedAnswer, blobs, lengths)),
     GivenShare: st.builds(GivenShare, wholes),
+    Introduction: st.builds(Introduction, blobs, blobs, blobs),
+    Roster: st.builds(Roster, texts),
+    Endorsement: st.builds(Endorsement, blobs, blobs, blobs),
+    Endorsements: st.builds(Endorsements, texts, blobs),
+    MaskedScores: st.builds(MaskedScores, ints, wholes),
 }
 messages = st.one_of(*STRATEGIES.values())
 

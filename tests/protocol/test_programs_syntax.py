@@ -14,7 +14,7 @@ ROOM = Path(taciturn.protocol.__file__).parent
 FILES = sorted(ROOM.rglob("*.py"))
 STEPS = frozenset({"send", "receive", "emit", "keep"})
 # These drive the programs that they are given, step by step.
-DRIVERS = frozenset({"together", "with_peer"})
+DRIVERS = frozenset({"together", "with_peer", "ask"})
 BY_STEPS = "together.py"
 
 

@@ -47,18 +47,26 @@ class PeerTable:
         Raises:
             AgreementError: The peer claims other columns, or too many.
         """
-        if self.columns is not None and hello.columns != self.columns:
-            raise AgreementError(
-                f"alice-columns is {self.columns}, and the peer's table has {hello.columns}",
-                setting="alice_columns",
-                hint=Hint("agree on {alice_columns} on both sides", alice_columns=hello.columns),
-            )
+        self.require_total(hello.columns, "the peer's table has")
         if self.columns is None and hello.columns > self.most_columns:
             raise AgreementError(
                 f"the peer's table has {hello.columns:,} columns, and at most "
                 f"{self.most_columns:,} are accepted where alice-columns is not agreed on",
                 setting="alice_columns",
                 hint=Hint("agree on {alice_columns} on both sides", alice_columns=hello.columns),
+            )
+
+    def require_total(self, columns: int, having: str = "the parties' tables have") -> None:
+        """Compares it with the columns of all Alices together.
+
+        Raises:
+            AgreementError: Another number is agreed on.
+        """
+        if self.columns is not None and columns != self.columns:
+            raise AgreementError(
+                f"alice-columns is {self.columns}, and {having} {columns}",
+                setting="alice_columns",
+                hint=Hint("agree on {alice_columns} on both sides", alice_columns=columns),
             )
 
 

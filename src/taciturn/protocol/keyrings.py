@@ -7,7 +7,7 @@ before each vector, and nothing that was decrypted with a key goes out under it 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from taciturn.crypto.base import (
@@ -19,8 +19,9 @@ from taciturn.crypto.base import (
     Wrapping,
 )
 from taciturn.protocol.messages import KeyOffer, PublicBytes
-from taciturn.protocol.steps import Program, keep, receive, send
+from taciturn.protocol.steps import ONLY, Program, keep, receive, send
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.together import with_peer
 from taciturn.rng import Entropy
 
 
@@ -65,12 +66,12 @@ class OwnKeys(Generic[K]):
         self._make, self._read = make, read
         self._key: K | None = read(kept) if kept else None
 
-    def open(self, coins: Entropy) -> Program[None]:
-        """Offers the one key, before the first vector."""
+    def open(self, coins: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[None]:
+        """Offers the one key, before the first vector; to all peers, if there are several."""
         if not self.single_use:
-            yield from self.offer(coins)
+            yield from self.offer(coins, peers)
 
-    def offer(self, coins: Entropy) -> Program[K]:
+    def offer(self, coins: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[K]:
         """The key for the next vector; a new one is on its way to the peer."""
         if self._key is not None:
             return self._key
@@ -79,7 +80,9 @@ class OwnKeys(Generic[K]):
         kept = yield from keep(key.to_bytes())
         if kept != key.to_bytes():
             key = self._read(kept)
-        yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
+        for peer in peers:
+            offer = KeyOffer(PublicBytes(key.public.to_bytes()))
+            yield from with_peer(peer, send(offer))
         if not self.single_use:
             self._key = key
         return key

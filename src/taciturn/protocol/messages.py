@@ -22,7 +22,8 @@ RowNumbers = NewType("RowNumbers", IndexArray)
 
 
 ShareNumbers = NewType("ShareNumbers", IntArray)
-"""Numbers modulo t, which alone say nothing: Alice's part of weights that are shared."""
+"""Numbers modulo t, which alone say nothing: Alice's part of weights that are shared, or a score
+under a mask."""
 
 
 GroupElements = NewType("GroupElements", bytes)
@@ -396,3 +397,59 @@ class GivenShare(Message):
     senders = ("alice",)
 
     share: ShareNumbers = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction(Message):
+    """One of several Alices: her half of the keys with the others, and what binds her nonce."""
+
+    code = 33
+    senders = ("alice",)
+
+    exchange_key: PublicBytes = field(repr=False)
+    commitment: PublicBytes = field(repr=False)
+    public_key: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Roster(Message):
+    """All introductions, as Bob hands them to each Alice: one text for all."""
+
+    code = 34
+    senders = ("bob",)
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Endorsement(Message):
+    """An Alice's nonce, her signature of the roster, and keys for the others in their envelopes."""
+
+    code = 35
+    senders = ("alice",)
+
+    nonce: PublicBytes = field(repr=False)
+    signature: PublicBytes = field(repr=False)
+    envelopes: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Endorsements(Message):
+    """All nonces and signatures, in the roster's order, and the envelope for this Alice."""
+
+    code = 36
+    senders = ("bob",)
+
+    text: str
+    envelope: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedScores(Message):
+    """``X_A w_A`` of one of several Alices, modulo 2^64, under masks that the others' cancel."""
+
+    code = 37
+    senders = ("alice",)
+
+    iteration: int
+    scores: ShareNumbers = field(repr=False)

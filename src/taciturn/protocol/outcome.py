@@ -11,6 +11,7 @@ from enum import Enum
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.numerics.whitening import Whitening
+from taciturn.protocol.circle import Circle
 from taciturn.protocol.scales import Scales
 
 
@@ -50,6 +51,8 @@ class Trained:
         stopped: Why there were not more; None where the training went to its end.
         share: The party's share of Alice's weights, where they are shared.
         bob_share: Its share of Bob's, where those are shared too.
+        circle: What one of several Alices knows of the others: scores of her model need masks too.
+        widths: How many columns each of several Alices has, as Bob knows it.
     """
 
     weights: FloatArray = field(repr=False)
@@ -57,6 +60,8 @@ class Trained:
     stopped: StopReason | None = None
     share: WeightShare | None = None
     bob_share: WeightShare | None = None
+    circle: Circle | None = field(default=None, repr=False)
+    widths: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

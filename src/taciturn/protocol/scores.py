@@ -12,8 +12,17 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.errors import DivergenceError, RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.protocol.messages import PartialScores
+from taciturn.protocol.circle import ZeroSum
+from taciturn.protocol.messages import (
+    EpochScores,
+    MaskedScores,
+    PartialScores,
+    ShareNumbers,
+)
 from taciturn.protocol.steps import Program, receive, require_turn
+
+# A whole number of this size is exact, and sixteen of them do not wrap.
+_MOST = 2.0**53
 
 
 def require_finite(scores: FloatArray) -> FloatArray:
@@ -41,6 +50,39 @@ def at_scale(scores: FloatArray, grid: FixedPoint) -> FloatArray:
     """
     # Adding zero takes the sign off a zero, which would tell on which side the score lay.
     return grid.nearest(scores) * 2.0**-grid.bits + 0.0
+
+
+def scores_message(
+    iteration: int, scores: FloatArray, grid: FixedPoint, masks: ZeroSum
+) -> PartialScores | MaskedScores:
+    """Alice's scores as they leave her: on their grid, and under masks where there are others.
+
+    Args:
+        iteration: The one that they are for.
+        scores: One for each row.
+        grid: Their public scale.
+        masks: Hers, for this message alone.
+    """
+    if masks:
+        return _under_masks(iteration, scores, grid, masks)
+    return PartialScores(iteration, at_scale(scores, grid))
+
+
+def epoch_message(
+    iteration: int, scores: FloatArray, grid: FixedPoint, masks: ZeroSum
+) -> EpochScores | MaskedScores:
+    """The same of held-out rows at the end of an epoch."""
+    if masks:
+        return _under_masks(iteration, scores, grid, masks)
+    return EpochScores(iteration, at_scale(scores, grid))
+
+
+def _under_masks(
+    iteration: int, scores: FloatArray, grid: FixedPoint, masks: ZeroSum
+) -> MaskedScores:
+    # What is no number is none under a mask either: it must not tell itself by an error.
+    whole = np.clip(np.nan_to_num(grid.nearest(scores)), -_MOST, _MOST).astype(np.int64)
+    return MaskedScores(iteration, ShareNumbers(masks.over(whole)))
 
 
 def receive_scores(iteration: int, rows: int) -> Program[FloatArray]:

@@ -18,6 +18,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import StateError
 from taciturn.faces import Hint
+from taciturn.protocol.circle import Circle
 
 Load: TypeAlias = Callable[[], FloatArray]
 
@@ -184,6 +185,8 @@ class TrainingState:
         suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
         search: Where Bob's search stands, in newton; None elsewhere.
         mutual: What belongs to shares of Bob's weights; None where he has them himself.
+        widths: How many columns each of several Alices has, as Bob knows it.
+        circle: What one of several Alices knows of the others; None where she is alone.
     """
 
     iteration: int
@@ -198,6 +201,8 @@ class TrainingState:
     suspected_wraps: int = 0
     search: SearchState | None = field(default=None, repr=False)
     mutual: MutualState | None = field(default=None, repr=False)
+    widths: tuple[int, ...] = ()
+    circle: Circle | None = field(default=None, repr=False)
 
     def at(
         self,
@@ -238,6 +243,8 @@ class TrainingState:
             "suspected_wraps": self.suspected_wraps,
             "search": None if self.search is None else self.search.to_json(self.iteration, shelf),
             "mutual": None if self.mutual is None else self.mutual.to_json(),
+            "widths": list(self.widths),
+            "circle": None if self.circle is None else self.circle.to_json(),
         }
         return json.dumps(values).encode()
 
@@ -276,6 +283,9 @@ class TrainingState:
                     else SearchState.of_json(values["search"], shelf)
                 ),
                 mutual=None if values["mutual"] is None else MutualState.of_json(values["mutual"]),
+                # A state of a version that knew one Alice only has neither.
+                widths=tuple(map(int, values.get("widths", ()))),
+                circle=None if not values.get("circle") else Circle.of_json(values["circle"]),
             )
         except (KeyError, TypeError, ValueError):
             raise StateError(

@@ -51,6 +51,9 @@ def together(programs: Mapping[str, Program[R]]) -> Program[dict[str, R]]:
     Returns:
         What they returned, under the same names.
     """
+    if [*programs] == [ONLY]:
+        # Nothing to interleave: the one conversation is the whole.
+        return {ONLY: (yield from programs[ONLY])}
     lanes = [_Lane(peer, with_peer(peer, program)) for peer, program in programs.items()]
     try:
         for lane in lanes:

@@ -85,10 +85,21 @@ class Agreement(Protection):
     class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
     residue_bits: PositiveInt
+    # Of several Alices, in their order: the fingerprint of each one's key, by her name.
+    parties: dict[str, str] | None = None
+
+    @property
+    def alices(self) -> int:
+        """How many feature parties there are."""
+        return len(self.parties or {}) or 1
 
     def canonical(self) -> str:
         """One text for one agreement: sorted keys, no blanks."""
-        return canonical_json(self.model_dump())
+        values = self.model_dump(exclude={"parties"})
+        if self.parties is not None:
+            # Their order matters, which keys of a canonical text do not have.
+            values["parties"] = [list(pair) for pair in self.parties.items()]
+        return canonical_json(values)
 
     @classmethod
     def parse(cls, text: str) -> Agreement:

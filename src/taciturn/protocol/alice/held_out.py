@@ -5,12 +5,15 @@ from __future__ import annotations
 from taciturn.arrays import FloatArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.messages import EpochScores, EpochVerdict
-from taciturn.protocol.scores import at_scale, require_finite
+from taciturn.protocol.circle import NO_MASKS, ZeroSum
+from taciturn.protocol.messages import EpochVerdict
+from taciturn.protocol.scores import epoch_message, require_finite
 from taciturn.protocol.steps import Program, receive, require_turn, send
 
 
-def report(inputs: AliceInputs, weights: FloatArray, iteration: int) -> Program[bool]:
+def report(
+    inputs: AliceInputs, weights: FloatArray, iteration: int, masks: ZeroSum = NO_MASKS
+) -> Program[bool]:
     """Sends her scores at the end of an epoch, where that is agreed; True where Bob stops.
 
     Raises:
@@ -19,8 +22,9 @@ def report(inputs: AliceInputs, weights: FloatArray, iteration: int) -> Program[
     held_out = inputs.scored_each_epoch
     if held_out is None:
         return False
-    scores = require_finite(at_scale(held_out.values @ weights, inputs.terms.score_grid))
-    yield from send(EpochScores(iteration, scores))
+    scores = require_finite(held_out.values @ weights)
+    own = masks.fork(f"held out {iteration}")
+    yield from send(epoch_message(iteration, scores, inputs.terms.score_grid, own))
     if inputs.terms.agreement.patience is None:
         return False
     verdict = yield from receive(EpochVerdict)

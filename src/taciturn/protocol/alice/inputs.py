@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
+from taciturn.crypto.signatures import Identity
 from taciturn.data.tables import FeatureTable
 from taciturn.mapped import MEMORY, Scratch
 from taciturn.protocol.state import TrainingState
@@ -24,6 +25,7 @@ class AliceInputs:
         held_out: Her columns of the held-out rows; None where there are none.
         table_memory: Bytes that a whole table may take in the scheme's own form.
         scratch: Where long arrays lie.
+        identity: What she signs with; needed where she is one of several Alices.
     """
 
     features: FeatureTable
@@ -33,6 +35,7 @@ class AliceInputs:
     held_out: FeatureTable | None = None
     table_memory: int = DEFAULT_TABLE_MEMORY
     scratch: Scratch = MEMORY
+    identity: Identity | None = None
 
     @property
     def scored_each_epoch(self) -> FeatureTable | None:

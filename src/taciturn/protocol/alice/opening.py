@@ -1,4 +1,4 @@
-"""How Alice's trainings open: greetings, Bob's key, the seed of the batches.
+"""How Alice's trainings open: greetings, other Alices, Bob's key, the seed of the batches.
 
 Each conversation takes of it what it needs, in this order. Where a training is resumed nothing of
 it is said again: the state has it all.
@@ -11,8 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.crypto.base import PublicKey
+from taciturn.errors import LocalProtocolError
 from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.circle import join_circle
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.whitened import WhitenedTable, largest_bits
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import KeyOffer
 from taciturn.protocol.state import TrainingState
@@ -30,8 +33,38 @@ def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState
         AgreementError: The two sides do not fit.
     """
     hello = yield from open_training("alice", inputs.terms, inputs.features, magnitude_bits)
-    weights = np.zeros(len(inputs.features.columns))
-    return TrainingState(0, weights, columns=hello.columns, magnitude_bits=magnitude_bits)
+    columns = len(inputs.features.columns)
+    state = TrainingState(
+        0, np.zeros(columns), columns=hello.columns, magnitude_bits=magnitude_bits
+    )
+    if inputs.terms.agreement.parties is None:
+        return state
+    circle = yield from join_circle(
+        inputs.terms.agreement, inputs.identity, inputs.entropy, columns, magnitude_bits
+    )
+    # All Alices have the same scales: those of the largest value of all.
+    return replace(state, magnitude_bits=circle.magnitude_bits, seed=circle.seed, circle=circle)
+
+
+def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, WhitenedTable]]:
+    """The same for a training with her whole table, which is whitened; or the state to resume.
+
+    One Alice rounds her table first, and says how large its values are. Several have the scales of
+    the largest of all, which they know after the greetings.
+
+    Raises:
+        AgreementError: The two sides do not fit.
+        ConfigError: The table cannot be whitened, or does not fit the modulus.
+    """
+    if inputs.terms.agreement.parties is None:
+        table = WhitenedTable.of(inputs)
+        return inputs.resume or (yield from greet(inputs, table.magnitude_bits)), table
+    state = inputs.resume
+    if state is None:
+        state = yield from greet(inputs, largest_bits(inputs.features, inputs.terms))
+    if state.circle is None:
+        raise LocalProtocolError("the state of one of several Alices does not know the others")
+    return state, WhitenedTable.among(inputs, state.circle)
 
 
 def with_key(inputs: AliceInputs, state: TrainingState) -> Program[tuple[TrainingState, PublicKey]]:
@@ -50,7 +83,7 @@ def with_key(inputs: AliceInputs, state: TrainingState) -> Program[tuple[Trainin
 
 
 def with_seed(inputs: AliceInputs, state: TrainingState) -> Program[TrainingState]:
-    """The state with the seed of the batches."""
-    if inputs.resume is not None:
+    """The state with the seed of the batches; several Alices have one already."""
+    if inputs.resume is not None or state.circle is not None:
         return state
     return replace(state, seed=(yield from agree_seed(inputs.entropy)))

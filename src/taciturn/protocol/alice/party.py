@@ -6,6 +6,7 @@ from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.quality import hear
 from taciturn.protocol.alice.registry import TRAININGS
+from taciturn.protocol.circle import masks_of
 from taciturn.protocol.party import PartyResult, compare_held_out
 from taciturn.protocol.prediction import whitened_rows
 from taciturn.protocol.steps import Program
@@ -20,10 +21,12 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     if inputs.resume is None:
         yield from compare_held_out("alice", held_out)
     trained = yield from TRAININGS[terms.conversation](inputs)
+    masks = masks_of(trained.circle)
     if trained.share is None:
-        yield from predict.predict(inputs.features, trained.weights, terms.score_grid)
+        grid, weights = terms.score_grid, trained.weights
+        yield from predict.predict(inputs.features, weights, grid, masks.fork("training rows"))
         if held_out is not None:
-            yield from predict.predict(held_out, trained.weights, terms.score_grid)
+            yield from predict.predict(held_out, weights, grid, masks.fork("held-out rows"))
     elif trained.bob_share is not None and held_out is not None:
         hers, his = trained.share, trained.bob_share
         coins = inputs.entropy.fork("held out")
@@ -32,5 +35,7 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
         # Training rows are not scored: each score from shares costs an encrypted product.
         share, coins = trained.share, inputs.entropy.fork("held out")
         rows = whitened_rows(held_out, share.whitening)
-        yield from predict_sealed.predict(rows, share.values, terms, share.scales, coins)
+        yield from predict_sealed.predict(
+            rows, share.values, terms, share.scales, coins, masks=masks.fork("held-out rows")
+        )
     return PartyResult(trained, quality=(yield from hear(inputs, trained.iterations)))

@@ -19,6 +19,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.sealed import Keys, answer_scores, answer_table_scores
+from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.prediction import chunks, sealed_chunk, sealed_terms
@@ -37,6 +38,7 @@ def predict(
     scales: Scales,
     entropy: Entropy,
     least_bits: int = 0,
+    masks: ZeroSum = NO_MASKS,
 ) -> Program[None]:
     """Answers for every row, some at a time.
 
@@ -48,6 +50,7 @@ def predict(
         entropy: Her coins.
         least_bits: The size to state for smaller values too. Bob hears the size of the largest
             value; the training's, which he knows, tells him nothing of a few rows.
+        masks: Those of one of several Alices, for this prediction alone.
     """
     size = max(least_bits, magnitude_bits(features.largest))
     dither = terms.agreement.dither or 0.0
@@ -56,13 +59,13 @@ def predict(
     if terms.scheme.whole_tables:
         _require_hidden(terms, keys.ring, features)
     for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):
-        values = features.values[rows]
+        values, hidden = features.values[rows], masks.fork(str(number))
         if terms.scheme.whole_tables:
             coins = entropy.fork(f"scores {number}")
-            yield from _answer_table(keys, scales, values, share, number, coins, dither)
+            yield from _answer_table(keys, scales, values, share, number, coins, dither, hidden)
         else:
             whole = scales.feature_grid.nearest(values)
-            yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
+            yield from answer_scores(keys, scales, whole, share, number, entropy, dither, hidden)
         yield from emit(RowsScored(rows.stop, features.rows))
 
 
@@ -85,10 +88,13 @@ def _answer_table(
     number: int,
     coins: Entropy,
     dither: float,
+    masks: ZeroSum,
 ) -> Program[None]:
     # One product is all that a piece is for: nothing of it is kept.
     prepared = Prepared(scales.feature_grid.rounded(values), memory=0)
     try:
-        yield from answer_table_scores(keys, scales, prepared, share, Turn(number), coins, dither)
+        yield from answer_table_scores(
+            keys, scales, prepared, share, Turn(number), coins, dither, masks
+        )
     finally:
         prepared.close()

@@ -15,6 +15,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, PublicKey, Table, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.keyrings import PeerKeys
 from taciturn.protocol.messages import (
     EncryptedResidues,
@@ -84,16 +85,18 @@ def answer_scores(
     number: int,
     entropy: Entropy,
     dither: float = 0.0,
+    masks: ZeroSum = NO_MASKS,
 ) -> Program[None]:
     """Alice's part of the scores of some rows, whole numbers at the features' scale.
 
     What Bob decrypts is ``X_A (u + v)`` modulo t and nothing else of X_A: the answer is
-    re-randomised, and holds only the coefficients or slots of these rows.
+    re-randomised, and holds only the coefficients or slots of these rows. Of several Alices it is
+    that under ``masks``, which are for this call alone.
     """
     key = yield from keys.receive()
     coins = entropy.fork(f"scores {number}")
     matrix = key.prepare(rows)
-    own = own_scores(keys.ring, scales, rows, share, coins, dither)
+    own = own_scores(keys.ring, scales, rows, share, coins, dither, masks)
     mask = key.mask_of(own, coins.fork("multiples"))
     key.stock(matrix, mask, coins)
     weights = yield from _weights(number, len(share))
@@ -108,11 +111,12 @@ def answer_table_scores(
     turn: Turn,
     coins: Entropy,
     dither: float = 0.0,
+    masks: ZeroSum = NO_MASKS,
 ) -> Program[None]:
-    """The same of all rows of a table, part by part; ``coins`` are for them alone."""
+    """The same of all rows of a table, part by part; ``coins`` and ``masks`` are for them alone."""
     key = yield from keys.receive()
     table = prepared.under(key)
-    own = own_scores(keys.ring, scales, prepared.whole, share, coins, dither)
+    own = own_scores(keys.ring, scales, prepared.whole, share, coins, dither, masks)
     weights = yield from _weights(turn.number, len(share))
     parts = keys.scheme.row_parts(table.size)
     for done, part in enumerate(parts, 1):
@@ -140,11 +144,14 @@ def own_scores(
     share: IntArray,
     entropy: Entropy,
     dither: float,
+    masks: ZeroSum = NO_MASKS,
 ) -> IntArray:
-    """What Alice's own share adds to the scores of some rows, dither included."""
+    """What Alice's own share adds to the scores of some rows, dither and masks included."""
     own = ring.product(rows, share)
     steps = scales.dither_steps(dither)
-    return ring.centred(own + _drawn(steps, len(rows), entropy)) if steps else own
+    if steps:
+        own = ring.centred(own + _drawn(steps, len(rows), entropy))
+    return ring.centred(masks.over(own)) if masks else own
 
 
 def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:

@@ -23,11 +23,12 @@ from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
 from taciturn.protocol.batches import Batch
+from taciturn.protocol.circle import masks_of
 from taciturn.protocol.events import Boundary
-from taciturn.protocol.messages import NoisyResidues, PartialScores, RealResidues, ResidueReply
+from taciturn.protocol.messages import NoisyResidues, RealResidues, ResidueReply
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.scores import at_scale, require_finite
+from taciturn.protocol.scores import require_finite, scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 
@@ -41,29 +42,29 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     features, terms = inputs.features, inputs.terms
     state = inputs.resume or (yield from greet(inputs))
     state = yield from with_seed(inputs, state)
-    plan = terms.plan(state.seed, features.rows)
+    plan, masks = terms.plan(state.seed, features.rows), masks_of(state.circle)
 
     rate, penalty = terms.rate, terms.penalty
     weights = state.weights
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        scores = require_finite(at_scale(rows @ weights, terms.score_grid))
-        yield from send(PartialScores(batch.iteration, scores))
+        scores, own = require_finite(rows @ weights), masks.fork(f"scores {batch.iteration}")
+        yield from send(scores_message(batch.iteration, scores, terms.score_grid, own))
         reply = yield from receive(ResidueReply)
         require_turn(type(reply).__name__, reply.iteration, batch.iteration)
         release = _released(reply, batch, terms)
         if release is None:
-            return Trained(weights, batch.iteration, StopReason.PEER)
+            return Trained(weights, batch.iteration, StopReason.PEER, circle=state.circle)
         residues, event = release
         yield from emit(
             ResiduesSeen(batch.iteration, batch.epoch, batch.rows, weights, residues, event)
         )
         step = gradient(rows, residues) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
-        if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration)):
-            return Trained(weights, batch.iteration + 1, StopReason.PEER)
-    return Trained(weights, plan.iterations)
+        if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
+            return Trained(weights, batch.iteration + 1, StopReason.PEER, circle=state.circle)
+    return Trained(weights, plan.iterations, circle=state.circle)
 
 
 def _released(

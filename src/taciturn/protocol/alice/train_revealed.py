@@ -12,7 +12,8 @@
                                                 <-   RevealedGradient    X_A^T r + xi
       takes xi off, updates w_A
 
-[Tan22, Sec. III-C]; without mechanism it is the paper's baseline.
+Each of several Alices sends MaskedScores. [Tan22, Sec. III-C]; without mechanism it is the paper's
+baseline.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_key, with_seed
 from taciturn.protocol.alice.product import unmasked_product
+from taciturn.protocol.circle import masks_of
 from taciturn.protocol.events import Boundary
-from taciturn.protocol.messages import PartialScores
 from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.scores import at_scale, require_finite
+from taciturn.protocol.scores import require_finite, scores_message
 from taciturn.protocol.steps import Program, emit, send
 
 
@@ -40,15 +41,15 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state = inputs.resume or (yield from greet(inputs, magnitude_bits(features.largest)))
     state, key = yield from with_key(inputs, state)
     state = yield from with_seed(inputs, state)
-    plan = terms.plan(state.seed, features.rows)
+    plan, masks = terms.plan(state.seed, features.rows), masks_of(state.circle)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
     weights = state.weights
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        scores = require_finite(at_scale(rows @ weights, terms.score_grid))
-        yield from send(PartialScores(batch.iteration, scores))
+        scores, own = require_finite(rows @ weights), masks.fork(f"scores {batch.iteration}")
+        yield from send(scores_message(batch.iteration, scores, terms.score_grid, own))
         # The range is known since the handshake, and the key's capacity checks it once more.
         matrix = key.prepare(grid.nearest(rows).T)
         total = yield from unmasked_product(key, matrix, batch.iteration, inputs.entropy)
@@ -56,6 +57,6 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         gradient = terms.product_grid.decode(total) / -len(batch.rows)
         step = gradient + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
-        if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration)):
-            return Trained(weights, batch.iteration + 1, StopReason.PEER)
-    return Trained(weights, plan.iterations)
+        if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
+            return Trained(weights, batch.iteration + 1, StopReason.PEER, circle=state.circle)
+    return Trained(weights, plan.iterations, circle=state.circle)

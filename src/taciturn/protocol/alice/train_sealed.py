@@ -40,6 +40,7 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
 from taciturn.protocol.alice.sealed import Keys, answer_scores, own_scores, revealed_share
 from taciturn.protocol.batches import Batch
+from taciturn.protocol.circle import ZeroSum, masks_of
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.messages import SealedGradient, SealedResidues
@@ -64,10 +65,13 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     """
     features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
     resume, held_out = inputs.resume, inputs.scored_each_epoch
-    size = magnitude_bits(features.largest) if resume is None else resume.magnitude_bits
+    state = resume or (yield from greet(inputs, magnitude_bits(features.largest)))
+    size, masks = state.magnitude_bits, masks_of(state.circle)
     scales = Scales.of(terms.agreement, features.rows, size)
-    turns = Turns.of(terms, scales, features.rows, len(features.columns), size)
-    state, keys = yield from _open(inputs, turns, size)
+    # Several Alices are asked alike, in the way that suits the one with the most columns.
+    widest = len(features.columns) if state.circle is None else max(state.circle.widths)
+    turns = Turns.of(terms, scales, features.rows, widest, size)
+    state, keys = yield from _open(inputs, turns, state)
     plan = terms.plan(state.seed, features.rows)
 
     def rounded(batch: Batch) -> FloatArray:
@@ -84,29 +88,36 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         if turns.ahead and following is not None:
             # Kept for the next iteration, which would round the same rows again.
             after, coins = rounded(following), entropy.fork(f"scores {number + 1}")
-            own = own_scores(turns.ring, scales, after, share, coins, dither)
+            hidden = masks.fork(f"scores {number + 1}")
+            own = own_scores(turns.ring, scales, after, share, coins, dither, hidden)
             matrix = turns.matrix(rows, after)
         # In the first iteration all scores are zero, and Bob does not ask.
         elif number and not turns.ahead:
-            yield from answer_scores(keys, scales, rows, share, number, entropy, dither)
+            hidden = masks.fork(f"scores {number}")
+            yield from answer_scores(keys, scales, rows, share, number, entropy, dither, hidden)
         given = yield from _answer_step(keys, matrix, own, number, entropy)
         share, rows = turns.ring.centred(share - given), after
         if held_out is not None and plan.ends_epoch(batch):
-            coins = entropy.fork(f"held out {number}")
-            yield from _score_held_out(keys, scales, held_out, share, size, coins, dither)
+            held = f"held out {number}"
+            yield from _score_held_out(
+                keys, scales, held_out, share, size, entropy.fork(held), dither, masks.fork(held)
+            )
     weights = _NO_WEIGHTS
     if terms.agreement.reveal:
         weights = scales.weights((yield from revealed_share(turns.ring, share)))
         yield from emit(ShareRevealed(len(scales.decay) - 1, weights))
-    return Trained(weights, plan.iterations, share=WeightShare(share, scales, magnitude_bits=size))
+    kept = WeightShare(share, scales, magnitude_bits=size)
+    return Trained(weights, plan.iterations, share=kept, circle=state.circle)
 
 
-def _open(inputs: AliceInputs, turns: Turns, size: int) -> Program[tuple[TrainingState, Keys]]:
-    """Everything before the first iteration; she has a share in place of weights."""
-    terms, resume = inputs.terms, inputs.resume
-    if resume is not None:
-        return resume, Keys(terms, turns.ring, resume.seed, resume.key)
-    state = yield from with_seed(inputs, (yield from greet(inputs, size)))
+def _open(
+    inputs: AliceInputs, turns: Turns, state: TrainingState
+) -> Program[tuple[TrainingState, Keys]]:
+    """Seed and key, after the greetings; she has a share in place of weights."""
+    terms = inputs.terms
+    if inputs.resume is not None:
+        return state, Keys(terms, turns.ring, state.seed, state.key)
+    state = yield from with_seed(inputs, state)
     keys = Keys(terms, turns.ring, state.seed)
     if not terms.agreement.fresh_keys:
         yield from keys.receive()
@@ -147,9 +158,11 @@ def _score_held_out(
     size: int,
     entropy: Entropy,
     dither: float,
+    masks: ZeroSum,
 ) -> Program[None]:
     """The scores of held-out rows; values beyond the range that the key is for are cut to it."""
     bound = 2.0**size
     for number, rows in chunks(held_out.rows, SEALED_CHUNK_ROWS):
         whole = scales.feature_grid.nearest(np.clip(held_out.values[rows], -bound, bound))
-        yield from answer_scores(keys, scales, whole, share, number, entropy, dither)
+        hidden = masks.fork(str(number))
+        yield from answer_scores(keys, scales, whole, share, number, entropy, dither, hidden)

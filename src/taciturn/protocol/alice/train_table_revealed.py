@@ -29,21 +29,20 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import PublicKey, TableSize
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.opening import greet
+from taciturn.protocol.alice.opening import greet_with_table
 from taciturn.protocol.alice.sealed import Keys, answer_sum
 from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.circle import masks_of
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import (
     EncryptedResidues,
-    EpochScores,
     MaskedGradient,
-    PartialScores,
     RevealedGradient,
 )
 from taciturn.protocol.observations import MomentsSeen
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.prepared import Prepared
-from taciturn.protocol.scores import at_scale
+from taciturn.protocol.scores import epoch_message, scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.protocol.turn import Turn
@@ -56,9 +55,11 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     Returns:
         Her weights, one per column.
     """
-    terms, resume = inputs.terms, inputs.resume
-    table = WhitenedTable.of(inputs)
-    state = resume or (yield from greet(inputs, table.magnitude_bits))
+    terms = inputs.terms
+    state, table = yield from greet_with_table(inputs)
+    masks = masks_of(state.circle)
+    # Several Alices send their scores in the same parts.
+    widest = table.whole.shape[1] if state.circle is None else max(state.circle.widths)
     keys = Keys(terms, table.ring, None, state.key)
     key = yield from keys.receive()
     state = replace(state, key=keys.to_bytes())
@@ -73,18 +74,25 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             last = number == passes
             yield from emit(
                 MomentsSeen(
-                    number, table.whole, product, scales.feature_bits, scales.residue_bits, last
+                    number,
+                    table.training_rows,
+                    product,
+                    scales.feature_bits,
+                    scales.residue_bits,
+                    last,
                 )
             )
             if not last:
-                for scores in _scores(terms, table, table.whole, product):
-                    yield from send(PartialScores(number, scores))
-                if others is not None:
-                    for scores in _scores(terms, table, others, product):
-                        yield from send(EpochScores(number, scores))
+                grid = terms.direction_grid
+                for part, scores in _scores(terms, table, table.whole, product, widest):
+                    own = masks.fork(f"scores {number} {part}")
+                    yield from send(scores_message(number, scores, grid, own))
+                for part, scores in _scores(terms, table, others, product, widest):
+                    own = masks.fork(f"held out {number} {part}")
+                    yield from send(epoch_message(number, scores, grid, own))
     finally:
         prepared.close()
-    return Trained(table.weights(product), passes)
+    return Trained(table.weights(product), passes, circle=state.circle)
 
 
 def _unmasked_sum(
@@ -112,9 +120,15 @@ def _unmasked_sum(
 
 
 def _scores(
-    terms: Terms, table: WhitenedTable, whole: IntArray, product: IntArray
-) -> Iterator[FloatArray]:
-    """What a direction does to the scores of some rows, at its public scale, part by part."""
-    for part in terms.scheme.row_parts(TableSize(*whole.shape)):
+    terms: Terms,
+    table: WhitenedTable,
+    whole: IntArray | None,
+    product: IntArray,
+    widest: int,
+) -> Iterator[tuple[int, FloatArray]]:
+    """What a direction does to the scores of some rows, in numbered parts; nothing of no rows."""
+    if whole is None:
+        return
+    for number, part in enumerate(terms.scheme.row_parts(TableSize(len(whole), widest))):
         exact = table.ring.product(whole[part], product)
-        yield at_scale(table.scales.scores(exact, 0), terms.direction_grid)
+        yield number, table.scales.scores(exact, 0)

@@ -31,7 +31,7 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.opening import greet, with_seed
+from taciturn.protocol.alice.opening import greet_with_table, with_seed
 from taciturn.protocol.alice.sealed import (
     Keys,
     answer_sum,
@@ -39,6 +39,7 @@ from taciturn.protocol.alice.sealed import (
     revealed_share,
 )
 from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.circle import ZeroSum, masks_of
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.observations import ShareRevealed
@@ -59,10 +60,10 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         reveals his share.
     """
     terms, entropy = inputs.terms, inputs.entropy
-    table = WhitenedTable.of(inputs)
-    state, keys = yield from _open(inputs, table)
+    state, table = yield from greet_with_table(inputs)
+    state, keys = yield from _open(inputs, table, state)
     passes, share = terms.agreement.epochs, np.empty(0, dtype=np.int64)
-    conversation = _Passes(inputs, table, keys)
+    conversation = _Passes(inputs, table, keys, masks_of(state.circle))
     try:
         for number in range(state.iteration, passes + 1):
             yield from emit(Boundary(state.at(number, _NO_WEIGHTS)))
@@ -79,14 +80,16 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         weights = table.weights(whole)
         yield from emit(ShareRevealed(passes, weights))
     kept = WeightShare(share, table.scales, table.whitening, table.magnitude_bits)
-    return Trained(weights, passes, share=kept)
+    return Trained(weights, passes, share=kept, circle=state.circle)
 
 
-def _open(inputs: AliceInputs, table: WhitenedTable) -> Program[tuple[TrainingState, Keys]]:
-    terms, resume = inputs.terms, inputs.resume
-    if resume is not None:
-        return resume, Keys(terms, table.ring, resume.seed, resume.key)
-    state = yield from with_seed(inputs, (yield from greet(inputs, table.magnitude_bits)))
+def _open(
+    inputs: AliceInputs, table: WhitenedTable, state: TrainingState
+) -> Program[tuple[TrainingState, Keys]]:
+    terms = inputs.terms
+    if inputs.resume is not None:
+        return state, Keys(terms, table.ring, state.seed, state.key)
+    state = yield from with_seed(inputs, state)
     keys = Keys(terms, table.ring, state.seed)
     if not terms.agreement.fresh_keys:
         yield from keys.receive()
@@ -96,8 +99,10 @@ def _open(inputs: AliceInputs, table: WhitenedTable) -> Program[tuple[TrainingSt
 class _Passes:
     """Her answers in each pass."""
 
-    def __init__(self, inputs: AliceInputs, table: WhitenedTable, keys: Keys) -> None:
-        self._inputs, self._table, self._keys = inputs, table, keys
+    def __init__(
+        self, inputs: AliceInputs, table: WhitenedTable, keys: Keys, masks: ZeroSum
+    ) -> None:
+        self._inputs, self._table, self._keys, self._masks = inputs, table, keys, masks
         self._passes = inputs.terms.agreement.epochs
         self._rows = Prepared(table.whole, inputs.table_memory)
         # By the name of their coins: the rows whose scores Bob asks for.
@@ -121,8 +126,9 @@ class _Passes:
         for name, prepared in self._scored.items():
             coins = self._inputs.entropy.fork(f"{name} {number}")
             turn = Turn(number, self._passes if name == "scores" else None)
+            masks = self._masks.fork(f"{name} {number}")
             yield from answer_table_scores(
-                self._keys, self._table.scales, prepared, share, turn, coins, dither
+                self._keys, self._table.scales, prepared, share, turn, coins, dither, masks
             )
 
     def close(self) -> None:

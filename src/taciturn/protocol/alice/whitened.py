@@ -21,10 +21,14 @@ from taciturn.data.tables import FeatureTable
 from taciturn.mapped import BLOCK_ROWS, Scratch, over_blocks
 from taciturn.numerics.descent import BoundedTable
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.numerics.penalty_rows import penalty_rows, rotation
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.circle import Circle
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -36,12 +40,19 @@ class WhitenedTable:
         whitening: What made them.
         scales: The public scales.
         magnitude_bits: No whitened value exceeds two to this; Bob is told it.
+        carried: How many of the last rows carry the penalty of several Alices.
     """
 
     whole: IntArray
     whitening: Whitening
     scales: Scales
     magnitude_bits: int
+    carried: int = 0
+
+    @property
+    def training_rows(self) -> IntArray:
+        """Those that stand for people."""
+        return self.whole[: len(self.whole) - self.carried]
 
     @classmethod
     def of(cls, inputs: AliceInputs) -> WhitenedTable:
@@ -59,6 +70,28 @@ class WhitenedTable:
             table = cls._rounded(inputs, whitening)
         size = TableSize(*table.whole.shape)
         inputs.terms.scheme.check_tables(table.ring, size, agreed.epochs + 1)
+        return table
+
+    @classmethod
+    def among(cls, inputs: AliceInputs, circle: Circle) -> WhitenedTable:
+        """The same of one of several Alices: on the scales of all, with rows for the penalty.
+
+        Raises:
+            ConfigError: The table cannot be whitened, or does not fit the modulus.
+            OutputError: There is no room for it.
+        """
+        features, terms = inputs.features, inputs.terms
+        shape = TableShape(features.rows, circle.widths, circle.magnitude_bits)
+        scales, l2 = shape.scales(terms), terms.agreement.l2
+        whitening = Whitening.of(features.values, l2)
+        common = rotation(shape.columns, KeyedEntropy(circle.rotation))[:, circle.columns]
+        own = rotation(len(features.columns), inputs.entropy.fork("own rotation"))
+        grid = _Grid(whitening, scales, shape.magnitude_bits, inputs.scratch, "whitened")
+        carried = penalty_rows(whitening, l2, common, own, shape.gain)
+        whole, _ = grid.rounded(features.values, carried)
+        table = cls(whole, whitening, scales, shape.magnitude_bits, shape.carried)
+        size = shape.size(len(features.columns))
+        terms.scheme.check_tables(table.ring, size, terms.agreement.epochs + 1)
         return table
 
     @classmethod
@@ -136,10 +169,20 @@ class _Grid:
         """Whether values of this size are on it as they should be."""
         return replace(self, bits=bits).kind is self.kind
 
-    def rounded(self, values: FloatArray) -> tuple[IntArray, int]:
-        """The integers, rows by columns, and the size of the values (``_bits``)."""
+    def rounded(
+        self, values: FloatArray, carried: FloatArray | None = None
+    ) -> tuple[IntArray, int]:
+        """The integers, rows by columns, and the size of the values (``_bits``).
+
+        Args:
+            values: The rows.
+            carried: More rows, which stand last and are in the new coordinates already.
+        """
         rows, columns = values.shape
-        by_columns = self.scratch.empty(self.name, (columns, rows), self.kind)
+        more = 0 if carried is None else len(carried)
+        by_columns = self.scratch.empty(self.name, (columns, rows + more), self.kind)
+        if carried is not None:
+            by_columns[:, rows:] = self.scales.feature_grid.rounded(carried).T
         bound = 2.0**self.bits
 
         def work(place: slice) -> int:

@@ -13,6 +13,7 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import ONLY
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -36,6 +37,7 @@ class BobInputs(Generic[M_co]):
         peer: What Alice's table must be.
         table_memory: Bytes that a whole table of his may take in the scheme's own form.
         scratch: Where long arrays lie.
+        partners: The names of several Alices, in the agreement's order.
 
     Raises:
         RowOrderError: The labels are not those of the features' rows.
@@ -52,6 +54,7 @@ class BobInputs(Generic[M_co]):
     peer: PeerTable = ANY_TABLE
     table_memory: int = DEFAULT_TABLE_MEMORY
     scratch: Scratch = MEMORY
+    partners: tuple[str, ...] = (ONLY,)
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))

@@ -1,4 +1,4 @@
-"""How Bob's trainings open: greetings, his key, the seed of the batches.
+"""How Bob's trainings open: greetings, Alices' introductions, his key, the seed of the batches.
 
 Each conversation takes of it what it needs, in this order. Where a training is resumed nothing of
 it is said again: the state has it all.
@@ -13,11 +13,14 @@ import numpy as np
 from taciturn.crypto.base import SecretKey
 from taciturn.privacy.base import Mechanism
 from taciturn.protocol.bob.batch_seed import agree_seed
+from taciturn.protocol.bob.circle import gather_circle
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.partners import send_all
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import KeyOffer, PublicBytes
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, keep, send
+from taciturn.protocol.steps import ONLY, Program, keep
+from taciturn.protocol.together import together
 
 
 def greet(inputs: BobInputs[Mechanism]) -> Program[TrainingState]:
@@ -26,9 +29,25 @@ def greet(inputs: BobInputs[Mechanism]) -> Program[TrainingState]:
     Raises:
         AgreementError: The two sides do not fit.
     """
-    hello = yield from open_training("bob", inputs.terms, inputs.features, peer=inputs.peer)
-    weights = np.zeros(len(inputs.features.columns))
-    return TrainingState(0, weights, columns=hello.columns, magnitude_bits=hello.magnitude_bits)
+    terms, features, names = inputs.terms, inputs.features, inputs.partners
+    state = TrainingState(0, np.zeros(len(features.columns)))
+    if names == (ONLY,):
+        hello = yield from open_training("bob", terms, features, peer=inputs.peer)
+        return replace(state, columns=hello.columns, magnitude_bits=hello.magnitude_bits)
+    # How many columns one of them has is not agreed on: only their number in all.
+    each_one = replace(inputs.peer, columns=None)
+    hellos = yield from together(
+        {name: open_training("bob", terms, features, peer=each_one) for name in names}
+    )
+    inputs.peer.require_total(sum(hello.columns for hello in hellos.values()))
+    members, seed = yield from gather_circle(terms.agreement, hellos, inputs.entropy)
+    return replace(
+        state,
+        columns=sum(members.widths),
+        magnitude_bits=members.magnitude_bits,
+        widths=members.widths,
+        seed=seed,
+    )
 
 
 def with_key(
@@ -48,12 +67,12 @@ def with_key(
     kept = yield from keep(key.to_bytes())
     if kept != key.to_bytes():
         key = scheme.read_secret(kept, bits, capacity)
-    yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
+    yield from send_all(inputs.partners, KeyOffer(PublicBytes(key.public.to_bytes())))
     return replace(state, key=key.to_bytes()), key
 
 
 def with_seed(inputs: BobInputs[Mechanism], state: TrainingState) -> Program[TrainingState]:
-    """The state with the seed of the batches."""
-    if inputs.resume is not None:
+    """The state with the seed of the batches; with several Alices it is there already."""
+    if inputs.resume is not None or state.widths:
         return state
     return replace(state, seed=(yield from agree_seed(inputs.entropy)))

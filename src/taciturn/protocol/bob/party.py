@@ -6,26 +6,30 @@ from taciturn.arrays import FloatArray
 from taciturn.privacy.base import Mechanism
 from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.quality import tell
 from taciturn.protocol.bob.registry import TRAININGS
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.party import PartyResult, compare_held_out
 from taciturn.protocol.steps import Program
+from taciturn.protocol.together import together
 
 
 def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     """From the first word to the last; he learns his weights, and the scores."""
     held_out = None if inputs.held_out is None else inputs.held_out.features
+    names, terms = inputs.partners, inputs.terms
     if inputs.resume is None:
-        yield from compare_held_out("bob", held_out)
-    trained = yield from TRAININGS[inputs.terms.conversation](inputs)
+        yield from together({name: compare_held_out("bob", held_out) for name in names})
+    trained = yield from TRAININGS[terms.conversation](inputs)
     if trained.share is not None:
         scores = yield from _from_shares(inputs, trained, trained.share)
         return PartyResult(trained, None, scores, (yield from tell(inputs, scores)))
-    scores = yield from predict.predict(inputs.features, trained.weights)
+    grid = terms.score_grid
+    scores = yield from predict.predict(inputs.features, trained.weights, names, grid)
     if held_out is None:
         return PartyResult(trained, scores)
-    held_out_scores = yield from predict.predict(held_out, trained.weights)
+    held_out_scores = yield from predict.predict(held_out, trained.weights, names, grid)
     quality = yield from tell(inputs, held_out_scores)
     return PartyResult(trained, scores, held_out_scores, quality)
 
@@ -47,5 +51,6 @@ def _from_shares(
         inputs.terms,
         share.scales,
         coins,
+        Partners.of(inputs.partners, trained.widths or (len(share.values),)),
     )
     return scored.scores

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -24,6 +25,7 @@ from taciturn.mapped import forget, over_blocks
 from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.penalty_rows import MeasuredPenalty
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
@@ -109,10 +111,22 @@ class Searched:
 
 
 def search(
-    inputs: BobInputs[EncryptedMechanism], state: TrainingState, scales: Scales, measure: Measure
+    inputs: BobInputs[EncryptedMechanism],
+    state: TrainingState,
+    scales: Scales,
+    measure: Measure,
+    penalty: MeasuredPenalty | None = None,
 ) -> Program[Searched]:
-    """All passes but the last product."""
-    solver, passes = _solver(inputs, state), inputs.terms.agreement.epochs
+    """All passes but the last product.
+
+    Args:
+        inputs: What the training is run with.
+        state: Where the search stands.
+        scales: The public scales.
+        measure: Asks what a direction does.
+        penalty: The rows that carry the penalty of several Alices.
+    """
+    solver, passes = _solver(inputs, state, penalty), inputs.terms.agreement.epochs
     looks = _Looks.of(inputs, state)
     losses, suspected_wraps = state.losses, state.suspected_wraps
     scratch = inputs.scratch
@@ -143,10 +157,15 @@ def search(
     return Searched(weights, scales.directions(combination, coins, scratch), suspected_wraps)
 
 
-def _solver(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> Solver:
+def _solver(
+    inputs: BobInputs[EncryptedMechanism], state: TrainingState, penalty: MeasuredPenalty | None
+) -> Solver:
     """His solver, as the state left it."""
     features, agreed = inputs.features, inputs.terms.agreement
-    solver: Solver = (SubspaceSolver if agreed.reveal_epsilon is None else DescentSolver)(
+    make: Callable[..., Solver] = DescentSolver
+    if agreed.reveal_epsilon is None:
+        make = partial(SubspaceSolver, penalty=penalty)
+    solver = make(
         of_labels(inputs.labels.values, inputs.mechanism.likelihood),
         features.values,
         agreed.l2,

@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.protocol.bob.partners import receive_all_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.prediction import PREDICTION_TERMS, chunks
-from taciturn.protocol.scores import receive_scores
-from taciturn.protocol.steps import Program, emit
+from taciturn.protocol.steps import ONLY, Program, emit
+from taciturn.protocol.together import together
+
+# Of one Alice's scores, which travel as they are.
+_UNMASKED = FixedPoint(0)
 
 
-def predict(features: FeatureTable, weights: FloatArray) -> Program[FloatArray]:
-    """Adds Alice's partial scores to Bob's: the log-odds of every row."""
-    yield from shake_hands(greeting("bob", PREDICTION_TERMS, features))
+def predict(
+    features: FeatureTable,
+    weights: FloatArray,
+    names: Sequence[str] = (ONLY,),
+    grid: FixedPoint = _UNMASKED,
+) -> Program[FloatArray]:
+    """Adds Alice's partial scores to Bob's: the log-odds of every row.
+
+    Args:
+        features: His columns of the rows.
+        weights: His.
+        names: Those of several Alices.
+        grid: The scale of their scores, which come under masks.
+    """
+    ours = greeting("bob", PREDICTION_TERMS, features)
+    yield from together({name: shake_hands(ours) for name in names})
     scores = np.empty(features.rows)
     for number, rows in chunks(features.rows):
         own = features.values[rows] @ weights
-        scores[rows] = (yield from receive_scores(number, len(own))) + own
+        scores[rows] = (yield from receive_all_scores(names, number, len(own), grid)) + own
         yield from emit(RowsScored(rows.stop, features.rows))
     return scores

@@ -5,6 +5,9 @@ The chart of messages stands in Alice's file.
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
+
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
@@ -12,12 +15,13 @@ from taciturn.crypto.base import TableSize
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.bob.batch_seed import agree_seed
+from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.sealed import Keys, ask_scores, ask_table_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.prediction import Scored, chunks, sealed_chunk, sealed_terms
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.steps import Program, emit
+from taciturn.protocol.steps import ONLY, Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
@@ -30,20 +34,50 @@ def predict(
     terms: Terms,
     scales: Scales,
     entropy: Entropy,
+    partners: Partners | None = None,
 ) -> Program[Scored]:
     """The log-odds of every row, and how many may have wrapped.
 
     Args:
         features: His columns of the rows to score.
         weights: His own weights.
-        share: His share of Alice's.
+        share: His share of Alice's, or of all Alices' one after the other.
         terms: The agreement of the training.
         scales: Its scales.
         entropy: His coins.
+        partners: Several Alices.
 
     Raises:
         RemoteProtocolError: Alice's table has another number of columns than the share.
     """
+    partners = partners or Partners.of((ONLY,), (len(share),))
+    answers = yield from partners.ask(
+        lambda partner: _ask(
+            features,
+            share[partner.place],
+            terms,
+            scales,
+            partner.coins(entropy),
+            reports=not partner.place.start,
+        )
+    )
+    # Modulo t, where the masks of several Alices cancel.
+    theirs = scales.ring(1, 1).centred(reduce(operator.add, answers))
+    scores = features.values @ weights + scales.scores(theirs, len(scales.decay) - 1)
+    # Whatever the numbers are, he continues: an end here would tell that they are none.
+    return Scored(np.nan_to_num(scores), scales.suspected(theirs))
+
+
+def _ask(
+    features: FeatureTable,
+    share: IntArray,
+    terms: Terms,
+    scales: Scales,
+    entropy: Entropy,
+    *,
+    reports: bool,
+) -> Program[IntArray]:
+    """One Alice's part of the score of every row, as values modulo t; tells how far it is."""
     hello = yield from shake_hands(greeting("bob", sealed_terms(terms, scales), features))
     if hello.columns != len(share):
         raise RemoteProtocolError(
@@ -51,17 +85,14 @@ def predict(
         )
     ring = scales.ring(hello.magnitude_bits, len(share))
     keys = Keys(terms, ring, (yield from agree_seed(entropy)))
-    scores = features.values @ weights
-    last, suspected_wraps = len(scales.decay) - 1, 0
+    theirs: IntArray = np.empty(features.rows, dtype=np.int64)
     for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):
         count = rows.stop - rows.start
         if terms.scheme.whole_tables:
             size, coins = TableSize(count, len(share)), entropy.fork(f"scores {number}")
-            theirs = yield from ask_table_scores(keys, share, size, Turn(number), coins)
+            theirs[rows] = yield from ask_table_scores(keys, share, size, Turn(number), coins)
         else:
-            theirs = yield from ask_scores(keys, share, count, number, entropy)
-        suspected_wraps += scales.suspected(theirs)
-        scores[rows] += scales.scores(theirs, last)
-        yield from emit(RowsScored(rows.stop, features.rows))
-    # Whatever the numbers are, he continues: an end here would tell that they are none.
-    return Scored(np.nan_to_num(scores), suspected_wraps)
+            theirs[rows] = yield from ask_scores(keys, share, count, number, entropy)
+        if reports:
+            yield from emit(RowsScored(rows.stop, features.rows))
+    return theirs

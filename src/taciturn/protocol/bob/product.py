@@ -2,42 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from taciturn.arrays import IndexArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey
 from taciturn.errors import RemoteProtocolError
-from taciturn.privacy.base import GradientMechanism
+from taciturn.privacy.base import GradientMechanism, MaskedProduct
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.partners import Partner, Partners
 from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, RevealedGradient
 from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.together import with_peer
 
 
 def released_product(
     inputs: BobInputs[GradientMechanism],
+    partners: Partners,
     key: SecretKey,
     encoded: IntArray,
     rows: IndexArray,
-    columns: int,
     iteration: int,
 ) -> Program[None]:
     """One encrypted round trip; what Bob decrypts is charged, released and sent.
 
     Args:
         inputs: What the training is run with.
+        partners: Whose answers he decrypts.
         key: His key.
         encoded: The residues on their grid.
         rows: The rows whose labels the product depends on.
-        columns: How many entries Alice's answer must have.
         iteration: The iteration that is due.
     """
     coins = inputs.entropy.fork(f"encryption {iteration}")
-    yield from send(EncryptedResidues(iteration, key.encrypt(encoded, columns, coins)))
-    # Before waiting, not after: Alice is at work on her product meanwhile.
-    key.stock(columns, len(encoded), coins)
-    masked = key.decrypt((yield from masked_answer(iteration, columns)), len(encoded))
-    released = inputs.mechanism.release(masked, inputs.entropy.fork(f"noise {iteration}"))
-    # Exactly what leaves is what is charged, and before it leaves.
-    inputs.ledger.charge(released.event, rows)
-    yield from send(RevealedGradient(iteration, released))
+
+    def ask_product(partner: Partner) -> Program[MaskedProduct]:
+        own = partner.coins(coins)
+        vector = key.encrypt(encoded, partner.columns, own)
+        yield from send(EncryptedResidues(iteration, vector))
+        # Before waiting, not after: Alice is at work on her product meanwhile.
+        key.stock(partner.columns, len(encoded), own)
+        answer = yield from masked_answer(iteration, partner.columns)
+        return key.decrypt(answer, len(encoded))
+
+    products = yield from partners.ask(ask_product)
+    yield from release_products(inputs, partners, products, rows, iteration)
+
+
+def release_products(
+    inputs: BobInputs[GradientMechanism],
+    partners: Partners,
+    products: Sequence[MaskedProduct],
+    rows: IndexArray | slice,
+    iteration: int,
+) -> Program[None]:
+    """Returns to each Alice what is hers, as one release."""
+    noise = inputs.entropy.fork(f"noise {iteration}")
+    released = [
+        inputs.mechanism.release(masked, partner.coins(noise))
+        for partner, masked in zip(partners.all, products, strict=True)
+    ]
+    # Exactly what leaves is what is charged, and before it leaves: together they tell of each row
+    # what one product of all columns would.
+    inputs.ledger.charge(released[0].event, rows)
+    for partner, gradient in zip(partners.all, released, strict=True):
+        yield from with_peer(partner.name, send(RevealedGradient(iteration, gradient)))
 
 
 def masked_answer(iteration: int, columns: int) -> Program[EncryptedAnswer]:

@@ -6,8 +6,9 @@ from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.told_quality import TOLD, ToldQuality, release, told_quality
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.partners import send_all
 from taciturn.protocol.messages import HeldOutQuality
-from taciturn.protocol.steps import Program, send
+from taciturn.protocol.steps import Program
 
 
 def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[ToldQuality | None]:
@@ -25,5 +26,5 @@ def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[Tol
     if epsilon is None:
         inputs.ledger.taint(TOLD)
     inputs.ledger.charge(quality.event, EVERY_ROW)
-    yield from send(HeldOutQuality(quality))
+    yield from send_all(inputs.partners, HeldOutQuality(quality))
     return told_quality(quality.value, held_out.labels.rows, epsilon)

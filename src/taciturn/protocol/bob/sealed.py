@@ -12,14 +12,16 @@ from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
     RevealedShare,
     SealedScores,
     SealedWeights,
 )
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.together import with_peer
 from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
@@ -101,15 +103,19 @@ def price_of_share(method: Mechanism) -> PrivacyEvent:
     return NonPrivate() if method.label_flips is None else method.label_flips.gradient_event
 
 
-def release_share(inputs: BobInputs[EncryptedMechanism], share: IntArray) -> Program[None]:
-    """Reveals his share of Alice's weights; charged before it leaves.
+def release_share(
+    inputs: BobInputs[EncryptedMechanism], share: IntArray, partners: Partners | None = None
+) -> Program[None]:
+    """Reveals his share of Alice's weights, to each of several hers; charged before it leaves.
 
     Raises:
         BudgetExceeded: There is no budget for it.
     """
-    revealed = Released(share, price_of_share(inputs.mechanism))
-    inputs.ledger.charge(revealed.event, EVERY_ROW)
-    yield from send(RevealedShare(revealed))
+    price = price_of_share(inputs.mechanism)
+    inputs.ledger.charge(price, EVERY_ROW)
+    for partner in (partners or Partners.of((ONLY,), (len(share),))).all:
+        revealed = Released(share[partner.place], price)
+        yield from with_peer(partner.name, send(RevealedShare(revealed)))
 
 
 def release_noisy_share(

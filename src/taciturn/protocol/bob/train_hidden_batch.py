@@ -18,6 +18,7 @@ from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_key
+from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.product import released_product
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import HiddenBatchOffer, RowNumbers
@@ -42,6 +43,7 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
     # Before the key leaves: a design that asks for too few rows ends the training here.
     mechanism.design.require(fewest, features.rows)
     state, key = yield from with_key(inputs, state)
+    partners = Partners.of_training(inputs.partners, state)
 
     rate, penalty = terms.rate, terms.penalty
     per_epoch = terms.per_epoch(features.rows)
@@ -58,7 +60,7 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
         scores = require_finite(theirs + rows @ weights)[batch.true]
         residues = mechanism.residue(scores, inputs.labels.values[true]) if len(true) else scores
         encoded = _encoded(residues, batch, terms)
-        yield from released_product(inputs, key, encoded, true, state.columns, iteration)
+        yield from released_product(inputs, partners, key, encoded, true, iteration)
         pace = rate.at(iteration)
         step, shrink = np.zeros(len(batch.asked)), 1.0 - pace * penalty.l2
         own = penalty.gradient(weights, features.free)

@@ -25,11 +25,12 @@ from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_seed
+from taciturn.protocol.bob.partners import receive_all_scores, send_all
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import BudgetSpent, NoisyResidues, RealResidues
 from taciturn.protocol.outcome import BobTrained, StopReason
-from taciturn.protocol.scores import receive_scores, require_finite
-from taciturn.protocol.steps import Program, emit, send
+from taciturn.protocol.scores import require_finite
+from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -57,22 +58,25 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
     state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
 
-    rate, penalty = terms.rate, terms.penalty
+    rate, penalty, names = terms.rate, terms.penalty, inputs.partners
     release = _Release(terms, mechanism, inputs.entropy.fork("noise"))
     weights, losses = state.weights, state.losses
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
         rows = features.values.take(batch.rows, axis=0)
-        theirs = yield from receive_scores(batch.iteration, len(batch.rows))
+        theirs = yield from receive_all_scores(
+            names, batch.iteration, len(batch.rows), terms.score_grid
+        )
         # Asked before anything is drawn: Alice is told when the budget ended, and nothing else.
         if not ledger.affords(mechanism.event, batch.rows):
-            yield from send(BudgetSpent(batch.iteration))
-            return BobTrained(weights, batch.iteration, StopReason.BUDGET)
+            yield from send_all(names, BudgetSpent(batch.iteration))
+            return BobTrained(weights, batch.iteration, StopReason.BUDGET, widths=state.widths)
         scores, truth = require_finite(theirs + rows @ weights), inputs.labels.values[batch.rows]
         ledger.charge(mechanism.event, batch.rows)
         message, released = release(batch, scores, truth)
         _require_charged(message.residues.event, mechanism)
-        yield from send(message)
+        # The same to all: several Alices who pool what they have see one release.
+        yield from send_all(names, message)
         used = residue(scores, truth) if with_true else released
         pace = rate.at(batch.iteration)
         step, shrink = pace * released / len(batch.rows), 1.0 - pace * penalty.l2
@@ -83,8 +87,10 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
-                return BobTrained(weights, batch.iteration + 1, StopReason.LOSS)
-    return BobTrained(weights, plan.iterations)
+                return BobTrained(
+                    weights, batch.iteration + 1, StopReason.LOSS, widths=state.widths
+                )
+    return BobTrained(weights, plan.iterations, widths=state.widths)
 
 
 def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> None:

@@ -12,10 +12,11 @@ from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_key, with_seed
+from taciturn.protocol.bob.partners import Partners, receive_all_scores
 from taciturn.protocol.bob.product import released_product
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.outcome import BobTrained, StopReason
-from taciturn.protocol.scores import receive_scores, require_finite
+from taciturn.protocol.scores import require_finite
 from taciturn.protocol.steps import Program, emit
 
 
@@ -30,19 +31,20 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     state, key = yield from with_key(inputs, state)
     state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
+    names, partners = inputs.partners, Partners.of_training(inputs.partners, state)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.residue_grid
     weights, losses = state.weights, state.losses
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
         rows = features.values.take(batch.rows, axis=0)
-        theirs = yield from receive_scores(batch.iteration, len(batch.rows))
+        theirs = yield from receive_all_scores(
+            names, batch.iteration, len(batch.rows), terms.score_grid
+        )
         scores = require_finite(theirs + rows @ weights)
         residues = mechanism.residue(scores, inputs.labels.values[batch.rows])
         encoded = grid.encode(residues, 0)
-        yield from released_product(
-            inputs, key, encoded, batch.rows, state.columns, batch.iteration
-        )
+        yield from released_product(inputs, partners, key, encoded, batch.rows, batch.iteration)
         pace = rate.at(batch.iteration)
         step = pace * residues / len(batch.rows)
         shrink = 1.0 - pace * penalty.l2
@@ -53,5 +55,7 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
-                return BobTrained(weights, batch.iteration + 1, StopReason.LOSS)
-    return BobTrained(weights, plan.iterations)
+                return BobTrained(
+                    weights, batch.iteration + 1, StopReason.LOSS, widths=state.widths
+                )
+    return BobTrained(weights, plan.iterations, widths=state.widths)

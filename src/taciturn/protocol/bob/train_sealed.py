@@ -10,7 +10,9 @@ look as if they had wrapped are counted for himself (``BobTrained.suspected_wrap
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_seed
+from taciturn.protocol.bob.partners import Partner, Partners
 from taciturn.protocol.bob.sealed import Keys, ask_scores, release_share, sized
 from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
 from taciturn.protocol.held_out import HeldOut
@@ -33,6 +36,7 @@ from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
 
@@ -46,7 +50,8 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     held_out = inputs.scored_each_epoch
     state = inputs.resume or (yield from greet(inputs))
     scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
-    turns = Turns.of(terms, scales, features.rows, state.columns, state.magnitude_bits)
+    partners = Partners.of_training(inputs.partners, state)
+    turns = Turns.of(terms, scales, features.rows, partners.widest, state.magnitude_bits)
     state, keys = yield from _open(inputs, turns, state)
     plan = terms.plan(state.seed, features.rows)
 
@@ -63,13 +68,13 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             # As the weights are: there is nothing to ask.
             theirs = np.zeros(size, dtype=np.int64)
         elif not turns.ahead:
-            theirs = yield from ask_scores(keys, share, size, number, entropy, after=size)
+            theirs = yield from _ask_all(keys, partners, share, size, number, entropy)
         hers = scales.scores(theirs, number)
         scores = bounded(hers + rows @ weights)
         residues = inputs.mechanism.residue(scores, inputs.labels.values[batch.rows])
         step = scales.steps(residues, rate.at(number), number)
         after = 0 if following is None else len(following.rows)
-        question = yield from _send_step(keys, turns, step, share, after, number, entropy)
+        asked = yield from _send_steps(keys, turns, partners, step, share, after, number, entropy)
         # What is for himself comes after sending, while Alice is at work.
         suspected_wraps += scales.suspected(theirs)
         pace = rate.at(number)
@@ -78,19 +83,25 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         own = gradient(rows, residues) + penalty.gradient(weights, features.free)
         weights = weights - pace * own
         yield from emit(Progress(number + 1, plan.iterations, batch.rows, scores))
-        masked, ahead = yield from question.answer()
+        masked, ahead = yield from _answers(asked, turns)
         share = turns.ring.centred(share + masked)
         if held_out is not None and plan.ends_epoch(batch):
-            theirs = yield from _ask_held_out(keys, held_out, share, number, entropy)
+            theirs = yield from _ask_held_out(keys, partners, held_out, share, number, entropy)
             scores = scales.scores(theirs, number + 1) + held_out.features.values @ weights
             truth = held_out.labels.values
             metrics = evaluate(np.nan_to_num(scores), truth, terms.log_odds_shift)
             yield from emit(HeldOutSeen(number, metrics))
             losses = np.append(losses, metrics.loss)
     if terms.agreement.reveal:
-        yield from release_share(inputs, share)
+        yield from release_share(inputs, share, partners)
     kept = WeightShare(share, scales)
-    return BobTrained(weights, plan.iterations, share=kept, suspected_wraps=suspected_wraps)
+    return BobTrained(
+        weights,
+        plan.iterations,
+        share=kept,
+        widths=state.widths,
+        suspected_wraps=suspected_wraps,
+    )
 
 
 def _open(
@@ -101,8 +112,7 @@ def _open(
     keys = Keys(inputs.terms, turns.ring, state.seed, state.key)
     if inputs.resume is not None:
         return state, keys
-    if not keys.single_use:
-        yield from keys.offer(inputs.entropy)
+    yield from keys.open(inputs.entropy, inputs.partners)
     share = np.zeros(state.columns, dtype=np.int64)
     return replace(state, key=keys.to_bytes(), share=share), keys
 
@@ -131,6 +141,54 @@ class _Question:
         require_turn("SealedGradient", message.iteration, self.number)
         answer = self.key.decrypt_shares(sized(message.answer, self.entries), self.length)
         return answer[: self.columns], answer[self.columns :]
+
+
+def _ask_all(
+    keys: Keys, partners: Partners, share: IntArray, size: int, number: int, entropy: Entropy
+) -> Program[IntArray]:
+    """The Alices' part of a batch's scores."""
+    answers = yield from partners.ask(
+        lambda partner: ask_scores(
+            keys, share[partner.place], size, number, partner.coins(entropy), after=size
+        )
+    )
+    return keys.ring.centred(reduce(operator.add, answers))
+
+
+def _send_steps(
+    keys: Keys,
+    turns: Turns,
+    partners: Partners,
+    step: IntArray,
+    share: IntArray,
+    after: int,
+    number: int,
+    entropy: Entropy,
+) -> Program[dict[str, _Question]]:
+    """Asks every Alice for a step, and waits for none."""
+    return (
+        yield from together(
+            {
+                partner.name: _send_step(
+                    keys,
+                    turns,
+                    step,
+                    share[partner.place],
+                    after,
+                    number,
+                    partner.coins(entropy),
+                )
+                for partner in partners.all
+            }
+        )
+    )
+
+
+def _answers(asked: dict[str, _Question], turns: Turns) -> Program[tuple[IntArray, IntArray]]:
+    """The masked steps one after the other, and the sum of the next scores if any."""
+    answers = yield from together({name: question.answer() for name, question in asked.items()})
+    steps, ahead = zip(*answers.values(), strict=True)
+    return np.concatenate(steps), turns.ring.centred(reduce(operator.add, ahead))
 
 
 def _send_step(
@@ -169,10 +227,20 @@ def _send_step(
 
 
 def _ask_held_out(
-    keys: Keys, held_out: HeldOut, share: IntArray, number: int, entropy: Entropy
+    keys: Keys,
+    partners: Partners,
+    held_out: HeldOut,
+    share: IntArray,
+    number: int,
+    entropy: Entropy,
 ) -> Program[IntArray]:
     coins = entropy.fork(f"held out {number}")
-    scores = np.empty(held_out.features.rows, dtype=np.int64)
-    for piece, rows in chunks(held_out.features.rows, SEALED_CHUNK_ROWS):
-        scores[rows] = yield from ask_scores(keys, share, rows.stop - rows.start, piece, coins)
-    return scores
+
+    def scored(partner: Partner) -> Program[IntArray]:
+        scores = np.empty(held_out.features.rows, dtype=np.int64)
+        own, hers = partner.coins(coins), share[partner.place]
+        for piece, rows in chunks(held_out.features.rows, SEALED_CHUNK_ROWS):
+            scores[rows] = yield from ask_scores(keys, hers, rows.stop - rows.start, piece, own)
+        return scores
+
+    return keys.ring.centred(reduce(operator.add, (yield from partners.ask(scored))))

@@ -6,25 +6,36 @@ he returns passes through his mechanism and is charged before it is sent.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray, IntArray
 from taciturn.crypto.base import SecretKey, TableSize, wrapping
-from taciturn.errors import RemoteProtocolError
-from taciturn.privacy.base import GradientMechanism
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.privacy.base import GradientMechanism, MaskedProduct
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet
+from taciturn.protocol.bob.partners import (
+    Partner,
+    Partners,
+    receive_all_epoch_scores,
+    receive_all_scores,
+)
 from taciturn.protocol.bob.passes import Measured, search
-from taciturn.protocol.bob.product import masked_answer
+from taciturn.protocol.bob.product import masked_answer, release_products
 from taciturn.protocol.bob.sealed import Keys
-from taciturn.protocol.messages import EncryptedResidues, EpochScores, RevealedGradient
+from taciturn.protocol.messages import EncryptedResidues
 from taciturn.protocol.outcome import BobTrained
-from taciturn.protocol.scales import Scales
-from taciturn.protocol.scores import receive_scores
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import Program, send
+from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.turn import Turn
+from taciturn.rng import Entropy
+
+Receiving: TypeAlias = Callable[[Sequence[str], int, int, FixedPoint], Program[FloatArray]]
+"""Waits for the scores of so many rows."""
 
 
 def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
@@ -35,15 +46,16 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     """
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
-    scales = Scales.of_table(terms.agreement, rows, state.columns, state.magnitude_bits)
-    ring = scales.ring(state.magnitude_bits, max(rows, state.columns))
-    keys = Keys(terms, ring, None, state.key)
-    key = yield from keys.offer(inputs.entropy)
+    partners = Partners.of_training(inputs.partners, state)
+    shape = TableShape(rows, state.widths or (state.columns,), state.magnitude_bits)
+    scales = shape.scales(terms)
+    keys = Keys(terms, shape.ring(scales), None, state.key)
+    key = yield from keys.offer(inputs.entropy, inputs.partners)
     state = replace(state, key=keys.to_bytes())
-    answers = _Answers(inputs, key, TableSize(rows, state.columns))
-    searched = yield from search(inputs, state, scales, answers.effect)
+    answers = _Answers(inputs, key, partners, shape)
+    searched = yield from search(inputs, state, scales, answers.effect, shape.penalty)
     yield from answers.release_sum(terms.agreement.epochs, searched.combination)
-    return BobTrained(searched.weights, terms.agreement.epochs)
+    return BobTrained(searched.weights, terms.agreement.epochs, widths=state.widths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +64,37 @@ class _Answers:
 
     inputs: BobInputs[GradientMechanism]
     key: SecretKey
-    size: TableSize
+    partners: Partners
+    shape: TableShape
 
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
         """Releases a direction's sum, and hears what it does to the scores."""
         yield from self.release_sum(number, direction)
-        scores = np.empty(self.size.rows)
-        for part in self._parts(self.size.rows):
-            scores[part] = yield from receive_scores(number, part.stop - part.start)
-        return Measured(scores, (yield from self._receive_held_out(number)))
+        scores = yield from self._receive_scores(number, self.shape.height, receive_all_scores)
+        held_out = self.inputs.scored_each_epoch
+        if held_out is None:
+            return Measured(scores)
+        rows = held_out.features.rows
+        return Measured(
+            scores, (yield from self._receive_scores(number, rows, receive_all_epoch_scores))
+        )
 
     def release_sum(self, number: int, direction: IntArray) -> Program[None]:
         """One encrypted round trip; what Bob decrypts is charged, released and sent."""
-        inputs, size = self.inputs, self.size
-        coins = inputs.entropy.fork(f"encryption {number}")
-        parts, turn = self._parts(size.rows), Turn(number, inputs.terms.agreement.epochs)
+        coins = self.inputs.entropy.fork(f"encryption {number}")
+        products = yield from self.partners.ask(
+            lambda partner: self._ask_sum(partner, number, direction, partner.coins(coins))
+        )
+        yield from release_products(self.inputs, self.partners, products, EVERY_ROW, number)
+
+    def _ask_sum(
+        self, partner: Partner, number: int, direction: IntArray, coins: Entropy
+    ) -> Program[MaskedProduct]:
+        size = self.shape.size(partner.columns)
+        parts = self.inputs.terms.scheme.row_parts(size)
+        # One Alice stands for all where it is told how far a pass is.
+        passes = None if partner.place.start else self.inputs.terms.agreement.epochs
+        turn = Turn(number, passes)
         for done, part in enumerate(parts, 1):
             # Each as soon as it is there: Alice is at work on it while he is at the next.
             vector = self.key.encrypt_rows(direction[part], size, coins, part)
@@ -76,28 +104,15 @@ class _Answers:
         masked = self.key.decrypt_columns(answer, size)
         # A mask is uniform modulo t; its classes travel as numbers from 0 on.
         modulus = 1 << wrapping(self.key.public.capacity).modulus_bits
-        numbers = tuple(entry % modulus for entry in masked.tolist())
-        released = inputs.mechanism.release(numbers, inputs.entropy.fork(f"noise {number}"))
-        # Exactly what leaves is what is charged, and before it leaves.
-        inputs.ledger.charge(released.event, EVERY_ROW)
-        yield from send(RevealedGradient(number, released))
+        return tuple(entry % modulus for entry in masked.tolist())
 
-    def _receive_held_out(self, number: int) -> Program[FloatArray]:
-        held_out = self.inputs.scored_each_epoch
-        if held_out is None:
-            return np.empty(0)
-        scores = np.empty(held_out.features.rows)
-        for part in self._parts(held_out.features.rows):
-            message = yield from receive(EpochScores)
-            require_turn("EpochScores", message.iteration, number)
-            rows = part.stop - part.start
-            if len(message.scores) != rows:
-                raise RemoteProtocolError(
-                    f"the peer scored {len(message.scores)} held-out rows, not {rows}"
-                )
-            scores[part] = message.scores
+    def _receive_scores(self, number: int, rows: int, receiving: Receiving) -> Program[FloatArray]:
+        """Alice's scores, or the sum of several Alices', part by part."""
+        scores, terms = np.empty(rows), self.inputs.terms
+        # Several Alices send theirs in the same parts, those of the widest table.
+        for part in terms.scheme.row_parts(TableSize(rows, self.partners.widest)):
+            entries = part.stop - part.start
+            scores[part] = yield from receiving(
+                self.partners.names, number, entries, terms.direction_grid
+            )
         return scores
-
-    def _parts(self, rows: int) -> list[slice]:
-        """The parts in which what has an entry for each row of a table travels."""
-        return self.inputs.terms.scheme.row_parts(TableSize(rows, self.size.columns))

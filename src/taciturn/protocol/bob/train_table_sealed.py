@@ -7,7 +7,9 @@ messages follow from the agreement and the sizes of the tables.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import operator
+from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from taciturn.crypto.base import TableSize
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet, with_seed
+from taciturn.protocol.bob.partners import Partner, Partners
 from taciturn.protocol.bob.passes import Measured, search
 from taciturn.protocol.bob.sealed import (
     Keys,
@@ -29,6 +32,7 @@ from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
@@ -41,78 +45,87 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     """
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
-    scales = Scales.of_table(terms.agreement, rows, state.columns, state.magnitude_bits)
-    ring = scales.ring(state.magnitude_bits, max(rows, state.columns))
+    partners = Partners.of_training(inputs.partners, state)
+    shape = TableShape(rows, state.widths or (state.columns,), state.magnitude_bits)
+    scales = shape.scales(terms)
     state = yield from with_seed(inputs, state)
-    keys = Keys(terms, ring, state.seed, state.key)
-    if not keys.single_use:
-        yield from keys.offer(inputs.entropy)
+    keys = Keys(terms, shape.ring(scales), state.seed, state.key)
+    yield from keys.open(inputs.entropy, inputs.partners)
     state = replace(state, key=keys.to_bytes())
-    held_out = inputs.scored_each_epoch
-    ask = _Questions(
-        keys,
-        scales,
-        TableSize(rows, state.columns),
-        None if held_out is None else TableSize(held_out.features.rows, state.columns),
-        terms.agreement.epochs,
-        inputs.entropy,
-    )
-    searched = yield from search(inputs, state, scales, ask.effect)
+    ask = _Questions(inputs, keys, scales, partners, shape)
+    searched = yield from search(inputs, state, scales, ask.effect, shape.penalty)
     passes = terms.agreement.epochs
     share = yield from ask.masked_sum(passes, searched.combination)
     release = model_release_of(terms.agreement, scales, state.columns, inputs.features)
     if release is not None:
         share = yield from release_noisy_share(inputs, share, release, scales.modulus_bits)
     elif terms.agreement.reveal:
-        yield from release_share(inputs, share)
-    kept = WeightShare(share, scales)
+        yield from release_share(inputs, share, partners)
     return BobTrained(
-        searched.weights, passes, share=kept, suspected_wraps=searched.suspected_wraps
+        searched.weights,
+        passes,
+        share=WeightShare(share, scales),
+        widths=state.widths,
+        suspected_wraps=searched.suspected_wraps,
     )
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class _Questions:
     """What Bob asks in a pass."""
 
-    def __init__(
-        self,
-        keys: Keys,
-        scales: Scales,
-        size: TableSize,
-        held_out: TableSize | None,
-        passes: int,
-        entropy: Entropy,
-    ) -> None:
-        self._keys, self._scales, self._entropy = keys, scales, entropy
-        self._size, self._held_out, self._passes = size, held_out, passes
+    inputs: BobInputs[EncryptedMechanism]
+    keys: Keys
+    scales: Scales
+    partners: Partners
+    shape: TableShape
 
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
         """What a direction does to the scores."""
-        share = yield from self.masked_sum(number, direction)
-        exact = yield from self._ask_scores(number, share, self._size, "scores")
-        others = np.empty(0, dtype=np.int64)
-        if self._held_out is not None:
-            others = yield from self._ask_scores(number, share, self._held_out, "held out")
-        scales = self._scales
+        share, scales = (yield from self.masked_sum(number, direction)), self.scales
+        exact = yield from self._ask_scores(number, share, self.shape.height, "scores")
+        held_out, others = self.inputs.scored_each_epoch, np.empty(0, dtype=np.int64)
+        if held_out is not None:
+            rows = held_out.features.rows
+            others = yield from self._ask_scores(number, share, rows, "held out")
         return Measured(scales.scores(exact, 0), scales.scores(others, 0), scales.suspected(exact))
 
     def masked_sum(self, number: int, direction: IntArray) -> Program[IntArray]:
         """``X~^T a`` with Alice's mask in it, of which Bob cannot take it off."""
-        coins = self._entropy.fork(f"step {number}")
-        key = yield from self._keys.offer(coins)
-        parts, turn = self._keys.scheme.row_parts(self._size), Turn(number, self._passes)
+        coins = self.inputs.entropy.fork(f"step {number}")
+        sums = yield from self.partners.ask(
+            lambda partner: self._ask_sum(partner, number, direction, partner.coins(coins))
+        )
+        return np.concatenate(sums)
+
+    def _ask_sum(
+        self, partner: Partner, number: int, direction: IntArray, coins: Entropy
+    ) -> Program[IntArray]:
+        key, size = (yield from self.keys.offer(coins)), self.shape.size(partner.columns)
+        parts, turn = self.keys.scheme.row_parts(size), self._turn(partner, number)
         for done, part in enumerate(parts, 1):
             # Each as soon as it is there: Alice is at work on it while he is at the next.
-            vector = key.encrypt_rows(direction[part], self._size, coins, part)
+            vector = key.encrypt_rows(direction[part], size, coins, part)
             yield from send(SealedResidues(number, vector))
             yield from turn.report(0, done, len(parts))
         message = yield from receive(SealedGradient)
         require_turn("SealedGradient", message.iteration, number)
-        return key.decrypt_columns(sized(message.answer, self._size.columns), self._size)
+        return key.decrypt_columns(sized(message.answer, size.columns), size)
 
-    def _ask_scores(
-        self, number: int, share: IntArray, size: TableSize, label: str
-    ) -> Program[IntArray]:
-        coins = self._entropy.fork(f"{label} {number}")
-        turn = Turn(number, self._passes if label == "scores" else None)
-        return (yield from ask_table_scores(self._keys, share, size, turn, coins))
+    def _ask_scores(self, number: int, share: IntArray, rows: int, label: str) -> Program[IntArray]:
+        coins = self.inputs.entropy.fork(f"{label} {number}")
+
+        def scored(partner: Partner) -> Program[IntArray]:
+            turn = self._turn(partner, number) if label == "scores" else Turn(number)
+            size, hers = TableSize(rows, partner.columns), share[partner.place]
+            own = partner.coins(coins)
+            return (yield from ask_table_scores(self.keys, hers, size, turn, own))
+
+        answers = yield from self.partners.ask(scored)
+        # Modulo t, where the masks of several Alices cancel.
+        return self.keys.ring.centred(reduce(operator.add, answers))
+
+    def _turn(self, partner: Partner, number: int) -> Turn:
+        """One Alice stands for all where it is told how far a pass is."""
+        passes = self.inputs.terms.agreement.epochs
+        return Turn(number, None if partner.place.start else passes)

@@ -1,0 +1,126 @@
+"""Signatures by the key of a party's certificate.
+
+A public key stands as its SubjectPublicKeyInfo in DER, and is known by the SHA-256 of that, its
+fingerprint. Certificates here have keys on elliptic curves (ECDSA, SHA-256) or of RSA (PSS,
+SHA-256); a simulation, which has no certificates, signs with Ed25519.
+
+**Guarantee.** ``verify`` returns only if the signature is one of exactly these bytes under exactly
+this key.
+
+**Assumes.** ECDSA, RSA-PSS and Ed25519 cannot be forged, and SHA-256 does not collide.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Protocol, TypeAlias
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_der_public_key,
+    load_pem_private_key,
+)
+
+from taciturn.errors import CryptoError
+from taciturn.rng import KEY_BYTES, Entropy
+
+_PSS = padding.PSS(mgf=padding.MGF1(SHA256()), salt_length=padding.PSS.DIGEST_LENGTH)
+_PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | Ed25519PrivateKey
+
+
+class Identity(Protocol):
+    """What a party signs with."""
+
+    @property
+    def name(self) -> str:
+        """The party's name: that in its certificate."""
+
+    @property
+    def public_key(self) -> bytes:
+        """SubjectPublicKeyInfo, DER."""
+
+    def sign(self, data: bytes) -> bytes:
+        """A signature of these bytes."""
+
+
+class KeyIdentity:
+    """A party that holds a private key.
+
+    Args:
+        name: The party's name.
+        key: Its private key.
+
+    >>> from taciturn.rng import KeyedEntropy
+    >>> identity = KeyIdentity.simulated("alice-1", KeyedEntropy.from_seed(1))
+    >>> verify(identity.public_key, identity.sign(b"text"), b"text")
+    >>> identity
+    KeyIdentity(alice-1, <hidden>)
+    """
+
+    def __init__(self, name: str, key: _PrivateKey) -> None:
+        self.name = name
+        self._key = key
+        self.public_key = key.public_key().public_bytes(
+            Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+        )
+
+    @classmethod
+    def of_pem(cls, name: str, pem: bytes) -> KeyIdentity:
+        """The party whose private key this is, without a passphrase.
+
+        Raises:
+            CryptoError: It is of another kind.
+        """
+        key = load_pem_private_key(pem, password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
+            raise CryptoError("the party's key is of a kind that signs nothing here")
+        return cls(name, key)
+
+    @classmethod
+    def simulated(cls, name: str, entropy: Entropy) -> KeyIdentity:
+        """A party of a simulation, whose key follows from its coins."""
+        seed = entropy.fork("identity").token(KEY_BYTES)
+        return cls(name, Ed25519PrivateKey.from_private_bytes(seed))
+
+    def sign(self, data: bytes) -> bytes:
+        """A signature of these bytes."""
+        if isinstance(self._key, ec.EllipticCurvePrivateKey):
+            return self._key.sign(data, ec.ECDSA(SHA256()))
+        if isinstance(self._key, rsa.RSAPrivateKey):
+            return self._key.sign(data, _PSS, SHA256())
+        return self._key.sign(data)
+
+    def __repr__(self) -> str:
+        return f"KeyIdentity({self.name}, <hidden>)"
+
+
+def fingerprint(public_key: bytes) -> str:
+    """SHA-256 of a public key, in hexadecimal."""
+    return hashlib.sha256(public_key).hexdigest()
+
+
+def verify(public_key: bytes, signature: bytes, data: bytes) -> None:
+    """Insists that a signature is one of these bytes by the owner of a key.
+
+    Raises:
+        CryptoError: It is not, or the key is none.
+    """
+    try:
+        key = load_der_public_key(public_key)
+        if isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, data, ec.ECDSA(SHA256()))
+        elif isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, data, _PSS, SHA256())
+        elif isinstance(key, Ed25519PublicKey):
+            key.verify(signature, data)
+        else:
+            raise CryptoError("a public key is of a kind that signs nothing here")
+    except InvalidSignature:
+        raise CryptoError("a signature is not by this key, or not of this text") from None
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise CryptoError("a public key, or a signature, cannot be read") from None

@@ -1,0 +1,126 @@
+"""One of several Alices meets the others. The chart stands in ``taciturn.protocol.circle``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from taciturn.crypto.exchange import TAG_BYTES, ExchangeKey, seal, unseal
+from taciturn.crypto.signatures import Identity
+from taciturn.errors import CryptoError, LocalProtocolError, RemoteProtocolError
+from taciturn.protocol.circle import (
+    Circle,
+    Endorsed,
+    Member,
+    Members,
+    commitment,
+)
+from taciturn.protocol.messages import (
+    Endorsement,
+    Endorsements,
+    Introduction,
+    PublicBytes,
+    Roster,
+)
+from taciturn.protocol.steps import Program, receive, send
+from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
+from taciturn.settings.agreement import Agreement
+
+_ENVELOPE = KEY_BYTES + TAG_BYTES
+
+
+def join_circle(
+    agreement: Agreement,
+    identity: Identity | None,
+    entropy: Entropy,
+    columns: int,
+    magnitude_bits: int,
+) -> Program[Circle]:
+    """Introduces her, and checks the others.
+
+    Args:
+        agreement: The one in use, which names all Alices.
+        identity: What she signs with.
+        entropy: Her coins.
+        columns: How many columns she has.
+        magnitude_bits: The size of her values.
+
+    Raises:
+        AgreementError: Another Alice is not the agreed one, or has not signed the same roster.
+        RemoteProtocolError: What Bob hands out cannot be read, or is not what she said.
+    """
+    parties = agreement.parties
+    if parties is None or identity is None or identity.name not in parties:
+        raise LocalProtocolError("this side is none of the parties of the agreement")
+    coins = entropy.fork("circle")
+    own = ExchangeKey(coins.fork("exchange"))
+    nonce = coins.fork("nonce").token(KEY_BYTES)
+    introduction = Introduction(
+        PublicBytes(own.public), PublicBytes(commitment(nonce)), PublicBytes(identity.public_key)
+    )
+    yield from send(introduction)
+    members = _members((yield from receive(Roster)).text, parties)
+    place = members.names.index(identity.name)
+    _require_herself(members.alices[place], introduction, columns, magnitude_bits)
+    signed = members.signed_text(agreement)
+    keys = _pair_keys(own, members, place, signed)
+    # Drawn by all, used by the first: the others' coins must not depend on who is first.
+    rotation = coins.fork("rotation").token(KEY_BYTES)
+    envelopes = b"" if place else b"".join(seal(_once(key), rotation) for key in keys if key)
+    yield from send(
+        Endorsement(PublicBytes(nonce), PublicBytes(identity.sign(signed)), PublicBytes(envelopes))
+    )
+    reply = yield from receive(Endorsements)
+    seed = members.seed_of(Endorsed.of_text(reply.text, len(members.alices)), signed)
+    if place:
+        rotation = _unsealed(keys[0], reply.envelope, members.names[0])
+    return Circle(members.widths, place, members.magnitude_bits, seed, keys, rotation)
+
+
+def _members(text: str, parties: Mapping[str, str]) -> Members:
+    members = Members.of_text(text)
+    members.require_pins(parties)
+    return members
+
+
+def _require_herself(
+    member: Member, introduction: Introduction, columns: int, magnitude_bits: int
+) -> None:
+    """Refuses a roster in which she is not what she said.
+
+    Raises:
+        RemoteProtocolError: Bob has altered it.
+    """
+    if Member.of(member.name, columns, magnitude_bits, introduction) != member:
+        raise RemoteProtocolError("the peer's roster does not say of this side what it said")
+
+
+def _pair_keys(own: ExchangeKey, members: Members, place: int, signed: bytes) -> tuple[bytes, ...]:
+    """The key in common with each other Alice, in the roster's order; none in her own place."""
+
+    def with_member(number: int, member: Member) -> bytes:
+        if number == place:
+            return b""
+        low, high = sorted((number, place))
+        # Bound to the roster: halves that are used in another session give another key.
+        context = signed + f" {low} {high}".encode()
+        try:
+            return own.common(bytes.fromhex(member.exchange_key), context)
+        except CryptoError as problem:
+            raise RemoteProtocolError(f"{member.name}: {problem.message}") from None
+
+    return tuple(with_member(number, member) for number, member in enumerate(members.alices))
+
+
+def _once(pair_key: bytes) -> bytes:
+    """The key of the one envelope that a pair of Alices has."""
+    return KeyedEntropy(pair_key).fork("envelope").key
+
+
+def _unsealed(pair_key: bytes, envelope: bytes, sender: str) -> bytes:
+    try:
+        rotation = unseal(_once(pair_key), envelope)
+    except CryptoError as problem:
+        raise RemoteProtocolError(f"{sender}: {problem.message}") from None
+    if len(rotation) != KEY_BYTES or len(envelope) != _ENVELOPE:
+        raise RemoteProtocolError(f"{sender}: an envelope has another length")
+    return rotation

@@ -1,0 +1,155 @@
+"""Bob's partners: one Alice, or several that he asks at once.
+
+What is said to one Alice stands in the files of the conversations; here is what it means to say it
+to all. Scores of several Alices come under masks (``taciturn.protocol.circle``) and add up: only
+their sum is a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.errors import RemoteProtocolError
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.protocol.messages import EpochScores, MaskedScores, Message
+from taciturn.protocol.scores import receive_scores
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
+from taciturn.protocol.together import together, with_peer
+from taciturn.rng import Entropy
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Partner:
+    """One Alice.
+
+    Args:
+        name: Under which Bob speaks to her.
+        place: Where her columns stand among those of all Alices.
+    """
+
+    name: str
+    place: slice
+
+    @property
+    def columns(self) -> int:
+        """How many she has."""
+        width: int = self.place.stop - self.place.start
+        return width
+
+    def coins(self, entropy: Entropy) -> Entropy:
+        """Bob's coins for what he says to her: no two vectors are encrypted with the same."""
+        return entropy if self.name == ONLY else entropy.fork(f"for {self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Partners:
+    """All of them.
+
+    Args:
+        all: In the agreement's order.
+    """
+
+    all: tuple[Partner, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], widths: Sequence[int]) -> Partners:
+        """Those of these names, who have so many columns each.
+
+        >>> [partner.place for partner in Partners.of(["alice-1", "alice-2"], [3, 2]).all]
+        [slice(0, 3, None), slice(3, 5, None)]
+        """
+        stops = np.cumsum(widths).tolist()
+        starts = [0, *stops[:-1]]
+        places = (slice(start, stop) for start, stop in zip(starts, stops, strict=True))
+        return cls(tuple(Partner(*pair) for pair in zip(names, places, strict=True)))
+
+    @classmethod
+    def of_training(cls, names: Sequence[str], state: TrainingState) -> Partners:
+        """Those of a training, after the greetings."""
+        return cls.of(names, state.widths or (state.columns,))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Under which Bob speaks to them."""
+        return tuple(partner.name for partner in self.all)
+
+    @property
+    def widest(self) -> int:
+        """The most columns that one of them has."""
+        return max(partner.columns for partner in self.all)
+
+    def ask(self, question: Callable[[Partner], Program[R]]) -> Program[list[R]]:
+        """The same conversation with each, all at once.
+
+        Returns:
+            What each gave, in their order.
+        """
+        programs = {partner.name: question(partner) for partner in self.all}
+        return [*(yield from together(programs)).values()]
+
+
+def send_all(names: Sequence[str], message: Message) -> Program[None]:
+    """The same message to each."""
+    for name in names:
+        yield from with_peer(name, send(message))
+
+
+def receive_all_scores(
+    names: Sequence[str], iteration: int, rows: int, grid: FixedPoint
+) -> Program[FloatArray]:
+    """The Alices' part of the scores of so many rows.
+
+    Args:
+        names: Whose.
+        iteration: The one that is due.
+        rows: How many.
+        grid: The scale of scores under masks.
+
+    Raises:
+        RemoteProtocolError: They are of another iteration or number.
+    """
+    if [*names] == [ONLY]:
+        return (yield from receive_scores(iteration, rows))
+    return grid.decode((yield from _masked_sum(names, iteration, rows)))
+
+
+def receive_all_epoch_scores(
+    names: Sequence[str], iteration: int, rows: int, grid: FixedPoint
+) -> Program[FloatArray]:
+    """The same of held-out rows at the end of an epoch."""
+    if [*names] != [ONLY]:
+        return grid.decode((yield from _masked_sum(names, iteration, rows)))
+    message = yield from receive(EpochScores)
+    require_turn("EpochScores", message.iteration, iteration)
+    if len(message.scores) != rows:
+        raise RemoteProtocolError(
+            f"the peer scored {len(message.scores)} held-out rows, not {rows}"
+        )
+    return message.scores
+
+
+def _masked_sum(names: Sequence[str], iteration: int, rows: int) -> Program[IntArray]:
+    """Scores modulo 2^64: the masks of all Alices cancel."""
+    answers = yield from together({name: _one_masked(iteration, rows) for name in names})
+    total = np.zeros(rows, dtype=np.int64)
+    for numbers in answers.values():
+        total += numbers
+    return total
+
+
+def _one_masked(iteration: int, rows: int) -> Program[IntArray]:
+    message = yield from receive(MaskedScores)
+    require_turn("MaskedScores", message.iteration, iteration)
+    if len(message.scores) != rows:
+        raise RemoteProtocolError(
+            f"the peer scored {len(message.scores)} rows where {rows} are expected"
+        )
+    return message.scores

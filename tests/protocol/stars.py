@@ -1,0 +1,187 @@
+"""One table among several Alices and Bob, and all their programs on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.signatures import KeyIdentity, fingerprint
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_star
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.bob.registry import TRAININGS as BOBS
+from taciturn.protocol.codec import decode
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.messages import Message, Role
+from taciturn.protocol.outcome import BobTrained, Trained
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import Agreement
+from tests.protocol.parties import BOB, Tables
+
+CLEAR = ClearScheme()
+
+
+def names(count: int) -> tuple[str, ...]:
+    return tuple(f"alice-{number}" for number in range(1, count + 1))
+
+
+def coins_of(name: str) -> KeyedEntropy:
+    return KeyedEntropy.from_seed(100 + int(name.rpartition("-")[2]))
+
+
+def identity_of(name: str) -> KeyIdentity:
+    return KeyIdentity.simulated(name, coins_of(name))
+
+
+def pins(parties: tuple[str, ...]) -> dict[str, str]:
+    return {name: fingerprint(identity_of(name).public_key) for name in parties}
+
+
+def split(features: FeatureTable, parties: tuple[str, ...]) -> dict[str, FeatureTable]:
+    """Her columns, dealt out in order, as evenly as they can be."""
+    places = np.array_split(np.arange(len(features.columns)), len(parties))
+    return {
+        name: FeatureTable(
+            features.ids,
+            tuple(features.columns[at] for at in place),
+            np.ascontiguousarray(features.values[:, place]),
+        )
+        for name, place in zip(parties, places, strict=True)
+    }
+
+
+@dataclass(frozen=True)
+class Star:
+    """A training of several Alices, before it is run."""
+
+    tables: Tables
+    terms: Terms
+    parties: tuple[str, ...]
+
+    @classmethod
+    def of(cls, tables: Tables, agreed: Agreement, alices: int, scheme: Scheme = CLEAR) -> Star:
+        parties = names(alices)
+        if alices > 1:
+            agreed = agreed.model_copy(update={"parties": pins(parties)})
+        return cls(tables, Terms(agreed, scheme), parties if alices > 1 else (ONLY,))
+
+    @property
+    def shares(self) -> Mapping[str, FeatureTable]:
+        if self.parties == (ONLY,):
+            return {ONLY: self.tables.alice}
+        return split(self.tables.alice, self.parties)
+
+    def alice_inputs(self, name: str, **changes: Any) -> AliceInputs:
+        known = name if name != ONLY else "alice-1"
+        inputs = AliceInputs(
+            self.shares[name],
+            self.terms,
+            coins_of(known),
+            identity=None if name == ONLY else identity_of(name),
+        )
+        return replace(inputs, **changes)
+
+    def bob_inputs(self, **changes: Any) -> BobInputs[Any]:
+        method = mechanism_of(self.terms.agreement)
+        ledger = Ledger(self.tables.labels.rows, method.assumption)
+        inputs = BobInputs(
+            self.tables.bob,
+            self.tables.labels,
+            self.terms,
+            method,
+            ledger,
+            BOB,
+            partners=self.parties,
+        )
+        return replace(inputs, **changes)
+
+    def alice_programs(self) -> dict[str, Program[Trained]]:
+        train = ALICES[self.terms.conversation]
+        return {name: train(self.alice_inputs(name)) for name in self.parties}
+
+    def bob_program(self) -> Program[BobTrained]:
+        return BOBS[self.terms.conversation](self.bob_inputs())
+
+
+@dataclass(frozen=True)
+class StarTalk:
+    """What all sides returned, said and reported."""
+
+    alices: dict[str, Trained]
+    bob: BobTrained
+    frames: tuple[tuple[str, Role, bytes], ...]
+    events: tuple[Event, ...]
+
+    @property
+    def alice_weights(self) -> FloatArray:
+        """Those of all Alices, from both shares where they are shared."""
+        if self.bob.share is None:
+            return np.concatenate([trained.weights for trained in self.alices.values()])
+        stops = np.cumsum([len(_share(trained)) for trained in self.alices.values()])
+        parts = np.split(self.bob.share.values, stops[:-1])
+        pairs = zip(self.alices.values(), parts, strict=True)
+        return np.concatenate([_joined(trained, part) for trained, part in pairs])
+
+    @property
+    def weights(self) -> FloatArray:
+        return np.concatenate([self.alice_weights, self.bob.weights])
+
+    def said(self, link: str, role: Role) -> list[Message]:
+        return [decode(frame) for name, who, frame in self.frames if (name, who) == (link, role)]
+
+    @property
+    def batches(self) -> list[Any]:
+        return [event.rows for event in self.events if isinstance(event, Progress)]
+
+
+def _share(trained: Trained) -> Any:
+    assert trained.share is not None
+    return trained.share.values
+
+
+def _joined(trained: Trained, part: Any) -> FloatArray:
+    assert trained.share is not None
+    weights = trained.share.scales.weights(trained.share.values + part)
+    whitening = trained.share.whitening
+    return weights if whitening is None else whitening.weights(weights)
+
+
+def converse(star: Star) -> StarTalk:
+    """Runs all programs against each other and keeps everything."""
+    frames: list[tuple[str, Role, bytes]] = []
+    events: list[Event] = []
+    alices, bob = run_star(
+        star.alice_programs(),
+        star.bob_program(),
+        tap=lambda link, sender, frame: frames.append((link, sender, frame)),
+        observe=events.append,
+    )
+    return StarTalk(alices, bob, tuple(frames), tuple(events))
+
+
+def whole_session(star: Star, held_out: Tables) -> tuple[dict[str, PartyResult], PartyResult]:
+    """From the first word to the last, held-out rows included."""
+    tables = (
+        split(held_out.alice, star.parties) if star.parties != (ONLY,) else {ONLY: held_out.alice}
+    )
+    alices = {
+        name: alice_program(star.alice_inputs(name, held_out=tables[name])) for name in star.parties
+    }
+    his = HeldOut(held_out.bob, held_out.labels)
+    return run_star(alices, bob_program(star.bob_inputs(held_out=his)))
