@@ -40,7 +40,9 @@ def greet(inputs: BobInputs[Mechanism]) -> Program[TrainingState]:
         {name: open_training("bob", terms, features, peer=each_one) for name in names}
     )
     inputs.peer.require_total(sum(hello.columns for hello in hellos.values()))
-    members, seed = yield from gather_circle(terms.agreement, hellos, inputs.entropy)
+    members, seed = yield from gather_circle(
+        terms.agreement.parties, terms.agreement.canonical(), hellos, inputs.entropy
+    )
     return replace(
         state,
         columns=sum(members.widths),
