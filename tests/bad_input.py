@@ -719,7 +719,12 @@ CASES = (
     ),
     Case("a random share for export", "model export m.json --onnx m.onnx", "m.json", random_share),
     Case("one side's model twice", "model export m.json m.json --onnx m.onnx", "m.json", share),
-    Case("three sides of a model", "model export a b c --onnx m.onnx"),
+    Case(
+        "a side of a model three times",
+        "model export m.json m.json m.json --onnx m.onnx",
+        "m.json",
+        share,
+    ),
     Case("an export to nowhere", "model export m.json --onnx no/where.onnx", "m.json", share),
     Case(
         "a transcript in a folder that is not there",
