@@ -34,7 +34,9 @@ def _parties(value: object) -> object:
         return value
     entries = list(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(entries, list | tuple) or not all(map(_is_pair, entries)):
-        raise ValueError("it is a table of names, each with a fingerprint")
+        raise ValueError(
+            "it is a table of names, each with a fingerprint; a name with dots stands in quotes"
+        )
     _check(entries)
     return dict(entries)
 
