@@ -255,6 +255,11 @@ class VerticalData:
         return bool(self.bob_train.free)
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns each of several Alices has."""
+        return tuple(place.stop - place.start for _, place in self.alices)
+
+    @property
     def alice_train_parts(self) -> dict[str, FeatureTable]:
         """Each of several Alices' columns of the training rows, by her name."""
         hers = self.alice_train
