@@ -14,6 +14,7 @@ from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
+from taciturn.results.training import FeatureParty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class PartyRun(Result):
 
     identity: Identity = field(metadata=INLINE)
     model: str
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     stopped: str | None
     metrics: PartyMetrics
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
@@ -130,6 +132,7 @@ class DryRun(Result):
     dry_run: Literal[True] = True
     outlook: Outlook = field(metadata=INLINE)
     peer_columns: int
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     agreement: Sizes
     estimate: Estimate | None
     columns_exposed: ColumnExposure | None = field(default=None, metadata=OMITTED)
