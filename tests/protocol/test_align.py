@@ -127,7 +127,7 @@ def test_ids_are_put_in_order_range_by_range(monkeypatch, count):
     row_ids = shuffled(numbered(0, 5000), 1)
     rows = KeyedEntropy.from_seed(2).permutation(5000)[:count]
     expected = sorted(row_ids.take(rows).series.to_list())
-    assert row_ids.take(room._by_id(row_ids, rows)).series.to_list() == expected
+    assert row_ids.take(room.in_order_of_ids(row_ids, rows)).series.to_list() == expected
 
 
 AWKWARD = [
