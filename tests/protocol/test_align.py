@@ -210,8 +210,8 @@ def test_normalised_ids_meet_and_keep_their_own_spelling():
 def test_two_tables_from_files(tmp_path):
     (tmp_path / "alice.csv").write_text("id,age\n007,31\n008,44\n010,50\n")
     (tmp_path / "bob.csv").write_text("who,paid\n010,1\n7,0\n008,0\n")
-    one, two = align_tables(
-        tmp_path / "alice.csv", str(tmp_path / "bob.csv"), alice_id="id", bob_id="who"
+    (one,), two = align_tables(
+        [tmp_path / "alice.csv"], str(tmp_path / "bob.csv"), alice_id="id", bob_id="who"
     )
     assert one.rows() == [("008", 44), ("010", 50)]
     assert two.rows() == [("008", 0), ("010", 1)]

@@ -278,9 +278,10 @@ def _other_terms(apart: list[str]) -> AgreementError:
     keys = {text.partition(":")[0] for text in apart}
     if keys & MODEL_KEYS:
         return other_model(apart)
-    if PARTIES in keys:
+    # One of them is named by its place.
+    if any(key.startswith((PARTIES, "party ")) for key in keys):
         return AgreementError(
-            "the two sides do not name the same parties: " + "; ".join(apart),
+            "the peer names other parties: " + "; ".join(apart),
             hint=Hint("give the same {parties} on all sides"),
         )
     return AgreementError(
