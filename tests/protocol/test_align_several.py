@@ -22,10 +22,10 @@ from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_pair, run_star
-from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
+from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError, RowOrderError
 from taciturn.mapped import MEMORY, Scratch
 from taciturn.protocol import align as room
-from taciturn.protocol.align import Alignment, align, match_ids
+from taciturn.protocol.align import Alignment, Match, align, match_ids
 from taciturn.protocol.align_several import (
     Matches,
     hear_common,
@@ -481,7 +481,32 @@ def test_rows_that_all_have_are_counted():
     run_star({name: hers(name, own, agreed) for name, own in lists.items()}, bob())
     assert seen[0].common == 2
     assert seen[0].everywhere.tolist() == [True, False, True, False]
+    # person-8 is at the second alone, and person-1 at the first.
+    assert [seen[0].lacking(name) for name in names(2)] == [1, 1]
     assert {name: len(match.rows) for name, match in seen[0].pairs.items()} == {
         "alice-1": 3,
         "alice-2": 3,
     }
+
+
+def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
+    """The others, who have many turns to go, are spared them."""
+    monkeypatch.setattr(room, "TURN_IDS", 4)
+    agreed, sent = terms(2), list[str]()
+
+    def accept(name: str, match: Match) -> None:
+        if not len(match.rows):
+            raise RowOrderError(f"{name} has no id in common")
+
+    own = numbered(0, 4)
+    alices = {
+        "alice-1": hers("alice-1", numbered(0, 90), agreed),
+        "alice-2": hers("alice-2", numbered(90, 92), agreed),
+    }
+    with pytest.raises(RowOrderError, match="alice-2 has no id in common"):
+        run_star(
+            alices,
+            match_each(names(2), own, agreed, coins("bob"), accept=accept),
+            tap=lambda link, sender, frame: sent.append(link),
+        )
+    assert sent.count("alice-1") < 30

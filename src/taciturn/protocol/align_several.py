@@ -25,11 +25,13 @@ themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taciturn.arrays import BoolArray
 from taciturn.data.ids import RowIds
@@ -53,6 +55,13 @@ from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
+Accept: TypeAlias = Callable[[str, Match], None]
+"""Looks at what Bob has in common with an Alice; raises where that will not do."""
+
+
+def accept_any(name: str, match: Match) -> None:
+    """Any number will do."""
+
 
 def terms_among(normalisation: Normalisation, parties: Mapping[str, str]) -> str:
     """What all sides must have chosen alike: how ids are read, and who takes part.
@@ -71,11 +80,11 @@ class Matches:
 
     Args:
         pairs: With each, by her name.
-        everywhere: Which of his rows all of them have.
+        holders: How many Alices have each of his rows.
     """
 
     pairs: Mapping[str, Match]
-    everywhere: BoolArray = field(repr=False)
+    holders: NDArray[np.uint8] = field(repr=False)
 
     @classmethod
     def of(cls, ids: int, pairs: Mapping[str, Match]) -> Matches:
@@ -85,15 +94,27 @@ class Matches:
             ids: How many Bob has.
             pairs: What he has in common with each.
         """
-        holders = np.zeros(ids, np.uint16)
+        holders = np.zeros(ids, np.uint8)
         for match in pairs.values():
             holders[match.rows] += 1
-        return cls(pairs, holders == len(pairs))
+        return cls(pairs, holders)
+
+    @property
+    def everywhere(self) -> BoolArray:
+        """Which of his rows all of them have."""
+        everywhere: BoolArray = self.holders == len(self.pairs)
+        return everywhere
 
     @property
     def common(self) -> int:
         """How many ids all have."""
         return int(np.count_nonzero(self.everywhere))
+
+    def lacking(self, name: str) -> int:
+        """How many ids this Alice lacks that Bob and all the others have."""
+        others = len(self.pairs) - 1
+        hers = self.holders[self.pairs[name].rows]
+        return int(np.count_nonzero(self.holders == others) - np.count_nonzero(hers == others))
 
 
 def match_each(
@@ -103,12 +124,13 @@ def match_each(
     entropy: Entropy,
     spread: Spread = map,
     scratch: Scratch = MEMORY,
+    accept: Accept = accept_any,
 ) -> Program[Matches]:
     """Bob's alignments with all Alices, at once.
 
-    One after the other would let the last of them wait in silence for all before her. At once, each
-    of them takes eight bytes more for each of his ids: her order, and the rows that the two share.
-    Elements are in the scratch room.
+    One after the other, the last of them would wait for all before her. At once, each of them takes
+    up to eight bytes more for each of his ids: her order, and the rows that the two share. Elements
+    are in the scratch room.
 
     Args:
         names: Under which he speaks to them.
@@ -117,6 +139,8 @@ def match_each(
         entropy: His coins.
         spread: How work is done on parts.
         scratch: Room for all elements.
+        accept: Called with each pair as soon as it has aligned: if that will not do, the others'
+            work is of no use.
 
     Raises:
         ShapeError: There are no ids, or too many.
@@ -125,21 +149,14 @@ def match_each(
         OutputError: There is no room for the elements.
     """
     progress = _Progress(len(names))
-    pairs = yield from together(
-        {
-            name: match_ids(
-                "bob",
-                ids,
-                terms,
-                entropy.fork(f"with {name}"),
-                spread,
-                scratch,
-                partial(progress.report, name),
-            )
-            for name in names
-        }
-    )
-    return Matches.of(len(ids), pairs)
+
+    def matched(name: str) -> Program[Match]:
+        coins, report = entropy.fork(f"with {name}"), partial(progress.report, name)
+        match = yield from match_ids("bob", ids, terms, coins, spread, scratch, report)
+        accept(name, match)
+        return match
+
+    return Matches.of(len(ids), (yield from together({name: matched(name) for name in names})))
 
 
 class _Progress:
@@ -171,10 +188,11 @@ def tell_common(ids: RowIds, matches: Matches) -> Program[dict[str, Alignment]]:
         AgreementError: An Alice comes to another list; says who.
         RemoteProtocolError: One says something that she may not say; says who.
     """
+    everywhere = matches.everywhere
     digests = yield from together(
-        {name: _tell(match, matches.everywhere) for name, match in matches.pairs.items()}
+        {name: _tell(match, everywhere) for name, match in matches.pairs.items()}
     )
-    rows = in_order_of_ids(ids, np.flatnonzero(matches.everywhere))
+    rows = in_order_of_ids(ids, np.flatnonzero(everywhere))
     return {
         name: Alignment(rows, match.peer_ids, digests[name])
         for name, match in matches.pairs.items()
