@@ -27,8 +27,9 @@ from taciturn.crypto.group import library
 from taciturn.crypto.registry import scheme
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation, spellings
 from taciturn.data.tables import FeatureTable
-from taciturn.deploy.align import on_threads, require_common
+from taciturn.deploy.align import on_threads
 from taciturn.deploy.aligned import AlignedRows
+from taciturn.deploy.common_ids import require_common
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows

@@ -138,6 +138,15 @@ class DryRun(Result):
     columns_exposed: ColumnExposure | None = field(default=None, metadata=OMITTED)
 
 
+@dataclass(frozen=True, slots=True)
+class SharedIds:
+    """A peer in an alignment of several: how many ids it has, and how many this side has too."""
+
+    name: str
+    ids: int
+    common: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignmentResult(Result):
     """One side's part in an alignment.
@@ -145,6 +154,9 @@ class AlignmentResult(Result):
     ``match`` is the common fraction of the shorter list. ``spellings`` is about this side's own
     ids, where some did not match. ``added`` has the lines that were written into the party's file
     (``settings``), ``to_add`` those that a person has to write.
+
+    With several Alices ``parties`` are this side's peers, ``common`` is how many ids all have, and
+    ``peer_ids`` and ``match`` are of the shortest list that this side knows of.
     """
 
     role: str
@@ -154,6 +166,7 @@ class AlignmentResult(Result):
     peer_ids: int
     common: int
     match: float
+    parties: tuple[SharedIds, ...] | None = field(default=None, metadata=OMITTED)
     spellings: tuple[Spelling, ...]
     file: str
     configured: bool
