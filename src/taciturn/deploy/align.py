@@ -26,7 +26,7 @@ from taciturn.deploy.log import Log
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.settings_file import add_settings
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoint
+from taciturn.engine.channel import Endpoints
 from taciturn.errors import RowOrderError, shown_by
 from taciturn.faces import Hint, toml_value
 from taciturn.files import reporting_write_errors
@@ -62,7 +62,7 @@ class AligningParty:
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer, or to each of several.
         callbacks: Who is told what happens.
         normalisation: What is done to each id before it is compared.
         out: Where the list goes; None for where the settings say.
@@ -78,7 +78,7 @@ class AligningParty:
     def __init__(
         self,
         config: PartyConfig,
-        endpoint: Endpoint,
+        endpoint: Endpoints,
         callbacks: Callbacks,
         normalisation: Normalisation,
         out: Path | None = None,
@@ -107,11 +107,10 @@ class AligningParty:
         """
         self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
-            traffic = meeting.traffic
             alignment = self._align(meeting)
             # Before confirming: the peer takes a confirmation for a list that is written.
             self._write(alignment)
-            confirmed = meeting.finish(FAREWELL_SECONDS)
+            confirmed, traffic = meeting.finish(FAREWELL_SECONDS), meeting.traffic
             seconds = time.monotonic() - (traffic.since or time.monotonic())
         self._log("aligned", rows=len(alignment.rows), file=str(self._file))
         lines = self._lacking()
