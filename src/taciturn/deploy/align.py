@@ -27,7 +27,7 @@ from taciturn.deploy.log import Log
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.settings_file import add_settings
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoint
+from taciturn.engine.channel import Endpoints
 from taciturn.errors import shown_by
 from taciturn.faces import toml_value
 from taciturn.files import reporting_write_errors
@@ -64,7 +64,7 @@ class AligningParty:
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer, or to each of several.
         callbacks: Who is told what happens.
         normalisation: What is done to each id before it is compared.
         out: Where the list goes; None for where the settings say.
@@ -80,7 +80,7 @@ class AligningParty:
     def __init__(
         self,
         config: PartyConfig,
-        endpoint: Endpoint,
+        endpoint: Endpoints,
         callbacks: Callbacks,
         normalisation: Normalisation,
         out: Path | None = None,

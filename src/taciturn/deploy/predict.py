@@ -39,7 +39,7 @@ from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoint
+from taciturn.engine.channel import Endpoints
 from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
@@ -307,11 +307,11 @@ class Predictor:
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer, or to each of several.
         callbacks: Who is told what happens.
     """
 
-    def __init__(self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> None:
+    def __init__(self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> None:
         self._config = config
         self._session = PeerSession(config, endpoint, callbacks)
         self._book = score_book(config)
@@ -334,7 +334,7 @@ class Predictor:
             library()  # now, rather than when the peer waits
         start = time.perf_counter()
         with self._session.meet(question.purpose) as meeting, on_threads() as spread:
-            meeting.link.connect()
+            meeting.connect()
             identity = identity_of(self._config)
             program = question.program(KeyedEntropy.from_system(), spread, identity)
             predicted = meeting.run(program, observe=self._counting)
