@@ -770,7 +770,7 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
                 setting="alice_columns",
                 hint=Hint("write {alice_columns} on both sides", alice_columns=own),
             )
-        common = agree(settings, columns, tables.train.rows)
+        common = agree(settings, columns, tables.train.rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)
 

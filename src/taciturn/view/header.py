@@ -27,7 +27,9 @@ def own_header(
     try:
         agreement = Agreement.of(header["agreement"])
         coins = KeyedEntropy(bytes.fromhex(header["coins"][name]))
-        digest = header["features_digest"]
+        digests = header["features_digest"]
+        # Of several Alices each has her own.
+        digest = digests[name] if isinstance(digests, dict) else digests
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
         raise TranscriptError("the transcript's header is not that of a recorded run") from None
     if digest != features.digest():
