@@ -7,34 +7,36 @@ elements of many ids are in files of the party's state folder while it lasts; se
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
+from taciturn.arrays import IndexArray
 from taciturn.crypto.group import library
 from taciturn.data.files import Dialect
-from taciturn.data.normalisation import Normalisation, Spelling, further, in_words, spellings
+from taciturn.data.normalisation import Normalisation
 from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
+from taciturn.deploy.common_ids import Common, Enough, Search, fraction_of_shortest
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import ALIGNMENT
 from taciturn.deploy.log import Log
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.settings_file import add_settings
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoint
-from taciturn.errors import RowOrderError, shown_by
-from taciturn.faces import Hint, toml_value
+from taciturn.engine.channel import Endpoints
+from taciturn.errors import shown_by
+from taciturn.faces import toml_value
 from taciturn.files import reporting_write_errors
 from taciturn.mapped import Scratch
 from taciturn.parallel import usable_cores
-from taciturn.protocol.align import Alignment, Spread, align
+from taciturn.protocol.align import Spread
+from taciturn.protocol.align_several import terms_among
 from taciturn.protocol.events import Aligning, Event
-from taciturn.results.parties import AlignmentResult
+from taciturn.results.parties import AlignmentResult, SharedIds
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
@@ -58,11 +60,11 @@ def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = 
 
 
 class AligningParty:
-    """One side, ready to meet the other.
+    """One side, ready to meet the other, or the others.
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer, or to each of several.
         callbacks: Who is told what happens.
         normalisation: What is done to each id before it is compared.
         out: Where the list goes; None for where the settings say.
@@ -78,7 +80,7 @@ class AligningParty:
     def __init__(
         self,
         config: PartyConfig,
-        endpoint: Endpoint,
+        endpoint: Endpoints,
         callbacks: Callbacks,
         normalisation: Normalisation,
         out: Path | None = None,
@@ -96,24 +98,29 @@ class AligningParty:
         )
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
+        self._enough = Enough(
+            self._common,
+            normalisation,
+            0.0 if self._new else config.data.minimum_match,
+            f"column {config.data.id!r} of {self._table}",
+        )
         self._pace = _Pace(self._log)
 
     def run(self) -> AlignmentResult:
         """Aligns, writes the list, and names it in the party's file where that can be done.
 
         Raises:
-            RowOrderError: The two sides have no id in common, or fewer than the settings accept.
+            RowOrderError: The sides have no id in common, or fewer than the settings accept.
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
-            traffic = meeting.traffic
-            alignment = self._align(meeting)
+            common = self._align(meeting)
             # Before confirming: the peer takes a confirmation for a list that is written.
-            self._write(alignment)
-            confirmed = meeting.finish(FAREWELL_SECONDS)
+            self._write(common.rows)
+            confirmed, traffic = meeting.finish(FAREWELL_SECONDS), meeting.traffic
             seconds = time.monotonic() - (traffic.since or time.monotonic())
-        self._log("aligned", rows=len(alignment.rows), file=str(self._file))
+        self._log("aligned", rows=len(common.rows), file=str(self._file))
         lines = self._lacking()
         added = self._asked_for is None and self._add(lines)
         return AlignmentResult(
@@ -121,10 +128,11 @@ class AligningParty:
             peer=self.config.peer,
             normalise=str(self._normalisation),
             ids=len(self._own),
-            peer_ids=alignment.peer_ids,
-            common=len(alignment.rows),
-            match=matched_fraction(alignment, len(self._own)),
-            spellings=self._spellings(alignment),
+            peer_ids=common.shortest,
+            common=len(common.rows),
+            match=fraction_of_shortest(len(common.rows), len(self._own), common.shortest),
+            parties=self._parties(common),
+            spellings=self._enough.spellings(len(common.rows)),
             file=str(self._file),
             configured=added or not (self._new or "aligned" in lines),
             settings=self.config.where,
@@ -137,6 +145,12 @@ class AligningParty:
             bytes_received=traffic.bytes_received,
             version=__version__,
         )
+
+    def _parties(self, common: Common) -> tuple[SharedIds, ...] | None:
+        """What is shared with each peer, where there are several Alices."""
+        if not self.config.parties:
+            return None
+        return tuple(replace(one, name=one.name or self.config.peer) for one in common.shared)
 
     def _lacking(self) -> dict[str, str]:
         """What the party's file does not say yet, so that a training takes these rows."""
@@ -156,56 +170,23 @@ class AligningParty:
         self._log("settings added", file=self.config.where, lines=list(_toml_lines(lines)))
         return True
 
-    def _spellings(self, alignment: Alignment) -> tuple[Spelling, ...]:
-        """What else might make ids of this table the peer's; nothing where all are."""
-        if len(alignment.rows) == len(self._own):
-            return ()
-        return spellings(self._common, self._normalisation)
-
-    def _align(self, meeting: Meeting) -> Alignment:
-        role, terms = self.config.role, self._normalisation.canonical()
+    def _align(self, meeting: Meeting) -> Common:
+        parties, normalisation = self.config.parties, self._normalisation
+        terms = terms_among(normalisation, parties) if parties else normalisation.canonical()
         with on_threads() as spread, _scratch(self.config) as scratch:
-            program = align(role, self._common, terms, SystemEntropy(), spread, scratch)
-            return meeting.run(program, observe=self._observe)
+            search = Search(self.config.role, [*parties], self._enough, terms, spread, scratch)
+            return meeting.run(search.program(SystemEntropy()), observe=self._observe)
 
     def _observe(self, event: Event) -> None:
         self._callbacks.observe(event)
         if isinstance(event, Aligning):
             self._pace.passed(event)
 
-    def _write(self, alignment: Alignment) -> None:
-        tried = partial(self._spellings, alignment)
-        require_common(alignment, len(self._own), self._place(), tried)
-        if not self._new:
-            self._require_match(alignment)
-        own = self._own.take(alignment.rows)
+    def _write(self, rows: IndexArray) -> None:
+        own = self._own.take(rows)
         alike = self._common is self._own
-        common = own if alike else self._common.take(alignment.rows)
+        common = own if alike else self._common.take(rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
-
-    def _place(self) -> str:
-        return f"column {self.config.data.id!r} of {self._table}"
-
-    def _require_match(self, alignment: Alignment) -> None:
-        match, least = matched_fraction(alignment, len(self._own)), self.config.data.minimum_match
-        if match >= least:
-            return
-        tried = self._spellings(alignment)
-        better = further(self._normalisation, tried)
-        if better == self._normalisation:
-            way_out = "name the same kind of id on both sides; or "
-        else:
-            way_out = f"{in_words(tried, len(self._own))}: try {{normalise}} on both sides; or "
-        raise RowOrderError(
-            f"only {len(alignment.rows):,} ids are common, {match:.1%} of the shorter list, and "
-            f"minimum-match is {least:g}: {len(self._own):,} here, {alignment.peer_ids:,} there",
-            where=self._place(),
-            hint=Hint(
-                way_out + "if so few are right, write {minimum_match} under [data] on both sides",
-                normalise=str(better),
-                minimum_match=math.floor(match * 1000) / 1000,
-            ),
-        )
 
 
 @contextmanager
@@ -225,13 +206,16 @@ def on_threads() -> Iterator[Spread]:
 
 @contextmanager
 def _scratch(config: PartyConfig) -> Iterator[Scratch]:
-    """Room for both sides' elements in the party's state folder, empty before and after.
+    """Room for all elements in the party's state folder, empty before and after.
+
+    Of several peers, each has its part of what may be in memory.
 
     Raises:
         OutputError: What a former alignment has left there cannot be removed.
     """
     folder = config.path(config.state.folder) / SCRATCH
     scratch = Scratch(folder)
+    scratch = replace(scratch, least=scratch.least // len(config.peers))
     with reporting_write_errors(folder, "folder for elements", "remove it"):
         scratch.clear()
     try:
@@ -239,37 +223,6 @@ def _scratch(config: PartyConfig) -> Iterator[Scratch]:
     finally:
         with suppress(OSError):  # the next alignment tries again
             scratch.clear()
-
-
-def matched_fraction(alignment: Alignment, own: int) -> float:
-    """How much of the shorter of the two lists is common: the same number on both sides."""
-    return len(alignment.rows) / min(own, alignment.peer_ids)
-
-
-def require_common(
-    alignment: Alignment, own: int, where: str, tried: Callable[[], tuple[Spelling, ...]]
-) -> None:
-    """Insists that the two sides have an id in common.
-
-    Args:
-        alignment: What they came to.
-        own: How many ids this side has.
-        where: Where they stand.
-        tried: Says what else could be done to this side's ids, where that matters.
-
-    Raises:
-        RowOrderError: They have none.
-    """
-    if not len(alignment.rows):
-        further_ways = tried()
-        raise RowOrderError(
-            f"the two sides have no id in common: {own} here, {alignment.peer_ids} there",
-            where=where,
-            hint=Hint(
-                "name the same kind of id on both sides; a different spelling may need "
-                "{normalise}" + (f" ({in_words(further_ways, own)})" if further_ways else "")
-            ),
-        )
 
 
 def _toml_lines(values: dict[str, str]) -> tuple[str, ...]:
