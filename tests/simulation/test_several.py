@@ -238,9 +238,9 @@ def test_hybrid_and_mutual_are_the_mechanisms_of_two_parties():
 
 
 def test_a_model_told_with_noise_is_refused():
-    told = {"solver": "newton", "reveal": True, "reveal_epsilon": 1.0}
+    noisy: dict[str, Any] = {"solver": "newton", "reveal": True, "reveal_epsilon": 1.0}
     with pytest.raises(ConfigError, match="reveal-epsilon has one Alice") as raised:
-        record(2, mechanism="sealed", **told)
+        record(2, mechanism="sealed", **noisy)
     assert raised.value.setting == "reveal_epsilon"
 
 
