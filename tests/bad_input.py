@@ -371,6 +371,28 @@ CASES = (
     own(
         "more columns for Alice than there are", lambda: table(people()), extra="--alice-columns 9"
     ),
+    own(
+        "more Alices than columns",
+        lambda: table(people()),
+        extra="--alice-columns age,balance --parties 3",
+    ),
+    own(
+        "columns named for more Alices than there are",
+        lambda: table(people()),
+        extra="--alice-columns 'age;balance;region' --parties 2",
+    ),
+    Case("more than sixteen Alices", f"{NAMED} --parties 17"),
+    Case("hybrid with several Alices", f"{PROTECTED} hybrid --parties 2"),
+    Case("mutual with several Alices", f"{PROTECTED} mutual --parties 2"),
+    Case(
+        "a model told with noise to several Alices",
+        f"{PROTECTED} sealed --solver newton --reveal --reveal-epsilon 1 --parties 2",
+    ),
+    Case(
+        "an audit of several Alices without a seat",
+        "audit --dataset breast-cancer --scheme clear --json --mechanism none --parties 2",
+    ),
+    Case("a party's file, and a number of Alices", "check alice.toml --parties 2"),
     Case(
         "a mistyped label column",
         "train --data people.csv --label defalt --mechanism none",

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -55,6 +56,24 @@ def test_train_prints_one_json_object_and_nothing_else():
     assert done.returncode == 0
     assert done.stderr == ""
     assert json.loads(done.stdout)["rows_train"] == 455
+
+
+def test_one_party_is_the_default_byte_for_byte(capfd):
+    texts = []
+    for option in ("", "--parties 1"):
+        assert run(shlex.split(f"train {QUICK} --json {option}")) == 0
+        out, _ = capfd.readouterr()
+        texts.append(re.sub(r'"seconds": [0-9.e-]+', "", out))
+    assert texts[0] == texts[1]
+
+
+def test_several_parties_are_told_in_the_report(capfd):
+    assert run(shlex.split(f"train {QUICK} --parties 3 --alice-columns equal")) == 0
+    out, _ = capfd.readouterr()
+    words = " ".join(out.split())
+    assert "23 columns at 3 Alices, 7 at Bob" in words
+    assert "alice-1 8 columns, alice-2 8 columns, alice-3 7 columns" in words
+    assert "the sum of 3 Alices' scores" in words
 
 
 def test_audit_prints_one_json_object_and_nothing_else(capfd):

@@ -247,6 +247,22 @@ def test_who_has_which_column_does_not_change_the_order_of_the_weights(cancer):
         np.testing.assert_allclose(model.coef_, models[0].coef_, atol=1e-3)
 
 
+@pytest.mark.parametrize(("columns", "parties"), [("all", 3), ("x29,x0;x3", 2), ("equal", 4)])
+@pytest.mark.parametrize("mechanism", ["none", "sealed"])
+def test_several_alices_have_scikit_learns_model(cancer, mechanism, columns, parties):
+    X, y = cancer
+    model = VerticalLogisticRegression(
+        alice_columns=columns, parties=parties, mechanism=mechanism, scheme="clear", random_state=4
+    ).set_params(passes=40)
+    model.fit(X, y)
+    oracle = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(model.coef_, oracle.coef_, atol=0.01)
+    np.testing.assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-3)
+    assert (model.predict(X) == oracle.predict(X)).all()
+    assert len(model.record_["parties"]) == parties
+    assert f"at {parties} Alices" in model._repr_html_inner()
+
+
 @pytest.mark.parametrize("classes", [("no", "yes"), (-1, 1), (False, True), (2.0, 7.0)])
 def test_labels_may_be_any_two_values(classes):
     X, y = make_classification(80, random_state=2)

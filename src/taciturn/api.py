@@ -640,10 +640,11 @@ def _audit_recorded(
     shuffle_truth: bool,
 ) -> AuditRun:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
-    from taciturn.audit.session import Session
+    from taciturn.audit.session import Session, require_one_alice
     from taciturn.view.alice_view import AliceView
 
     run = RecordedRun.of(transcript)
+    require_one_alice(run.settings)
     for name in options:
         # Where the rows lie now is no part of the run; all else is the recording's.
         if name != "data_dir":

@@ -489,9 +489,10 @@ def _protection(record: dict[str, Any]) -> list[str]:
         if record["encrypted"]
         else "nothing was encrypted in this run"
     )
+    alices = f"{len(record['parties'])} Alices" if "parties" in record else "Alice"
     return [
-        f"Both parties were simulated in this process: "
-        f"{counted(record['alice_columns'], 'column')} at Alice, "
+        f"All parties were simulated in this process: "
+        f"{counted(record['alice_columns'], 'column')} at {alices}, "
         f"{record['bob_columns']} and the labels at Bob; {hidden}.",
         f"{mechanism}: {claim}. It rests on: {ledger['assumption']}.",
         "Not protected: what the model itself reveals, and Alice's scores from Bob. "

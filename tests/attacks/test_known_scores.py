@@ -244,7 +244,7 @@ def test_where_bob_has_columns_scores_are_estimated_and_the_remark_says_so():
         alice_columns="half", batch_size=30, epochs=10, permute_labels=True, seed=1
     )
     guess = UNHURRIED.infer(view)
-    assert guess.remark.endswith("; scores are estimated, as Bob has columns")
+    assert guess.remark.endswith("; scores are estimated, as others have columns")
     score, model = judge("", guess, truth), judge("", ModelOnlyControl().infer(view), truth)
     assert score.accuracy > model.accuracy + 0.2
     assert score.decided_correct in (None, 1.0)

@@ -58,6 +58,7 @@ def played(
         agreement=public,
         mechanism=method,
         features=SimpleNamespace(rows=rows),
+        complete=True,
         peer=SimpleNamespace(columns=0 if bob is None else bob.shape[1]),
         signals={Signal.FEATURES, Signal.MOMENTS},
         observations=Observations(np.zeros(alice.shape[1]), tuple(seen)),

@@ -14,6 +14,7 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_star
+from taciturn.engine.transcript import Recorder, Transcript
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -144,6 +145,15 @@ class StarTalk:
 
     def said(self, link: str, role: Role) -> list[Message]:
         return [decode(frame) for name, who, frame in self.frames if (name, who) == (link, role)]
+
+    @property
+    def transcript(self) -> Transcript:
+        """The recording of all links, without header."""
+        recorder = Recorder(len(self.alices))
+        places = {name: place for place, name in enumerate(self.alices)}
+        for name, sender, frame in self.frames:
+            recorder(sender, frame, places[name])
+        return recorder.finish({})
 
     @property
     def batches(self) -> list[Any]:

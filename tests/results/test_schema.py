@@ -67,6 +67,18 @@ def test_what_a_command_prints_keeps_to_it_and_reads_back(name, capsys):
     assert list(result.to_dict()) == list(record)
 
 
+@pytest.mark.parametrize("name", ["train", "train-seeds", "check"])
+def test_what_is_printed_of_several_alices_keeps_to_it_too(name, capsys):
+    seeds = "--seeds 2" if name == "train-seeds" else ""
+    command = f"{name.partition('-')[0]} {SMALL} {seeds} --mechanism none --parties 2 --json"
+    assert run(shlex.split(command)) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert problems(record, name) == []
+    assert of_record(record).to_dict() == record
+    parties = record["facts" if name == "check" else "parties"]
+    assert "parties" in parties if name == "check" else len(parties) == 2
+
+
 @pytest.mark.parametrize("name", AUDITS)
 def test_every_sample_keeps_to_it(name):
     kind = "audit-seeds" if name == "several" else "audit"

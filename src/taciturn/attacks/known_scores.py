@@ -89,7 +89,7 @@ class KnownScoresAttack(Attack):
         heard_of = f"heard {len(batches)} of {len(every)} batches"
         proof = f"searched {searched}, of which {certified} are certified to the last bit"
         open_ends = f"; {unsolved} not solved within the limit" if unsolved else ""
-        guessed = "" if view.scores_known else "; scores are estimated, as Bob has columns"
+        guessed = "" if view.scores_known else "; scores are estimated, as others have columns"
         remark = f"{heard_of}, {proof}{open_ends}{guessed}"
         return notes.guess(odds, remark, limited=left_out or unsolved > 0, work=work)
 

@@ -15,7 +15,9 @@ slope_0``, at a public length and rounded at random: positive for label 1, negat
 
 Without a column at Bob all passes are functions of ``T^T y`` and of roundings: the later ones add
 nothing to the first. With columns at Bob they add what his scores do to the slopes, and these are
-unknown to Alice; of the later ones only the last is used, which is her model.
+unknown to Alice; of the later ones only the last is used, which is her model. One of several Alices
+is in the same place: the first slopes do not depend on the others' columns, nor on the rows that
+carry the penalty, whose numbers are zero in the first pass.
 
 **Certain.** Rows of which 1 is a proof; and those of 2 where the labels fit all equations and
 chance cannot explain it, no exchange of two rows fits too, and no row's flip does.
@@ -64,7 +66,9 @@ class MomentsAttack(Attack):
         first = FirstPass.of(seen[0], Slopes.of(view))
         rows = settle(first)
         progress(1, 3)
-        solver = Solver(first, self.most_rows, self.visits, len(seen))
+        # Where others' columns are in them, later sums follow from no labelling alone.
+        passes = len(seen) if view.complete else 1
+        solver = Solver(first, self.most_rows, self.visits, passes)
         labels = solver.solve()
         progress(2, 3)
         scores = _odds(first, seen)

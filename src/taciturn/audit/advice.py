@@ -43,6 +43,25 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
             advised("{mechanism}", mechanism="sealed"),
             "nothing reaches Alice in clear; rests on the encryption, costs about as much as none",
         ),
+        *(_of_one_alice() if agreed.alices == 1 else ()),
+        Recommendation(
+            "a guarantee that does not rest on encryption",
+            advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
+            f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
+            + advised("{over} adds the encryption's guarantee", over="sealed"),
+        ),
+        Recommendation(
+            "no encryption at all",
+            advised("{mechanism} {epsilon}", mechanism="add", epsilon=per_release),
+            f"epsilon {WANTED_EPSILON:g} for a label over {epochs} epochs; fewer epochs "
+            "allow less noise; label-rr learns more at the same total",
+        ),
+    )
+
+
+def _of_one_alice() -> tuple[Recommendation, ...]:
+    """What there is for one Alice, and not for several."""
+    return (
         Recommendation(
             "the same, and Alice's columns are not to be told either",
             advised("{mechanism}", mechanism="mutual"),
@@ -60,18 +79,6 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
             ),
             f"epsilon {WANTED_EPSILON:g} in total, for one model with noise; of a few hundred rows "
             "the noise leaves little, of tens of thousands it takes little",
-        ),
-        Recommendation(
-            "a guarantee that does not rest on encryption",
-            advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
-            f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
-            + advised("{over} adds the encryption's guarantee", over="sealed"),
-        ),
-        Recommendation(
-            "no encryption at all",
-            advised("{mechanism} {epsilon}", mechanism="add", epsilon=per_release),
-            f"epsilon {WANTED_EPSILON:g} for a label over {epochs} epochs; fewer epochs "
-            "allow less noise; label-rr learns more at the same total",
         ),
     )
 
@@ -117,7 +124,7 @@ def _less() -> str:
 
 def _larger_batch(rehearsal: Rehearsal) -> str:
     """More rows than columns in every batch, the last one too."""
-    least = rehearsal.columns + 1
+    least = rehearsal.own_columns + 1
     for size in range(least, rehearsal.rows + 1):
         if (rehearsal.rows - 1) % size + 1 >= least:
             return advised(
@@ -128,9 +135,9 @@ def _larger_batch(rehearsal: Rehearsal) -> str:
 
 def _fewer_epochs(rehearsal: Rehearsal) -> str:
     agreed = rehearsal.terms.agreement
-    most = (rehearsal.batch - 1) // max(1, rehearsal.columns)
+    most = (rehearsal.batch - 1) // max(1, rehearsal.own_columns)
     if most < 1:
-        size = agreed.epochs * rehearsal.columns + 1
+        size = agreed.epochs * rehearsal.own_columns + 1
         if size > rehearsal.rows:
             return "use another mechanism: one epoch has as many equations as rows, in any batches"
         return advised(
@@ -140,7 +147,7 @@ def _fewer_epochs(rehearsal: Rehearsal) -> str:
 
 
 def _longer_response(attack: str, rehearsal: Rehearsal, design: BatchDesign) -> str:
-    least = first_hidden(rehearsal.columns, design.true_rows)
+    least = first_hidden(rehearsal.own_columns, design.true_rows)
     subset = design.marked + math.ceil((least - design.true_rows) / (1 - design.keep))
     if subset > rehearsal.rows:
         there = f"({subset} needed, {rehearsal.rows} there): use another mechanism"

@@ -118,10 +118,11 @@ def _advice(
     if exposed:
         names = ", ".join(f"{column.name} (R2 {column.r2:.2f})" for column in exposed)
         words.append(f"most exposed: {names}; leave them out, or make them coarser")
-    words.append(
-        advised(
-            "{mechanism}: Bob sees no score in training, and the model is the same",
-            mechanism="mutual",
+    if rehearsal.terms.agreement.alices == 1:
+        words.append(
+            advised(
+                "{mechanism}: Bob sees no score in training, and the model is the same",
+                mechanism="mutual",
+            )
         )
-    )
     return words

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from taciturn.column_attacks.base import ColumnAttack, KnownRows
 from taciturn.column_attacks.registry import COLUMN_ATTACKS
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
 from taciturn.engine.pair import run_pair
-from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError, counted
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.bob import predict as bob_predict
@@ -115,7 +114,7 @@ def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobVie
         features=outcome.data.bob_train,
         labels=outcome.data.labels_train,
         coins=coins.bob,
-        conversation=Transcript({}, outcome.transcript.records),
+        conversation=replace(outcome.transcript, header={}),
         budget=outcome.result.budget,
     )
     if not view.signals and not predict:

@@ -4,6 +4,8 @@
 No figure depends on the encryption: trainings run without it, and time and traffic are forecast
 with the scheme that was asked for.
 
+Of several Alices the one with most columns is looked at.
+
 **Assumes.** As ``audit.session``: the schemes compute exactly, so that an unencrypted run shows the
 same view. Ciphertexts are not looked at here; an audit of one mechanism does that.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from taciturn.audit.alice_seat import alice_view
 from taciturn.audit.runner import examine
 from taciturn.audit.verdict import (
     Measure,
@@ -25,7 +28,7 @@ from taciturn.audit.verdict import (
 )
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Callbacks
-from taciturn.errors import ConfigError, TranscriptError
+from taciturn.errors import ConfigError
 from taciturn.numerics.metrics import Metrics
 from taciturn.protocol.agree import agree
 from taciturn.results.audit import Findings
@@ -41,7 +44,6 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.estimate import estimate
 from taciturn.simulation.outcome import require_arrived
 from taciturn.simulation.run import simulate
-from taciturn.view.alice_view import AliceView
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +108,10 @@ def _audited(settings: Sequence[Settings], raw: RawData, callbacks: Callbacks) -
 def _run(settings: Settings, raw: RawData, callbacks: Callbacks) -> tuple[TrainingRun, Findings]:
     plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
     outcome = simulate(plain, raw, keep=True, observe=callbacks.observe)
-    if outcome.transcript is None:
-        raise TranscriptError("the run kept no transcript")
-    view = AliceView.of(outcome.transcript, outcome.data.alice_train)
     labels = outcome.data.labels_train
-    return outcome.result, examine(view, labels, progress=callbacks.progress).findings
+    return outcome.result, examine(
+        alice_view(outcome), labels, progress=callbacks.progress
+    ).findings
 
 
 def _comparison(
@@ -132,6 +133,7 @@ def _comparison(
         rows_train=training.rows_train,
         rows_test=training.rows_test,
         alice_columns=training.alice_columns,
+        parties=training.parties,
         bob_columns=training.bob_columns,
         seed=training.seed or 0,
         seeds=len(lead.runs.runs),

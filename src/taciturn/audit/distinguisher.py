@@ -265,7 +265,7 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
 
 def _recorded(view: AliceView) -> Iterator[bytes]:
     """The encrypted vectors of the training that is audited itself."""
-    for frame in view.conversation.frames("bob"):
+    for frame in view.received:
         if kind_of(frame) in (SealedResidues, SealedWeights, Phases, Segments, SharedVector):
             yield from (vector.data for vector in encrypted(decode(frame)))
 

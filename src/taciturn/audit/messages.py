@@ -17,6 +17,7 @@ from taciturn.protocol.messages import (
     BatchShare,
     BudgetSpent,
     EncryptedResidues,
+    Endorsements,
     EpochVerdict,
     HeldOutQuality,
     Hello,
@@ -28,6 +29,7 @@ from taciturn.protocol.messages import (
     RealResidues,
     RevealedGradient,
     RevealedShare,
+    Roster,
     SealedResidues,
     SealedWeights,
     Segments,
@@ -40,6 +42,10 @@ from taciturn.view.alice_view import AliceView
 _PLAIN: dict[type[Message], str] = {
     Hello: "Bob's settings, number of rows and columns, and a digest of the row ids: no label",
     KeyOffer: "compute with values under Bob's key; decrypt nothing",
+    Roster: "know the other feature parties' keys, how many columns they have and how large their "
+    "values are; no label went into it",
+    Endorsements: "check the others' signatures, have a key in common with each of them, and know "
+    "which rows are in which batch; no label went into it",
     BatchCommitment: "know that Bob's share of the batch seed is fixed; no label went into it",
     BatchShare: "know which rows are in which batch; no label went into it",
     EpochVerdict: "know from when on the held-out loss did not fall: it depends on labels",
@@ -67,11 +73,10 @@ _ENCRYPTED: dict[type[Message], str] = {
 def messages_to_alice(view: AliceView) -> list[MessageSeen]:
     """Everything Bob sent, by kind, in the order of its first appearance."""
     counts: dict[type[Message], tuple[int, int]] = {}
-    for sender, frame in view.conversation.records:
-        if sender == "bob":
-            kind = kind_of(frame)
-            count, size = counts.get(kind, (0, 0))
-            counts[kind] = count + 1, size + len(frame)
+    for frame in view.received:
+        kind = kind_of(frame)
+        count, size = counts.get(kind, (0, 0))
+        counts[kind] = count + 1, size + len(frame)
     entry = _entry_maker(view)
     return [entry(kind, count, size) for kind, (count, size) in counts.items()]
 

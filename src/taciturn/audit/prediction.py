@@ -38,9 +38,12 @@ def _bobs(agreed: Agreement) -> str:
             "weights only where Alice reveals them (reveal-bob)"
         )
     dither = f", to within a dither of {agreed.dither:g}" if agreed.dither else ""
+    part, columns = "Alice's part of the score", "her columns"
+    if agreed.alices > 1:
+        part, columns = "the sum of all Alices' parts of the score", "all of their columns"
     return (
-        "one number per row and model: Alice's part of the score, a linear function of her columns"
-        f"{dither} (he knows his own part and takes it off)"
+        f"one number per row and model: {part}, a linear function of {columns}{dither} (he knows "
+        "his own part and takes it off)"
     )
 
 

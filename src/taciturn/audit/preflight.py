@@ -33,7 +33,7 @@ from taciturn.audit.transition import largest_sparsity
 from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
-from taciturn.engine.exposure import column_exposure
+from taciturn.engine.exposure import column_exposure, sums_alone, whose_columns
 from taciturn.errors import advised, counted
 from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
@@ -43,6 +43,7 @@ from taciturn.results.audit import Seat
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
+from taciturn.simulation.outcome import feature_parties
 
 _SAMPLED_BATCHES = 200
 _SEED = 20
@@ -82,14 +83,25 @@ def preflight(
         verdicts=tuple(verdicts),
         facts=_facts(rehearsal),
         warnings=_warnings(rehearsal),
-        notes=unused(settings),
+        notes=(*unused(settings), *sums_alone(rehearsal.terms), *_whose(rehearsal)),
         recommendations=advice.recommendations(rehearsal.terms.agreement),
         prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
         columns=column_exposure(
-            rehearsal.terms, rehearsal.rows, rehearsal.view.features, raw.rows - rehearsal.rows
+            rehearsal.terms,
+            rehearsal.rows,
+            rehearsal.outcome.data.alice_train,
+            raw.rows - rehearsal.rows,
         ),
         bob_seat=None if seat == "alice" else rehearse_columns(rehearsal, known_rows, announce),
     )
+
+
+def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
+    """Whose seat it is, of several."""
+    if rehearsal.terms.agreement.alices == 1:
+        return ()
+    columns = counted(rehearsal.own_columns, "column")
+    return (f"the verdicts are of {rehearsal.view.names[0]}, who has {columns}: no Alice has more",)
 
 
 def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:
@@ -116,6 +128,7 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
         rows=rehearsal.rows,
         rehearsed_rows=rehearsal.labels.rows,
         alice_columns=rehearsal.columns,
+        parties=feature_parties(rehearsal.outcome.data),
         batch_size=rehearsal.batch,
         last_batch=(rehearsal.rows - 1) % rehearsal.batch + 1,
         epochs=agreed.epochs,
@@ -125,7 +138,7 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
         attack_ceiling=float(expit(total)),
         full_rank_share=full_rank_share,
         median_condition=median_condition,
-        stacked_equations_per_row=agreed.epochs * rehearsal.columns / rehearsal.batch,
+        stacked_equations_per_row=agreed.epochs * rehearsal.own_columns / rehearsal.batch,
         passes=agreed.epochs if rehearsal.terms.whole_table else None,
     )
     design = method.hidden_batch
@@ -166,7 +179,7 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
         warnings.append(
             f"for Alice: with {agreed.epochs} {one if agreed.epochs == 1 else rounds} and "
             f"{counted(rehearsal.columns, 'column')} the scores "
-            "that Bob sees determine her columns up to a rotation"
+            f"that Bob sees determine {whose_columns(agreed)} up to a rotation"
         )
     if agreed.epochs > MOST_EPOCHS:
         warnings.append(f"only {MOST_EPOCHS} of {agreed.epochs} {rounds} were rehearsed")

@@ -18,12 +18,13 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
+from taciturn.audit.alice_seat import alice_view
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
 from taciturn.data.split import training_rows
 from taciturn.data.tables import LabelTable
-from taciturn.errors import ShapeError, TranscriptError
+from taciturn.errors import ShapeError
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
@@ -60,7 +61,10 @@ def random_table(rows: int, columns: int) -> RawData:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small training on coin labels, as Alice saw it, and the real one's sizes."""
+    """A small training on coin labels, as Alice saw it, and the real one's sizes.
+
+    ``columns`` are those of all Alices, where there are several; the view is one's.
+    """
 
     settings: Settings
     terms: Terms
@@ -113,9 +117,7 @@ class Rehearsal:
         outcome = simulate(small, sample, keep=True)
         columns = len(outcome.data.alice_train.columns)
         # Whether the real table is large enough is said here, before anything else is.
-        terms = agree(settings, columns, rows)
-        if outcome.transcript is None:
-            raise TranscriptError("the rehearsal kept no transcript")
+        terms = agree(settings, columns, rows, parties=outcome.terms.agreement.parties)
         return cls(
             settings=settings,
             terms=terms,
@@ -123,7 +125,7 @@ class Rehearsal:
             rows=rows,
             columns=columns,
             bob_columns=len(outcome.data.bob_train.columns),
-            view=AliceView.of(outcome.transcript, outcome.data.alice_train),
+            view=alice_view(outcome),
             labels=outcome.data.labels_train,
             outcome=outcome,
             own_labels=own_labels,
@@ -133,6 +135,11 @@ class Rehearsal:
     def coins(self) -> Coins:
         """Those of the small training."""
         return Coins.for_seed(_SEED)
+
+    @property
+    def own_columns(self) -> int:
+        """Those of the Alice whose seat it is."""
+        return len(self.view.features.columns)
 
     @property
     def batch(self) -> int:

@@ -22,6 +22,7 @@ from pathlib import Path
 from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import attacks
+from taciturn.audit.alice_seat import alice_view
 from taciturn.audit.bob_seat import BobAudit
 from taciturn.audit.distinguisher import applies, distinguish
 from taciturn.audit.evidence import evidence
@@ -30,7 +31,8 @@ from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.runner import Examination, examine
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.errors import TranscriptError, counted
+from taciturn.errors import ConfigError, counted
+from taciturn.faces import Hint
 from taciturn.protocol.observations import Signal
 from taciturn.results.audit import (
     Accuracy,
@@ -93,14 +95,16 @@ class Session:
         """Trains, attacks, and gathers what belongs beside it.
 
         Raises:
+            ConfigError: There are several Alices.
             DivergenceError: The model is worse than none: nobody would use such a training.
         """
+        require_one_alice(settings)
         coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
         outcome = simulate(
             settings, self.raw, keep=True, record=record, observe=observe, coins=coins
         )
         require_arrived(outcome.result)
-        view, labels = _view(outcome), outcome.data.labels_train
+        view, labels = alice_view(outcome), outcome.data.labels_train
         if self.seat == "bob":
             run = self._unlooked(view, labels, outcome.result)
         else:
@@ -188,7 +192,7 @@ class Session:
             return findings, ()
         self.callbacks.announce("canary run")
         outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
-        view, labels = _view(outcome), outcome.data.labels_train
+        view, labels = alice_view(outcome), outcome.data.labels_train
         whole = self._examine(view, labels)
         return whole.findings, tuple(self._over_epochs(view, labels, whole))
 
@@ -217,7 +221,7 @@ class Session:
         outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
         labels = outcome.data.labels_train
         examination = examine(
-            _view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
+            alice_view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
         )
         return evidence(examination.guesses, labels, outcome.result.ledger)
 
@@ -249,10 +253,18 @@ def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
     return root.fork(purpose)
 
 
-def _view(outcome: Outcome) -> AliceView:
-    if outcome.transcript is None:
-        raise TranscriptError("the run kept no transcript")
-    return AliceView.of(outcome.transcript, outcome.data.alice_train)
+def require_one_alice(settings: Settings) -> None:
+    """Refuses an audit that does not say whose seat it is.
+
+    Raises:
+        ConfigError: There are several Alices.
+    """
+    if settings.parties > 1:
+        raise ConfigError(
+            "audits of several parties name a seat, and this one does not",
+            setting="parties",
+            hint=Hint("leave {parties} out, or let check rehearse it"),
+        )
 
 
 def _shuffled(settings: Settings) -> Settings:

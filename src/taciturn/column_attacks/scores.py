@@ -14,14 +14,21 @@ LEAST_NOISE = 1e-6
 
 
 def noise_of(view: BobView) -> float:
-    """The variance of a score's error: rounding, and the dither where it was agreed on."""
+    """The variance of a score's error: rounding, and the dither where it was agreed on.
+
+    Each of several Alices adds her own.
+    """
     dither = view.agreement.dither or 0.0
-    return LEAST_NOISE + dither**2 / 3.0
+    return LEAST_NOISE + view.agreement.alices * dither**2 / 3.0
 
 
 def table_scores(view: BobView) -> FloatArray:
-    """The scores of the passes of a whole-table training, rows by passes."""
-    return np.stack([event.scores for event in view.directions], axis=1)
+    """The scores of the passes of a whole-table training, rows by passes.
+
+    Of several Alices a row's scores are the same linear function of all their columns. Rows that
+    carry their penalty are nobody's, and are left out.
+    """
+    return np.stack([event.scores[: view.features.rows] for event in view.directions], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

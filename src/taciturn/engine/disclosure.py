@@ -9,7 +9,7 @@ have the same.
 
 from __future__ import annotations
 
-from taciturn.engine.exposure import OpenedScores
+from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.errors import counted
 from taciturn.protocol.terms import Terms
 from taciturn.results.outlook import Disclosure
@@ -60,12 +60,15 @@ def _to_bob(terms: Terms, rows: int, held_out: int) -> str:
     scores = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row"
     if held_out:
         scores += f" and {counted(opened.per_held_out_row, 'score')} of each held-out row"
-    end = "and a random share of hers" if terms.mechanism.shares_weights else ""
+    several = terms.agreement.alices > 1
+    whose, has = ("all Alices'", "they have") if several else ("Alice's", "she has")
+    end = f"and a random share of {'theirs' if several else 'hers'}"
     return (
-        f"{scores}, {opened.in_all:,} numbers in all: each is a sum of Alice's columns of the row "
-        "with one weight for each column, and as many of a row as she has columns determine them "
-        f"up to a rotation. At the end he has the weights of his columns{end and f' {end}'}, and "
-        "knows how good the model is."
+        f"{scores}, {opened.in_all:,} numbers in all: each is a sum of {whose} columns of the row "
+        f"with one weight for each column, and as many of a row as {has} columns determine them "
+        "up to a rotation. At the end he has the weights of his columns"
+        f"{f' {end}' if terms.mechanism.shares_weights else ''}, and knows how good the model is."
+        + "".join(f" {note[0].upper()}{note[1:]}." for note in sums_alone(terms))
     )
 
 

@@ -1,6 +1,7 @@
 """What the scores that a training opens to Bob tell him of Alice's columns: counts, and words.
 
-A score is one linear function of a row of hers. A Bob who keeps to the protocol has as many of them
+A score is one linear function of a row of hers; of several Alices' rows it is the sum, and what is
+said of her columns holds of all of theirs. A Bob who keeps to the protocol has as many of them
 as the row was scored, with weights that he does not know; as many as she has columns determine her
 columns up to a rotation.
 
@@ -38,11 +39,12 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.rng import KEY_BYTES
+from taciturn.settings.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedScores:
-    """How many scores a training between two parties opens to Bob.
+    """How many scores a training opens to Bob; of several Alices, how many sums of them.
 
     Args:
         per_row: The most of one training row.
@@ -92,9 +94,14 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
     if terms.agreement.alices == 1:
         return ()
     return (
-        f"Bob learns the sum of {terms.agreement.alices} Alices' scores of a row, and of no Alice "
-        "more than that: he keeps to the protocol, and another Alice does not tell him hers",
+        f"Bob learns the sum of {terms.agreement.alices} Alices' scores of a row and no single "
+        "Alice's, as long as he keeps to the protocol and another Alice does not tell him hers",
     )
+
+
+def whose_columns(agreed: Agreement) -> str:
+    """Of whose columns scores speak, in words."""
+    return "her columns" if agreed.alices == 1 else "the columns of all Alices"
 
 
 def column_exposure(
@@ -233,10 +240,11 @@ def _unseen(opened: OpenedScores) -> str:
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
     agreed, needed, per_score = terms.agreement, room.scores_for_all, room.columns_per_score
+    summed = "" if agreed.alices == 1 else f", each the sum of {agreed.alices} Alices'"
     text = (
-        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row. "
-        f"{counted(columns, 'score')} of each row determine{'s' if columns == 1 else ''} her "
-        "columns up to a rotation"
+        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row{summed}. "
+        f"{counted(columns, 'score')} of each row determine{'s' if columns == 1 else ''} "
+        f"{whose_columns(agreed)} up to a rotation"
     )
     if not terms.mechanism.steers_weights:
         return f"{text}, also where he does not keep to the protocol"
@@ -250,8 +258,9 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
     else:
         most = columns if opened.per_row == needed else columns - 1
         reach = f"up to {min(most, per_score * opened.per_row)} of {columns} in this training"
+    cannot = "she cannot" if agreed.alices == 1 else "they cannot"
     return (
-        f"{text}; if he does not keep to the protocol, which she cannot notice, he can "
+        f"{text}; if he does not keep to the protocol, which {cannot} notice, he can "
         f"read {'' if per_score == 1 else 'up to '}{counted(per_score, 'column')} from one score, "
         f"and {reach}"
     )

@@ -8,7 +8,7 @@ from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
 from taciturn.report.columns import rehearsal_blocks
 from taciturn.report.parties import exposure_facts, outlook_blocks
-from taciturn.report.training import label_epsilon
+from taciturn.report.training import label_epsilon, parties_facts
 from taciturn.report.words import percent, share
 from taciturn.results.check import (
     AT_RISK,
@@ -55,6 +55,7 @@ def check_blocks(result: CheckResult) -> list[Block]:
 
 def _facts(facts: CheckFacts) -> dict[str, Words]:
     pairs: dict[str, Words] = {
+        **parties_facts(facts.parties),
         **_steps(facts),
         "privacy of a label": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
         f"{label_epsilon(facts.label_epsilon_total)} in all",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from taciturn.errors import counted
 from taciturn.report import blocks as b
 from taciturn.report.audit import ABOVE
 from taciturn.report.officer import argument, decision
 from taciturn.report.page import footer
-from taciturn.report.training import traffic
+from taciturn.report.training import at_alice, traffic
 from taciturn.report.words import NONE, data_size, duration, epsilon, interval, share
 from taciturn.results.compare import BestAttack, ComparedMechanism, Comparison
 
@@ -95,7 +94,7 @@ def _subject(comparison: Comparison) -> str:
     seeds = f"{comparison.seeds} seeds from {comparison.seed}"
     return (
         f"{comparison.dataset} · {comparison.rows_train:,} training and {comparison.rows_test:,} "
-        f"held-out rows · {counted(comparison.alice_columns, 'column')} at Alice, "
+        f"held-out rows · {at_alice(comparison)}, "
         f"{comparison.bob_columns} at Bob · "
         f"{seeds if comparison.seeds > 1 else f'seed {comparison.seed}'}"
     )

@@ -18,7 +18,6 @@ from taciturn.audit.verdict import (
     value_of,
     weigh,
 )
-from taciturn.errors import counted
 from taciturn.privacy.statement import Statement
 from taciturn.report import audit as shared
 from taciturn.report import blocks as b
@@ -26,8 +25,10 @@ from taciturn.report.columns import seat_section
 from taciturn.report.officer import argument, decision
 from taciturn.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn.report.training import (
+    at_alice,
     distance,
     metrics_table,
+    parties_facts,
     randomness,
     traffic,
     whose,
@@ -135,8 +136,7 @@ def _subject(training: TrainingRun) -> str:
     return (
         f"{training.dataset} · mechanism {training.mechanism} · {training.rows_train:,} training "
         f"and {training.rows_test:,} held-out rows · "
-        f"{counted(training.alice_columns, 'column')} at Alice, "
-        f"{training.bob_columns} at Bob"
+        f"{at_alice(training)}, {training.bob_columns} at Bob"
     )
 
 
@@ -547,6 +547,7 @@ def _configuration(audit: AuditResult) -> dict[str, str]:
     iterations, scope = audit.shared(lambda run: run.training.iterations)
     means = audit.means
     return facts | {
+        **parties_facts(audit.first.parties),
         "iterations": f"{iterations:,}{whose(scope)}",
         "randomness": randomness(audit),
         "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from taciturn.errors import counted
 from taciturn.numerics.metrics import Metrics
 from taciturn.report.blocks import Block, Facts, Paragraph, Table, Words, table
 from taciturn.report.words import data_size, figure, percent, share
 from taciturn.report.worth import arrived, base_rate, divergence, ends, partner_adds
+from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import R, Runs
-from taciturn.results.training import TrainingRun
+from taciturn.results.training import FeatureParty, TrainingRun
 
 MOST_COLUMNS_SHOWN = 15
 SHARES = {
@@ -114,6 +116,7 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
     first, means = runs.first, runs.means
     iterations, scope = runs.shared(lambda run: run.training.iterations)
     return {
+        **parties_facts(first.parties),
         "training": f"{_solver(first)}, {_steps(first, iterations)}{whose(scope)}, "
         f"{means.seconds:.1f} s",
         "distance to one place": distance(runs),
@@ -176,8 +179,20 @@ def _title(runs: Runs[R]) -> str:
     seeds = f", mean of {len(runs.runs)} seeds" if len(runs.runs) > 1 else ""
     return (
         f"{first.dataset}: {first.rows_train:,} + {first.rows_test:,} rows, "
-        f"{counted(first.alice_columns, 'column')} at Alice, {first.bob_columns} at Bob{seeds}"
+        f"{at_alice(first)}, {first.bob_columns} at Bob{seeds}"
     )
+
+
+def at_alice(run: TrainingRun | Comparison) -> str:
+    """Alice's columns, or those of all Alices."""
+    alices = "Alice" if run.parties is None else f"{len(run.parties)} Alices"
+    return f"{counted(run.alice_columns, 'column')} at {alices}"
+
+
+def parties_facts(parties: Sequence[FeatureParty] | None) -> dict[str, str]:
+    """Who has how many columns, of several Alices; nothing where there is one."""
+    shares = [f"{party.name} {counted(party.columns, 'column')}" for party in parties or ()]
+    return {"parties": ", ".join(shares)} if shares else {}
 
 
 def _preparation(runs: Runs[R]) -> list[Block]:

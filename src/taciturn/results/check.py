@@ -8,6 +8,7 @@ from typing import Final, Literal
 from taciturn.results.columns import ColumnRehearsal
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.training import FeatureParty
 
 LEAKS: Final = "leaks"
 AT_RISK: Final = "at risk"
@@ -29,12 +30,14 @@ class AttackVerdict:
 class CheckFacts:
     """The figures behind the verdicts; ``passes`` is ``newton``'s, the last four ``hybrid``'s.
 
-    A pass of ``newton`` is an epoch of one batch.
+    A pass of ``newton`` is an epoch of one batch. ``parties`` are the Alices where there are
+    several, among whom ``alice_columns`` are divided; the equations are those of one with most.
     """
 
     rows: int
     rehearsed_rows: int
     alice_columns: int
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     batch_size: int
     last_batch: int
     epochs: int

@@ -7,6 +7,7 @@ from typing import Literal
 
 from taciturn.results.estimate import Estimate
 from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.training import FeatureParty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +62,15 @@ class Comparison(Result):
     """Mechanisms on the same rows, each trained and attacked without encryption.
 
     ``ranked_by`` is the figure in which attacks are given: the AUC where one label is rare.
-    ``bob_alone_auc`` is that of Bob's columns without Alice's.
+    ``bob_alone_auc`` is that of Bob's columns without Alice's. Of several Alices, the ``parties``,
+    the one with most columns attacks.
     """
 
     dataset: str
     rows_train: int
     rows_test: int
     alice_columns: int
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     bob_columns: int
     seed: int
     seeds: int

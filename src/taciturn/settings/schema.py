@@ -18,6 +18,7 @@ from pydantic import Field, field_validator, model_validator
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
+from taciturn.settings.parties import MOST
 from taciturn.settings.setting import Panel, Scope, Setting
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
@@ -71,8 +72,6 @@ DEFAULT_TOLD_PASSES = 4
 DEFAULT_SEVERAL_PASSES = 20
 # Where nobody sees a score there is no search: steps on a public schedule, which need more.
 DEFAULT_SHARED_PASSES = 40
-# Each talks to Bob, and adds a mask for every other one.
-MOST_ALICES = 16
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
 # Where newton is the default on own data; the mechanisms say it of themselves (``whole_table``).
@@ -266,9 +265,9 @@ class Settings(TableSettings, Protection):
     ] = "all"
     parties: Annotated[
         int,
-        Field(ge=1, le=MOST_ALICES),
+        Field(ge=1, le=MOST),
         _source(
-            f"How many Alices there are, up to {MOST_ALICES}: they share her columns, and Bob "
+            f"How many Alices there are, up to {MOST}: they share her columns, and Bob "
             "learns sums of their scores.",
             detail="Dealt in order, as evenly as can be; `equal` counts Bob among them. `hybrid`, "
             "`mutual` and `reveal-epsilon` have one Alice. A party's file names them instead, in "

@@ -14,7 +14,6 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Header, Transcript
 from taciturn.errors import ConfigError, DataError, TranscriptError
 from taciturn.faces import Hint
-from taciturn.protocol.steps import ONLY
 from taciturn.results.serialise import read, record_of
 from taciturn.results.training import TrainingRun
 from taciturn.settings.agreement import Agreement
@@ -28,23 +27,23 @@ def header_of(settings: Settings, agreement: Agreement, coins: Coins, data: Vert
         "kind": "simulation",
         "agreement": agreement.model_dump(),
         "settings": settings.model_dump(),
-        "coins": {**coins.data.to_dict(), **_coins_of_alices(coins, data)},
+        "coins": coins.data.to_dict() | {"alice": coins.alice.key.hex()},
         "features_digest": data.alice_train.digest(),
-        **_parties(data),
+        **_of_several(coins, data),
     }
 
 
-def _coins_of_alices(coins: Coins, data: VerticalData) -> Header:
-    """The keys of each Alice's coins, by her name."""
-    names = [name for name, _ in data.alices]
-    return {name or "alice": coins.of_alice(name).key.hex() for name in names or [ONLY]}
-
-
-def _parties(data: VerticalData) -> Header:
-    """Whose link is which, and what each of several Alices has; nothing is said of one."""
-    parts = data.alice_train_parts.items()
-    parties = [{"name": name, "features_digest": table.digest()} for name, table in parts]
-    return {"parties": parties} if parties else {}
+def _of_several(coins: Coins, data: VerticalData) -> Header:
+    """In the order of their links, several Alices; and the coins and the table of each."""
+    tables = data.alice_train_parts
+    if not tables:
+        return {}
+    keys = {name: coins.of_alice(name).key.hex() for name in tables}
+    return {
+        "parties": [*tables],
+        "coins": coins.data.to_dict() | keys,
+        "features_digest": {name: table.digest() for name, table in tables.items()},
+    }
 
 
 def footer_of(result: TrainingRun, labels: LabelTable) -> Header:

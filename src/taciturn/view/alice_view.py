@@ -4,10 +4,14 @@ Her observations come from running her own program again over the recording, so 
 construction what an honest Alice could compute. Bob's code is not imported here, and of a
 transcript only the frames are kept: its header and footer tell how the run was made and what it
 gave, which she does not know.
+
+One of several Alices is known by the key that she introduced herself with. What several of them
+have together is in ``taciturn.view.coalition``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar, cast
@@ -16,6 +20,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.registry import scheme
+from taciturn.crypto.signatures import fingerprint
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer
 from taciturn.engine.replay import replay
@@ -30,7 +35,7 @@ from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
-from taciturn.protocol.messages import Hello
+from taciturn.protocol.messages import Hello, Introduction
 from taciturn.protocol.observations import Observation, Signal
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.scores import at_scale
@@ -53,6 +58,23 @@ class Observations:
     def of(self, kind: type[Seen]) -> tuple[Seen, ...]:
         """The observations of one kind, in order."""
         return tuple(event for event in self.events if isinstance(event, kind))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedIdentity:
+    """One of several Alices in a replay: what she signed is on record, and is not signed again.
+
+    Args:
+        name: Her name in the agreement.
+        public_key: The key of her certificate.
+    """
+
+    name: str
+    public_key: bytes = field(repr=False)
+
+    def sign(self, data: bytes) -> bytes:
+        """Nothing."""
+        return b""
 
 
 @dataclass(frozen=True)
@@ -79,20 +101,25 @@ class AliceView:
 
     @classmethod
     def of(
-        cls, transcript: Transcript, features: FeatureTable, held_out: FeatureTable | None = None
+        cls,
+        transcript: Transcript,
+        features: FeatureTable,
+        held_out: FeatureTable | None = None,
+        name: str = "alice",
     ) -> AliceView:
         """The view of a recorded run.
 
         Args:
-            transcript: The recording.
+            transcript: The recording of her link with Bob.
             features: Her training table.
             held_out: Her held-out rows, where a real session has some.
+            name: Under which the recording has her coins: her own, where one has several Alices'.
 
         Raises:
             TranscriptError: The recording lacks the agreement or her coins, or belongs to another
                 table.
         """
-        agreement, coins = own_header(transcript, "alice", features)
+        agreement, coins = own_header(transcript, name, features)
         return cls(
             agreement,
             features,
@@ -101,6 +128,33 @@ class AliceView:
             held_out=held_out,
             party=transcript.header.get("kind") == "party",
         )
+
+    @cached_property
+    def identity(self) -> RecordedIdentity | None:
+        """Who of several Alices she is, by the key that she sent; None where she is the only one.
+
+        Raises:
+            TranscriptError: She sent none, or none of the agreement's.
+        """
+        if self.agreement.parties is None:
+            return None
+        for frame in self.conversation.frames("alice"):
+            if kind_of(frame) is Introduction:
+                key = cast(Introduction, decode(frame)).public_key
+                for name, pin in self.agreement.parties.items():
+                    if pin == fingerprint(key):
+                        return RecordedIdentity(name, key)
+        raise TranscriptError("the transcript has no introduction by a party of the agreement")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Whose view it is."""
+        return ("alice" if self.identity is None else self.identity.name,)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no other Alice has columns that this view lacks."""
+        return len(self.names) == self.agreement.alices
 
     @cached_property
     def signals(self) -> frozenset[Signal]:
@@ -120,7 +174,9 @@ class AliceView:
                 seen.append(event)
 
         terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
-        inputs = AliceInputs(self.features, terms, self.coins, held_out=self.held_out)
+        inputs = AliceInputs(
+            self.features, terms, self.coins, held_out=self.held_out, identity=self.identity
+        )
         trained = self._replayed(inputs, keep)
         return Observations(trained.weights, tuple(seen))
 
@@ -149,6 +205,14 @@ class AliceView:
         )
         return event.iteration // per_epoch
 
+    @property
+    def received(self) -> Iterator[bytes]:
+        """All frames that Bob sent."""
+        numbers = range(self.conversation.links)
+        return (
+            frame for number in numbers for frame in self.conversation.link(number).frames("bob")
+        )
+
     @cached_property
     def peer(self) -> Hello:
         """What Bob said of himself: how many columns he has, for one.
@@ -156,19 +220,19 @@ class AliceView:
         Raises:
             TranscriptError: He said nothing.
         """
-        for frame in self.conversation.frames("bob"):
+        for frame in self.received:
             if kind_of(frame) is Hello:
                 return cast(Hello, decode(frame))
         raise TranscriptError("the transcript does not begin with a handshake")
 
     @property
     def scores_known(self) -> bool:
-        """Whether Alice's own scores are the model's: Bob has no column, not even an intercept."""
-        return self.peer.columns == 0
+        """Whether her own scores are the model's: nobody else has a column, nor an intercept."""
+        return self.peer.columns == 0 and self.complete
 
     def probabilities(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
         """The model's probabilities as far as Alice can tell them: exact where scores are known."""
-        return sigmoid(self._scores(rows, weights))
+        return sigmoid(self.own_scores(rows, weights))
 
     def residues(self, rows: IndexArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The residues that these rows have with a label of 1, and those with a label of 0.
@@ -177,12 +241,12 @@ class AliceView:
         flipped label of which she speaks here.
         """
         method = cast(EncryptedMechanism, self.mechanism)
-        scores = self._scores(rows, weights)
+        scores = self.own_scores(rows, weights)
         ones = np.ones(len(scores), dtype=np.int8)
         return method.residue(scores, ones), method.residue(scores, 1 - ones)
 
-    def _scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
-        """Her part of the scores, as she sent it."""
+    def own_scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
+        """Her part of the scores, as she sent it; under her masks, where there are others."""
         scores = self.features.values.take(rows, axis=0) @ weights
         return at_scale(scores, self._terms.score_grid)
 

@@ -2,7 +2,8 @@
 
 His observations come from running his own program again over the recording, so they are by
 construction what an honest Bob could compute. Alice's code is not imported here, and of a
-transcript only the frames are kept.
+transcript only the frames are kept. Of several Alices he sees the sum of their scores: to his
+attacks they are one Alice who has all their columns, in the agreement's order.
 
 **Assumes.** The scheme computes exactly, so that a recording without encryption shows him the same
 scores as one with it.
@@ -42,7 +43,7 @@ from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Hello, KeyOffer
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -120,7 +121,7 @@ class BobView:
             features,
             labels,
             coins,
-            Transcript({}, transcript.records),
+            Transcript({}, transcript.records, further=transcript.further),
             budget,
             transcript.kept,
             held_out=held_out,
@@ -142,14 +143,33 @@ class BobView:
             own = self.features.values @ result.trained.weights
             return self.predicting(result.train_scores - own)
 
-    @cached_property
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """The names under which his program speaks to Alice, or to several."""
+        return tuple(self.agreement.parties or (ONLY,))
+
+    @property
     def columns(self) -> int:
-        """How many columns Alice has, as she said.
+        """How many columns Alice has, or all Alices together, as they said."""
+        return sum(self.widths)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns each Alice has.
 
         Raises:
-            TranscriptError: She said nothing.
+            TranscriptError: One of them said nothing, or there are others than agreed on.
         """
-        for frame in self.conversation.frames("alice"):
+        links = self.conversation.links
+        if links != len(self.partners):
+            raise TranscriptError(
+                f"the transcript has links with {links} Alices, and {len(self.partners)} are "
+                "agreed on"
+            )
+        return tuple(self._width(number) for number in range(links))
+
+    def _width(self, number: int) -> int:
+        for frame in self.conversation.link(number).frames("alice"):
             if kind_of(frame) is Hello:
                 return cast(Hello, decode(frame)).columns
         raise TranscriptError("the transcript does not begin with a handshake")
@@ -171,7 +191,14 @@ class BobView:
         responder = None if given is None else lambda _labels, _coins: given
         labels = released_labels(self.labels, method, ledger, self.coins, responder)
         return BobInputs(
-            self.features, labels, terms, method, ledger, self.coins, held_out=self.held_out
+            self.features,
+            labels,
+            terms,
+            method,
+            ledger,
+            self.coins,
+            held_out=self.held_out,
+            partners=self.partners,
         )
 
     def _replayed(self, program: Program[R], seen: list[BobObservation]) -> R:
@@ -189,6 +216,7 @@ class BobView:
             verify=False,
             observe=note,
             keep=lambda data: next(remembered, data),
+            peers=self.partners,
         )
 
     def predicting(self, scores: FloatArray, *, whole: bool = False) -> BobView:

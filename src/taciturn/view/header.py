@@ -5,19 +5,18 @@ from __future__ import annotations
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, TranscriptError
-from taciturn.protocol.messages import Role
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 
 
 def own_header(
-    transcript: Transcript, role: Role, features: FeatureTable
+    transcript: Transcript, name: str, features: FeatureTable
 ) -> tuple[Agreement, KeyedEntropy]:
     """The agreement, and a side's coins.
 
     Args:
         transcript: The recording.
-        role: Whose coins.
+        name: Whose coins: those of a role, or of one of several Alices.
         features: That side's training table.
 
     Raises:
@@ -27,8 +26,10 @@ def own_header(
     header = transcript.header
     try:
         agreement = Agreement.of(header["agreement"])
-        coins = KeyedEntropy(bytes.fromhex(header["coins"][role]))
-        digest = header["features_digest"]
+        coins = KeyedEntropy(bytes.fromhex(header["coins"][name]))
+        digests = header["features_digest"]
+        # Of several Alices each has her own.
+        digest = digests[name] if isinstance(digests, dict) else digests
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
         raise TranscriptError("the transcript's header is not that of a recorded run") from None
     if digest != features.digest():

@@ -51,7 +51,9 @@ class BatchScored(BobObservation):
 class DirectionScored(BobObservation):
     """Bob has ``T T^T a`` of all training rows, for a direction a of his; T is her whitened table.
 
-    ``iteration`` is the number of the pass.
+    ``iteration`` is the number of the pass. Of several Alices T has all their columns, and below
+    the rows those that carry the penalty (``taciturn.numerics.penalty_rows``): both arrays have
+    their numbers last.
     """
 
     signal = BobSignal.TABLE_SCORES

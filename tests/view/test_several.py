@@ -1,0 +1,143 @@
+"""Views of several Alices: each from her own link, some together, and Bob's of their sum."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import RowOrderError, TranscriptError
+from taciturn.protocol.bob.observations import BobObservation
+from taciturn.protocol.observations import (
+    GradientSeen,
+    MomentsSeen,
+    Observation,
+    ResiduesSeen,
+    Signal,
+)
+from taciturn.view.coalition import pooled
+from tests.protocol.parties import same
+from tests.view.several import NEWTON, several
+
+PASSES = {**NEWTON, "batch_size": 40, "epochs": 4}
+TRAININGS = {
+    "none": {},
+    "none by passes": PASSES,
+    "sealed": {"mechanism": "sealed", "reveal": True},
+    "sealed by passes": {"mechanism": "sealed", "reveal": True, **PASSES},
+    "add": {"mechanism": "add", "epsilon": 1.0, "noise": "discrete"},
+}
+ALL_TRAININGS = pytest.mark.parametrize("options", TRAININGS.values(), ids=list(TRAININGS))
+
+
+@ALL_TRAININGS
+def test_each_sees_from_her_link_what_she_saw_live(options):
+    made = several(3, **options)
+    live = [event for event in made.talk.events if isinstance(event, Observation)]
+    seen = [event for view in made.alices for event in view.observations.events]
+    assert len(seen) == len(live)
+    for event in seen:
+        assert any(same(event, one) for one in live if type(one) is type(event))
+    for view, (name, trained) in zip(made.alices, made.talk.alices.items(), strict=True):
+        assert view.names == (name,)
+        assert same(view.observations.weights, trained.weights)
+
+
+@ALL_TRAININGS
+def test_bob_sees_the_sum_as_he_did_live(options):
+    made = several(3, **options)
+    live = [event for event in made.talk.events if isinstance(event, BobObservation)]
+    assert len(live) == len(made.bob.observations)
+    assert all(same(one, two) for one, two in zip(live, made.bob.observations, strict=True))
+    assert (made.bob.columns, made.bob.widths) == (9, (3, 3, 3))
+
+
+def test_a_coalition_has_columns_weights_and_sums_side_by_side():
+    made = several(3)
+    first, _, third = made.alices
+    both = made.coalition(0, 2)
+    assert both.names == ("alice-1", "alice-3")
+    assert np.array_equal(
+        both.features.values, np.hstack([first.features.values, third.features.values])
+    )
+    for together, one, other in zip(
+        *(view.observations.of(GradientSeen) for view in (both, first, third)), strict=True
+    ):
+        assert np.array_equal(together.rows, one.rows)
+        for part in ("weights", "gradient"):
+            wanted = np.concatenate([getattr(one, part), getattr(other, part)])
+            assert np.array_equal(getattr(together, part), wanted)
+    frames = sum(len(list(view.conversation.frames("bob"))) for view in (first, third))
+    assert len(list(both.received)) == frames
+
+
+def test_residues_are_told_to_all_and_count_once():
+    made = several(3, **TRAININGS["add"])
+    together = made.coalition(0, 1).observations.of(ResiduesSeen)
+    alone = made.alices[2].observations.of(ResiduesSeen)
+    assert [one.residues.tolist() for one in together] == [one.residues.tolist() for one in alone]
+
+
+@pytest.mark.parametrize("bob", [0, 1])
+def test_scores_are_known_to_all_alices_together_where_bob_has_no_column(bob):
+    made = several(2, bob=bob)
+    assert made.coalition(0, 1).scores_known is (bob == 0)
+    assert not made.alices[0].scores_known
+
+
+def test_the_scores_of_all_together_are_those_that_bob_added_up():
+    made = several(3)
+    view = made.coalition(0, 1, 2)
+    for hers, his in zip(view.observations.of(GradientSeen), made.bob.batches, strict=True):
+        assert np.array_equal(view.own_scores(hers.rows, hers.weights), his.scores)
+
+
+def test_fewer_epochs_of_a_coalition_are_fewer_of_each():
+    whole, early = several(3).coalition(0, 1), several(3).coalition(0, 1).until(1)
+    assert len(early.observations.events) == len(whole.observations.events) // 2
+    assert early.names == whole.names
+    assert early.signals == whole.signals
+
+
+def test_a_coalition_of_one_is_herself():
+    view = several(2).alices[0]
+    assert pooled([view]) is view
+
+
+def test_the_first_sum_of_a_pass_is_over_the_rows_alone():
+    """What ``moments`` stands on: the penalty's rows have no number yet."""
+    made = several(3, **PASSES)
+    assert Signal.MOMENTS in made.alices[0].signals
+    first, second = made.bob.directions[:2]
+    assert not first.direction[40:].any()
+    assert second.direction[40:].any()
+    for view in made.alices:
+        seen = view.observations.of(MomentsSeen)[0]
+        numbers = np.rint(first.direction[:40] * 2.0**seen.vector_bits).astype(np.int64)
+        assert np.array_equal(numbers @ seen.table, seen.product)
+
+
+def test_parties_of_other_trainings_are_no_coalition():
+    one, other = several(2), several(2, epochs=3)
+    with pytest.raises(TranscriptError, match="not of one training"):
+        assert pooled([one.alices[0], other.alices[1]]).observations
+    first, second = one.alices
+    moved = FeatureTable.of(second.features.values, ids=np.arange(1, 41))
+    with pytest.raises(RowOrderError):
+        pooled([first, replace(second, features=moved)])
+
+
+def test_a_recording_without_a_partys_introduction_is_refused():
+    view = several(2).alices[0]
+    stranger = replace(view, conversation=Transcript({}, view.conversation.records[:2]))
+    with pytest.raises(TranscriptError, match="no introduction"):
+        assert stranger.names
+
+
+def test_a_recording_of_fewer_links_than_parties_is_refused():
+    view = several(2).bob
+    with pytest.raises(TranscriptError, match="links with 1 Alices, and 2 are agreed on"):
+        assert replace(view, conversation=view.conversation.link(0)).columns
