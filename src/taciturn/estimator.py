@@ -63,9 +63,11 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, a number (counted from the first), or
-            names separated by commas. Names are those of a frame, or x0, x1, … of an array. Bob
-            has the others, the intercept and the labels.
+        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (counted from the first),
+            or names separated by commas, `;` between Alices. Names are those of a frame, or x0, x1,
+            … of an array. Bob has the others, the intercept and the labels.
+        parties: How many Alices there are, up to 16: they share her columns, and Bob learns sums of
+            their scores.
         mechanism: What protects the labels: `sealed`, `mutual` (Alice's columns too), `label-rr`,
             `none`, `add`, `mult` or `hybrid`.
         epsilon: The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in
@@ -150,6 +152,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self,
         *,
         alice_columns: object = "all",
+        parties: int = 1,
         mechanism: str = "sealed",
         epsilon: float | None = None,
         noise: str | None = None,
@@ -189,6 +192,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         random_state: object = None,
     ) -> None:
         self.alice_columns = alice_columns
+        self.parties = parties
         self.mechanism = mechanism
         self.epsilon = epsilon
         self.noise = noise

@@ -68,6 +68,7 @@ def test_a_row_in_both_parts_is_refused():
     [
         ("all", COLUMNS),
         ("half", COLUMNS[:3]),
+        ("equal", COLUMNS[:3]),
         (1, COLUMNS[:1]),
         ("4", COLUMNS[:4]),
         (5, COLUMNS),
@@ -79,7 +80,7 @@ def test_a_row_in_both_parts_is_refused():
 )
 def test_column_splits(spec, alice):
     bob = tuple(name for name in COLUMNS if name not in alice)
-    assert split_columns(spec, COLUMNS, SOURCES) == ColumnSplit(alice, bob)
+    assert split_columns(spec, COLUMNS, SOURCES) == ColumnSplit((alice,), bob)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,86 @@ def test_unfit_splits_are_refused(spec, message, hint):
     with pytest.raises(ColumnError, match=message) as caught:
         split_columns(spec, COLUMNS, SOURCES)
     assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("spec", "parties", "alices"),
+    [
+        ("all", 2, (COLUMNS[:3], COLUMNS[3:])),
+        ("all", 4, (("age",), ("job=baker", "job=clerk"), ("rate",), ("debt",))),
+        ("all", 5, tuple((name,) for name in COLUMNS)),
+        ("half", 2, (("age",), ("job=baker", "job=clerk"))),
+        ("half", 3, (("age",), ("job=baker",), ("job=clerk",))),
+        ("equal", 2, (("age",), ("job=baker", "job=clerk", "rate"))),
+        ("equal", 4, tuple((name,) for name in COLUMNS[:4])),
+        (3, 2, (("age",), ("job=baker", "job=clerk"))),
+        ("debt,age", 2, (("age",), ("debt",))),
+        (["rate", "job"], 2, (("job=baker", "job=clerk"), ("rate",))),
+        ("debt,age;job", 2, (("age", "debt"), ("job=baker", "job=clerk"))),
+        ("rate ; job=clerk ; debt", 3, (("rate",), ("job=clerk",), ("debt",))),
+    ],
+)
+def test_several_alices_are_dealt_their_columns(spec, parties, alices):
+    split = split_columns(spec, COLUMNS, SOURCES, parties=parties)
+    assert split.alices == alices
+    assert sorted([*split.alice, *split.bob]) == sorted(COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "parties", "message", "setting"),
+    [
+        ("all", 6, "6 Alices cannot share 5 columns", "parties"),
+        ("age", 2, "2 Alices cannot share 1 column", "parties"),
+        ("equal", 6, "6 Alices cannot share 5 columns", "parties"),
+        ("age;job", 1, "the columns of 2 Alices are named, and there is 1", "alice_columns"),
+        ("age;job", 3, "the columns of 2 Alices are named, and there are 3", "alice_columns"),
+        ("age;job,age", 2, "'age' is named twice", ""),
+        ("age;", 2, "no column ''", ""),
+    ],
+)
+def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, message, setting):
+    with pytest.raises(ColumnError, match=message) as raised:
+        split_columns(spec, COLUMNS, SOURCES, parties=parties)
+    assert raised.value.setting == setting
+    assert raised.value.hint
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=40), st.integers(1, 16))
+def test_parts_cover_all_columns_in_order_and_nobody_goes_away_empty(groups, parties):
+    sources = [f"s{number}" for number, size in enumerate(groups) for _ in range(size)]
+    columns = [f"c{number}" for number in range(len(sources))]
+    if parties > len(columns):
+        with pytest.raises(ColumnError, match="cannot share"):
+            split_columns("all", columns, sources, parties=parties)
+        return
+    split = split_columns("all", columns, sources, parties=parties)
+    assert [*split.alice] == columns
+    assert split.bob == ()
+    assert len(split.alices) == parties
+    assert all(split.alices)
+    owners = {
+        source: {number for number, part in enumerate(split.alices) if name in part}
+        for name, source in zip(columns, sources, strict=True)
+    }
+    widths = [len(part) for part in split.alices]
+    if parties <= len(groups):
+        assert all(len(whose) == 1 for whose in owners.values())
+    else:
+        assert max(widths) - min(widths) <= 1
+    if max(groups) == 1:
+        assert max(widths) - min(widths) <= 1
+
+
+@given(st.integers(2, 60), st.integers(1, 16))
+def test_equal_parts_are_equal_to_bobs(columns, parties):
+    names = [f"c{number}" for number in range(columns)]
+    if parties > columns:
+        return
+    split = split_columns("equal", names, names, parties=parties)
+    widths = [*map(len, split.alices), len(split.bob)]
+    assert max(widths) - min(widths) <= 1
+    if parties == 1:
+        assert split == split_columns("half", names, names)
 
 
 def test_nothing_cannot_be_split():
@@ -150,6 +231,17 @@ def test_bob_may_have_nothing_or_an_intercept(raw):
     assert half.bob_train.columns == ("job=baker", "job=clerk", "job=(missing)", "(intercept)")
     assert (half.bob_test.values[:, -1] == 1).all()
     assert "(intercept)" not in half.alice_train.columns
+
+
+def test_the_joined_table_of_several_alices_has_their_parts_in_it(raw):
+    data = prepare_vertical(raw, _parts(raw), "job;age", intercept=False, parties=2)
+    assert data.alice_train.columns == ("job=baker", "job=clerk", "job=(missing)", "age")
+    parts = data.alice_train_parts
+    assert {name: len(part.columns) for name, part in parts.items()} == {"alice-1": 3, "alice-2": 1}
+    joined = np.hstack([part.values for part in parts.values()])
+    assert np.array_equal(joined, data.alice_train.values)
+    one = prepare_vertical(raw, _parts(raw), "job", intercept=False)
+    assert (one.alices, one.alice_train_parts) == ((), {})
 
 
 def test_the_split_only_divides(raw):

@@ -21,10 +21,10 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BobSignal
 from taciturn.protocol.bob.registry import TRAININGS
 from taciturn.protocol.outcome import BobTrained
-from taciturn.protocol.steps import Keep, Program
+from taciturn.protocol.steps import ONLY, Keep, Program
 from taciturn.protocol.terms import Terms
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import both_programs
+from taciturn.simulation.run import programs
 from tests.column_attacks.runs import newton, run, sgd
 from tests.protocol.parties import same
 
@@ -117,10 +117,10 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
     terms, coins = replace(terms, agreement=agreed), Coins.for_seed(3)
     method = mechanism(agreed)
     ledger = Ledger(plain.view.labels.rows, method.assumption)
-    alice, bob = both_programs(plain.outcome.data, terms, coins, method, ledger)
+    alices, bob = programs(plain.outcome.data, terms, coins, method, ledger)
     kept: list[bytes] = []
     recorder = Recorder()
-    run_pair(alice, kept_by(bob, kept), tap=recorder)
+    run_pair(alices[ONLY], kept_by(bob, kept), tap=recorder)
     assert kept
     view = replace(plain.view, agreement=agreed, conversation=recorder.finish({}), kept=tuple(kept))
     seen = view.observations

@@ -29,7 +29,7 @@ from taciturn.arrays import FloatArray
 from taciturn.attacks.linear import DETERMINED
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
-from taciturn.engine.pair import run_pair
+from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
 from taciturn.numerics.batches import batches
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
@@ -46,7 +46,7 @@ from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import both_programs
+from taciturn.simulation.run import programs
 from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import arrange, load_raw
 
@@ -362,7 +362,7 @@ def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
         opposite = LabelTable(raw.labels.ids, 1 - raw.labels.values)
         raw = replace(raw, labels=opposite)
     pairs = [_shared(settings, raw, Coins.for_seed(seed)) for seed in range(SEALED_SEEDS)]
-    held = [pair.alice.values / 2.0**pair.alice.scales.modulus_bits for pair in pairs]
+    held = [pair.alices[0].values / 2.0**pair.scales.modulus_bits for pair in pairs]
     return np.concatenate(held), np.concatenate([pair.weights for pair in pairs])
 
 
@@ -371,7 +371,8 @@ def _shared(settings: Settings, raw: RawData, coins: Coins) -> Shared:
     data = arrange(settings, raw, coins.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     ledger = Ledger(data.labels_train.rows, "")
-    shared = Shared.of(*run_pair(*both_programs(data, terms, coins, terms.mechanism, ledger)))
+    alices, bob = run_star(*programs(data, terms, coins, terms.mechanism, ledger))
+    shared = Shared.of(alices.values(), bob)
     if shared is None:
         raise LocalProtocolError("the training left no shares")
     return shared

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.data.split import VerticalData
-from taciturn.engine.pair import run_pair
+from taciturn.engine.pair import run_star
 from taciturn.errors import ConfigError
 from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
@@ -33,7 +33,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import both_programs
+from taciturn.simulation.run import programs
 from taciturn.simulation.source import arrange, load_raw
 from taciturn_paper import paper
 from taciturn_paper.pieces import Progress as Report
@@ -176,7 +176,7 @@ class _Bench:
         method = mechanism(terms.agreement)
         ledger = Ledger(self._data.labels_train.rows, "")
         try:
-            run_pair(*both_programs(self._data, terms, self._coins, method, ledger), observe=watch)
+            run_star(*programs(self._data, terms, self._coins, method, ledger), observe=watch)
         except _Enough:
             pass
 

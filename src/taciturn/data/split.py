@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, chain, groupby, pairwise
 
 import numpy as np
 import polars as pl
@@ -16,11 +17,11 @@ from taciturn.data.label_like import near_the_label
 from taciturn.data.prepare import NumericRule, Preparation, fit, prepared_table
 from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.errors import ColumnError, ConfigError, ShapeError, nearest
+from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
 from taciturn.faces import Hint
 from taciturn.rng import Entropy
 
-_FORMS = 'use "all", "half", a number of columns, or names separated by commas'
+_FORMS = 'use "all", "half", "equal", a number of columns, or names separated by commas'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,10 +92,20 @@ def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Parti
 
 @dataclass(frozen=True, slots=True)
 class ColumnSplit:
-    """Which output columns are Alice's and which are Bob's, each in the table's order."""
+    """Which output columns are whose, each party's in the table's order.
 
-    alice: tuple[str, ...]
+    Args:
+        alices: Those of each Alice.
+        bob: Bob's.
+    """
+
+    alices: tuple[tuple[str, ...], ...]
     bob: tuple[str, ...]
+
+    @property
+    def alice(self) -> tuple[str, ...]:
+        """Those of all Alices, one after the other."""
+        return tuple(chain.from_iterable(self.alices))
 
 
 def split_columns(
@@ -102,38 +113,111 @@ def split_columns(
     columns: Sequence[str],
     sources: Sequence[str],
     left_out: Sequence[str] = (),
+    parties: int = 1,
 ) -> ColumnSplit:
     """Divide the columns between the parties.
 
+    Several Alices are dealt theirs in order, as evenly as can be. What one source column gives
+    stays with one of them, unless there are fewer source columns than Alices.
+
     Args:
-        spec: What Alice gets: "all"; "half" (the first half, rounded up); a number (counted
-            from the first); or names, in a sequence or separated by commas, each an output column
-            or a source column, which stands for all the columns it gives.
+        spec: What the Alices get: "all"; "half" (the first half, rounded up); "equal" (as many for
+            each Alice as for Bob); a number (counted from the first); or names, in a sequence or
+            separated by commas, each an output column or a source column, which stands for all the
+            columns it gives. Names with semicolons between them are those of one Alice each.
         columns: The output columns.
         sources: For each output column the source column it comes from.
         left_out: Raw columns that give no output column.
+        parties: How many Alices there are.
 
     Raises:
-        ColumnError: If a name is unknown or repeated, a number is out of range, or Alice would get
-            nothing.
+        ColumnError: If a name is unknown or repeated, a number is out of range, or an Alice would
+            get nothing.
 
     >>> split_columns("sex", ["age", "sex=F", "sex=M"], ["age", "sex", "sex"])
-    ColumnSplit(alice=('sex=F', 'sex=M'), bob=('age',))
+    ColumnSplit(alices=(('sex=F', 'sex=M'),), bob=('age',))
     >>> split_columns("half", ["a", "b", "c"], ["a", "b", "c"])
-    ColumnSplit(alice=('a', 'b'), bob=('c',))
+    ColumnSplit(alices=(('a', 'b'),), bob=('c',))
+    >>> split_columns("equal", ["a", "b", "c"], ["a", "b", "c"], parties=2)
+    ColumnSplit(alices=(('a',), ('b',)), bob=('c',))
+    >>> split_columns("c,a;b", ["a", "b", "c"], ["a", "b", "c"], parties=2)
+    ColumnSplit(alices=(('a', 'c'), ('b',)), bob=())
     """
     if not columns:
         raise ColumnError("there are no columns to split", hint="use data with a varying column")
-    wanted = _parsed(spec, len(columns)) if isinstance(spec, str) else spec
-    if isinstance(wanted, bool):
-        raise ColumnError("Alice's columns are given as a truth value", hint=_FORMS)
-    if isinstance(wanted, int):
-        return _leading(wanted, columns)
-    chosen = _chosen(wanted, columns, sources, left_out)
-    return ColumnSplit(
-        tuple(name for name in columns if name in chosen),
-        tuple(name for name in columns if name not in chosen),
-    )
+    alices = _chosen(_groups(spec, columns, parties), columns, sources, left_out)
+    taken = set().union(*alices)
+    if len(alices) == 1:
+        alices = _dealt(
+            _in_order(columns, taken), dict(zip(columns, sources, strict=True)), parties
+        )
+    if len(alices) != parties:
+        raise ColumnError(
+            f"the columns of {counted(len(alices), 'Alice')} are named, and there "
+            f"{'is' if parties == 1 else 'are'} {parties}",
+            setting="alice_columns",
+            hint=Hint("use {parties}, or name the columns of each Alice", parties=len(alices)),
+        )
+    bob = tuple(name for name in columns if name not in taken)
+    return ColumnSplit(tuple(_in_order(columns, names) for names in alices), bob)
+
+
+def _dealt(columns: Sequence[str], sources: Mapping[str, str], parties: int) -> list[set[str]]:
+    """Columns that nobody has been given by name, dealt to the Alices in order."""
+    widths = deal([sources[name] for name in columns], parties)
+    return [{*columns[place]} for place in _one_after_the_other(widths)]
+
+
+def deal(sources: Sequence[str], parties: int) -> list[int]:
+    """How many columns each Alice gets of a row of columns, given where they come from.
+
+    Raises:
+        ColumnError: There are more Alices than columns.
+
+    >>> deal(["age", "sex", "sex", "job", "job"], 2), deal(["sex", "sex", "sex"], 2)
+    ([3, 2], [2, 1])
+    """
+    if parties > len(sources):
+        raise ColumnError(
+            f"{counted(parties, 'Alice')} cannot share {counted(len(sources), 'column')}",
+            setting="parties",
+            hint=Hint("use fewer {parties}, or let {alice_columns} give them more"),
+        )
+    sizes = [len([*same]) for _, same in groupby(sources)]
+    if len(sizes) < parties:
+        sizes = [1] * len(sources)
+    ends, last, stops = [*accumulate(sizes)], 0, []
+    for number, stop in enumerate(accumulate(_even(len(sources), parties)), start=1):
+        # The end of a group that is nearest, with one group left for each Alice to come.
+        free = range(last, len(ends) - (parties - number))
+        place = min(free, key=lambda place: abs(ends[place] - stop))
+        stops.append(ends[place])
+        last = place + 1
+    return [stop - start for start, stop in pairwise([0, *stops])]
+
+
+def _one_after_the_other(widths: Iterable[int]) -> list[slice]:
+    """Where parts of these widths stand.
+
+    >>> _one_after_the_other([3, 2])
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    return [slice(*ends) for ends in pairwise(accumulate(widths, initial=0))]
+
+
+def _even(count: int, parts: int) -> list[int]:
+    """So many things in parts of one size, the first ones larger by one where they must be."""
+    size, over = divmod(count, parts)
+    return [size + (number < over) for number in range(parts)]
+
+
+def alice_names(count: int) -> tuple[str, ...]:
+    """Those of several simulated Alices, in their order.
+
+    >>> alice_names(2)
+    ('alice-1', 'alice-2')
+    """
+    return tuple(f"alice-{number}" for number in range(1, count + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +234,8 @@ class VerticalData:
         preparation: What was done to the raw columns.
         notes: What is worth knowing about it.
         held_out: Whether the test rows are others than the training rows.
+        alices: Of several Alices the names, and where the columns of each stand among Alice's,
+            which are those of all; nothing where there is one.
     """
 
     alice_train: FeatureTable
@@ -161,15 +247,32 @@ class VerticalData:
     preparation: Preparation
     notes: tuple[str, ...]
     held_out: bool = True
+    alices: tuple[tuple[str, slice], ...] = ()
 
     @property
     def intercept(self) -> bool:
         """Whether Bob's last column is the intercept."""
         return bool(self.bob_train.free)
 
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns each of several Alices has."""
+        return tuple(place.stop - place.start for _, place in self.alices)
+
+    @property
+    def alice_train_parts(self) -> dict[str, FeatureTable]:
+        """Each of several Alices' columns of the training rows, by her name."""
+        hers = self.alice_train
+        return {name: hers.select(hers.columns[place]) for name, place in self.alices}
+
 
 def prepare_vertical(
-    raw: RawData, partition: Partition, spec: str | int | Sequence[str], *, intercept: bool
+    raw: RawData,
+    partition: Partition,
+    spec: str | int | Sequence[str],
+    *,
+    intercept: bool,
+    parties: int = 1,
 ) -> VerticalData:
     """Fit the preparation on the training rows, apply it to both parts, divide the columns.
 
@@ -178,6 +281,7 @@ def prepare_vertical(
         partition: Which rows are for training.
         spec: What Alice gets, as ``split_columns`` takes it.
         intercept: Whether Bob gets a column of ones.
+        parties: How many Alices there are.
 
     Raises:
         DataError: If a column, a value or the split is not fit for use.
@@ -194,7 +298,7 @@ def prepare_vertical(
     train_ids = raw.ids.take(train)
     plan = fit(raw.frame, raw.settings, raw.vocabularies, ids=train_ids, rows=train)
     left_out = [name for name in raw.frame.columns if name not in {*plan.sources}]
-    split = split_columns(spec, plan.columns, plan.sources, left_out)
+    split = split_columns(spec, plan.columns, plan.sources, left_out, parties)
     labels_train = raw.labels.take(train)
     labels_train.require_both_classes()
 
@@ -209,7 +313,16 @@ def prepare_vertical(
         labels_test=raw.labels.take(test),
         preparation=plan,
         notes=(*plan.notes, *_near_the_label(raw, labels_train, alice_train, bob_train)),
+        alices=_places(split),
     )
+
+
+def _places(split: ColumnSplit) -> tuple[tuple[str, slice], ...]:
+    """Where the columns of each of several Alices stand among those of all."""
+    if len(split.alices) == 1:
+        return ()
+    places = _one_after_the_other(map(len, split.alices))
+    return tuple(zip(alice_names(len(places)), places, strict=True))
 
 
 def _near_the_label(raw: RawData, labels: LabelTable, *tables: FeatureTable) -> tuple[str, ...]:
@@ -223,7 +336,7 @@ NOT_HELD_OUT = "no row was held out: the figures of held-out rows are those of t
 
 
 def whole_vertical(
-    raw: RawData, spec: str | int | Sequence[str], *, intercept: bool
+    raw: RawData, spec: str | int | Sequence[str], *, intercept: bool, parties: int = 1
 ) -> VerticalData:
     """Give every row to training, with its numbers as they are, and divide the columns.
 
@@ -231,12 +344,13 @@ def whole_vertical(
         raw: The data: columns of numbers.
         spec: What Alice gets, as ``split_columns`` takes it.
         intercept: Whether Bob gets a column of ones.
+        parties: How many Alices there are.
 
     Raises:
         DataError: If a column, a value or the split is not fit for use.
     """
     plan = Preparation(tuple(NumericRule(name) for name in raw.frame.columns), (NOT_HELD_OUT,))
-    split = split_columns(spec, plan.columns, plan.sources)
+    split = split_columns(spec, plan.columns, plan.sources, parties=parties)
     raw.labels.require_both_classes()
     alice, bob = _tables(plan, split, raw.frame, raw.ids, intercept)
     return VerticalData(
@@ -249,6 +363,7 @@ def whole_vertical(
         preparation=plan,
         notes=plan.notes,
         held_out=False,
+        alices=_places(split),
     )
 
 
@@ -268,33 +383,56 @@ def _tables(
     return alice, bob
 
 
-def _parsed(spec: str, width: int) -> int | list[str]:
+def _groups(
+    spec: str | int | Sequence[str], columns: Sequence[str], parties: int
+) -> list[Sequence[str]]:
+    """The names that each Alice gets; in one group those of all, where they are not told apart."""
+    if isinstance(spec, bool):
+        raise ColumnError("Alice's columns are given as a truth value", hint=_FORMS)
+    if isinstance(spec, str):
+        spec = _counted(spec, len(columns), parties)
+    if isinstance(spec, str):
+        return [[name.strip() for name in group.split(",")] for group in spec.split(";")]
+    return [_leading(spec, columns) if isinstance(spec, int) else spec]
+
+
+def _counted(spec: str, width: int, parties: int) -> int | str:
+    """The number that a text stands for; or the text, which then has names."""
     if spec == "all":
         return width
     if spec == "half":
         return (width + 1) // 2
-    if spec.strip().lstrip("+-").isdecimal():
-        return int(spec)
-    return [name.strip() for name in spec.split(",")]
+    if spec == "equal":
+        return width - _even(width, parties + 1)[-1]
+    return int(spec) if spec.strip().lstrip("+-").isdecimal() else spec
 
 
-def _leading(count: int, columns: Sequence[str]) -> ColumnSplit:
+def _leading(count: int, columns: Sequence[str]) -> Sequence[str]:
     if not 1 <= count <= len(columns):
         raise ColumnError(
             f"Alice cannot get {count} of {len(columns)} columns",
             hint=f"use a number from 1 to {len(columns)}",
         )
-    return ColumnSplit(tuple(columns[:count]), tuple(columns[count:]))
+    return columns[:count]
+
+
+def _in_order(columns: Sequence[str], chosen: set[str]) -> tuple[str, ...]:
+    return tuple(name for name in columns if name in chosen)
 
 
 def _chosen(
-    names: Sequence[str], columns: Sequence[str], sources: Sequence[str], left_out: Sequence[str]
-) -> set[str]:
-    chosen: set[str] = set()
+    groups: Sequence[Sequence[str]],
+    columns: Sequence[str],
+    sources: Sequence[str],
+    left_out: Sequence[str],
+) -> list[set[str]]:
+    """The output columns that names stand for, group by group."""
+    taken: set[str] = set()
+    chosen: list[set[str]] = [set() for _ in groups]
     present, given = {*columns}, defaultdict[str, list[str]](list)
     for column, source in zip(columns, sources, strict=True):
         given[source].append(column)
-    for name in names:
+    for group, name in ((group, name) for group, names in enumerate(groups) for name in names):
         meant = [name] if name in present else given.get(name, [])
         if not meant and name in left_out:
             raise ColumnError(
@@ -304,9 +442,10 @@ def _chosen(
         if not meant:
             known = list(dict.fromkeys([*sources, *columns]))
             raise ColumnError(f"there is no column {name!r}", hint=nearest(name, known))
-        if chosen.intersection(meant):
+        if taken.intersection(meant):
             raise ColumnError(f"column {name!r} is named twice", hint="name every column once")
-        chosen.update(meant)
-    if not chosen:
+        taken.update(meant)
+        chosen[group].update(meant)
+    if not taken:
         raise ColumnError("Alice gets no column", hint=_FORMS)
     return chosen

@@ -23,7 +23,7 @@ from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
-from taciturn.settings.agreement import Agreement
+from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
@@ -453,7 +453,7 @@ def file_default(section: str, name: str) -> object:
     if name in ("alice_columns", "rows"):
         return None
     model = SECTIONS[section]
-    if model is Agreement and name in Settings.model_fields:
+    if model is Agreement and name in ALSO_SIMULATED:
         own = getattr(OWN_DATA_DEFAULTS, name, None)
         return Settings.model_fields[name].default if own is None else own
     field = model.model_fields[name]
@@ -527,9 +527,7 @@ class PartyConfig:
 
     def settings(self) -> Settings:
         """The agreement's part as settings, with their defaults."""
-        common = {
-            name: value for name, value in self.agreed.items() if name in Settings.model_fields
-        }
+        common = {name: value for name, value in self.agreed.items() if name in ALSO_SIMULATED}
         if self.agreed.get("patience") is not None:
             # Only sgd stops early; who asks for that without naming a solver has it in mind.
             common.setdefault("solver", "sgd")
@@ -545,9 +543,7 @@ class PartyConfig:
 
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
-        return {
-            name: value for name, value in self.agreed.items() if name not in Settings.model_fields
-        }
+        return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
 
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
         return kind.of(sections.get(name, {}), face=self.face.within(name))
@@ -659,8 +655,9 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
     """Says of a setting that there is, and that no agreement holds, where it belongs."""
     elsewhere = declared(Settings)
     for key in section:
-        setting = elsewhere.get(key.replace("-", "_"))
-        if setting is None or setting.scope is Scope.AGREEMENT:
+        name = key.replace("-", "_")
+        setting = elsewhere.get(name)
+        if setting is None or name in ALSO_SIMULATED or name in Agreement.model_fields:
             continue
         place = f"it belongs in [{setting.scope}]" if setting.scope else "it is for simulations"
         reason = setting.refused or f"is not part of the agreement: {place}"

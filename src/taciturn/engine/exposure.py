@@ -83,6 +83,27 @@ class OpenedScores:
         return cls(per_row, looks, rows * per_row + held_out * looks)
 
 
+def sums_alone(terms: Terms) -> tuple[str, ...]:
+    """What a reader should know of a training with several Alices: what Bob learns of them.
+
+    Args:
+        terms: The agreement in use.
+    """
+    if terms.agreement.alices == 1:
+        return ()
+    sums = (
+        f"Bob learns the sum of {terms.agreement.alices} Alices' scores of a row, and of no Alice "
+        "more than that: he keeps to the protocol, and another Alice does not tell him hers",
+    )
+    if not terms.whole_table:
+        return sums
+    return (
+        *sums,
+        "newton's L2 penalty tells Bob how long all Alices' weights of each of his directions are "
+        "together, and the angles between them: their products in pairs",
+    )
+
+
 def column_exposure(
     terms: Terms, rows: int, table: FeatureTable, held_out: int = 0
 ) -> ColumnExposure:

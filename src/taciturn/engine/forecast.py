@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,25 +27,58 @@ from taciturn.rng import KEY_BYTES, KeyedEntropy
 OVERHEAD_SECONDS = 0.0003
 # Frames of an iteration besides ciphertexts and numbers: heads, counts, the event's name.
 OVERHEAD_BYTES = 40
+# What several Alices say of themselves, each way; what all are told of each of them; and what each
+# says to Bob of each, her agreement's line.
+MEETING_BYTES, ROSTER_BYTES, PIN_BYTES = 245, 600, 85
 
 
 def forecast(
     terms: Terms,
-    features: FeatureTable,
-    *,
+    *tables: FeatureTable,
     bob_columns: int = 1,
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> Estimate:
-    """Runs a few iterations of the shape that terms and a table of Alice's give.
+    """Runs a few iterations of the shape that terms and Alice's table give.
+
+    All parties are in one process: what several Alices take, and what crosses, adds up. Those with
+    as many columns are taken to be alike.
 
     Args:
         terms: The agreement in use.
-        features: Alice's training rows.
+        tables: The training rows of Alice, or of each Alice.
         bob_columns: How many columns Bob has, the intercept among them: newton's search has them.
         table_memory: Bytes that newton's table may take in the scheme's own form.
     """
-    if terms.whole_table:
-        return forecast_table(terms, features, bob_columns, table_memory)
+    estimate = (
+        forecast_table(terms, tables, bob_columns, table_memory)
+        if terms.whole_table
+        else _of_batches(terms, tables, bob_columns)
+    )
+    alices = len(tables)
+    if alices == 1:
+        return estimate
+    return replace(
+        estimate,
+        bytes_to_alice=estimate.bytes_to_alice + alices * (MEETING_BYTES + alices * ROSTER_BYTES),
+        bytes_to_bob=estimate.bytes_to_bob + alices * (MEETING_BYTES + alices * PIN_BYTES),
+    )
+
+
+def _of_batches(terms: Terms, tables: Sequence[FeatureTable], bob_columns: int) -> Estimate:
+    """What all Alices take, and Bob for them."""
+    alike = Counter(len(table.columns) for table in tables)
+    by_width = {len(table.columns): table for table in tables}
+    parts = [(_batches(terms, by_width[width], bob_columns), alike[width]) for width in alike]
+    return Estimate(
+        iterations=parts[0][0].iterations,
+        seconds=sum(count * part.seconds for part, count in parts),
+        bytes_to_alice=sum(count * part.bytes_to_alice for part, count in parts),
+        bytes_to_bob=sum(count * part.bytes_to_bob for part, count in parts),
+    )
+
+
+def _batches(terms: Terms, features: FeatureTable, bob_columns: int) -> Estimate:
+    """What one Alice takes, and Bob for her."""
     coins = KeyedEntropy.from_system()
     iterations = terms.plan(bytes(KEY_BYTES), features.rows).iterations
     method = terms.mechanism

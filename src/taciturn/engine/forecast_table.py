@@ -12,7 +12,8 @@ Sizes follow from public numbers alone, and are exact but for the heads of messa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -45,6 +46,7 @@ from taciturn.parallel import one_thread
 from taciturn.protocol.mutual import slots_of
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.rng import Entropy, KeyedEntropy
@@ -136,50 +138,67 @@ class _Trial:
 
 
 def forecast_table(
-    terms: Terms, features: FeatureTable, bob_columns: int = 1, memory: int = DEFAULT_TABLE_MEMORY
+    terms: Terms,
+    tables: Sequence[FeatureTable],
+    bob_columns: int = 1,
+    memory: int = DEFAULT_TABLE_MEMORY,
 ) -> Estimate:
-    """What a training with newton takes, both parties in one process.
+    """What a training with newton takes, all parties in one process.
 
     Args:
         terms: The agreement in use.
-        features: Alice's training rows.
+        tables: The training rows of Alice, or of each Alice.
         bob_columns: How many columns Bob has, the intercept among them.
-        memory: Bytes that the table may take in the scheme's own form.
+        memory: Bytes that a table may take in the scheme's own form.
     """
+    coins, widths = KeyedEntropy.from_system(), tuple(len(table.columns) for table in tables)
     with one_thread():
         if terms.mechanism.shares_scores:
-            return _SharedTable(terms, features, KeyedEntropy.from_system()).estimate(
-                bob_columns, memory
-            )
-        table = _Table(terms, features, KeyedEntropy.from_system())
+            return _SharedTable(terms, tables[0], widths, coins).estimate(bob_columns, memory)
+        by_width = {len(table.columns): table for table in tables}
+        made = {width: _Table(terms, by_width[width], widths, coins) for width in by_width}
+        parts = [(made[width], count) for width, count in Counter(widths).items()]
+        # Bob's search is one, however many Alices there are.
+        seconds = parts[0][0].seconds_searching(bob_columns)
+        for part, count in parts:
+            seconds += count * (part.seconds_encrypted(memory) + part.seconds_in_clear())
         return Estimate(
             iterations=terms.agreement.epochs,
-            seconds=table.seconds_encrypted(memory) + table.seconds_in_clear(bob_columns),
-            bytes_to_alice=table.bytes_to_alice,
-            bytes_to_bob=table.bytes_to_bob,
+            seconds=seconds,
+            bytes_to_alice=sum(count * part.bytes_to_alice for part, count in parts),
+            bytes_to_bob=sum(count * part.bytes_to_bob for part, count in parts),
         )
 
 
 class _Table:
-    """Alice's table, of which some rows are whitened and rounded."""
+    """An Alice's table, of which some rows are whitened and rounded.
 
-    def __init__(self, terms: Terms, features: FeatureTable, entropy: Entropy) -> None:
+    Args:
+        terms: The agreement in use.
+        features: Her training rows.
+        widths: How many columns each Alice has.
+        entropy: Coins of no consequence.
+    """
+
+    def __init__(
+        self, terms: Terms, features: FeatureTable, widths: tuple[int, ...], entropy: Entropy
+    ) -> None:
         self._terms, self._entropy = terms, entropy
         self._passes = terms.agreement.epochs
-        self._size = TableSize(features.rows, len(features.columns))
         self._sample = features.values[:SAMPLE_ROWS]
         whitening = Whitening.of(features.values, terms.agreement.l2)
         self._whitened = whitening.apply(self._sample)
         # The largest value may lie in another row; a bit more or less changes no cost.
         bits = magnitude_bits(float(np.abs(self._whitened).max(initial=0.0)))
-        self._scales = self._chosen_scales(bits)
-        self._ring = self._scales.ring(bits, max(self._size.rows, self._size.columns))
+        shape = TableShape(features.rows, widths, bits)
+        self._size = shape.size(len(features.columns))
+        self._scales = self._chosen_scales(shape)
+        self._ring = shape.ring(self._scales)
         self._pair = KeyPair.of(terms.scheme, terms.agreement.key_bits, self._ring, entropy)
         self._whole = self._scales.feature_grid.rounded(self._whitened)
 
-    def _chosen_scales(self, bits: int) -> Scales:
-        size = self._size
-        return Scales.of_table(self._terms.agreement, size.rows, size.columns, bits)
+    def _chosen_scales(self, shape: TableShape) -> Scales:
+        return shape.scales(self._terms)
 
     # --- bytes --------------------------------------------------------------------------------
 
@@ -327,21 +346,25 @@ class _Table:
             lambda answer: secret.decrypt_rows(answer, size),
         )
 
-    def seconds_in_clear(self, bob_columns: int) -> float:
-        """Whitening, the search, and what is rounded, masked and multiplied in clear."""
+    def seconds_in_clear(self) -> float:
+        """Whitening, and what is rounded, masked and multiplied in clear."""
         once = _seconds(self._whiten)
         weights = np.ones(self._size.columns, dtype=np.int64)
         products = 1 if self._terms.scheme.protects else 3
         multiplying = products * _seconds(lambda: self._ring.product(self._whole, weights))
-        scale = self._size.rows / len(self._sample)
-        return scale * (once + self._passes * multiplying + self._searching(bob_columns))
+        return self._scale * (once + self._passes * multiplying)
+
+    @property
+    def _scale(self) -> float:
+        """How many times as many rows there are as are timed."""
+        return self._size.rows / len(self._sample)
 
     def _whiten(self) -> None:
         whitening = Whitening.of(self._sample, self._terms.agreement.l2)
         self._scales.feature_grid.rounded(whitening.apply(self._sample))
 
-    def _searching(self, bob_columns: int) -> float:
-        """Seconds of Bob's search on the sample's rows: its begin, its end, and a usual pass."""
+    def seconds_searching(self, bob_columns: int) -> float:
+        """Bob's search, from the sample's rows: its begin, its end, and a usual pass."""
         rows, before = len(self._sample), self._passes // 2
         numbers = self._entropy.uniform((2 * before + 2, rows)) - 0.5
         plain = partial(weighted_likelihood, class_weight=None)
@@ -358,15 +381,15 @@ class _Table:
             solver.add(self._scales.numbers(direction), numbers[-1], last=last)
             solver.scores()
 
-        usual = _seconds(partial(one_pass, last=False))
-        return begin + (self._passes - 1) * usual + _seconds(partial(one_pass, last=True))
+        usual = (self._passes - 1) * _seconds(partial(one_pass, last=False))
+        return self._scale * (begin + usual + _seconds(partial(one_pass, last=True)))
 
 
 class _SharedTable(_Table):
     """Where nobody sees a score: the same products for both tables, each above its penalty."""
 
-    def _chosen_scales(self, bits: int) -> Scales:
-        return Scales.of_shared_table(self._terms.agreement, self._size.rows)
+    def _chosen_scales(self, shape: TableShape) -> Scales:
+        return Scales.of_shared_table(self._terms.agreement, shape.rows)
 
     def estimate(self, bob_columns: int, memory: int) -> Estimate:
         """What both sides take; Bob's values are taken to be as large as Alice's."""
@@ -418,9 +441,11 @@ class _SharedTable(_Table):
         waving += _seconds(lambda: sigmoid.phases(share, np.ones(len(share))))
         weights = np.ones(self._size.columns, dtype=np.int64)
         multiplying = 4 * _seconds(lambda: self._ring.product(self._whole, weights))
-        scale = self._size.rows / len(self._sample)
         waves = self._size.rows / len(share) * waving
-        return scale * (_seconds(self._whiten) + self._passes * multiplying) + self._passes * waves
+        return (
+            self._scale * (_seconds(self._whiten) + self._passes * multiplying)
+            + self._passes * waves
+        )
 
 
 def _trial(

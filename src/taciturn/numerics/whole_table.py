@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from functools import reduce
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +14,7 @@ from taciturn.arrays import FloatArray
 from taciturn.mapped import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.penalty_rows import MeasuredPenalty, penalty_rows
 from taciturn.numerics.subspace import SubspaceSolver, least_change
 from taciturn.numerics.whitening import Whitening
 
@@ -48,28 +51,46 @@ def fit_in_clear(
     l2: float,
     free: int,
     passes: int,
+    widths: Sequence[int] = (),
 ) -> Fit:
     """What a joint training would give without fixed point.
 
     Args:
-        alice: Her columns.
+        alice: Her columns, or those of all Alices.
         own: Bob's columns, of the same rows.
         likelihood: That of the rows, given their scores.
         l2: Factor of half the sum of squared weights.
         free: How many of Bob's last columns (the intercept) carry no penalty.
         passes: How many directions are searched.
+        widths: How many of the columns are whose, where there are several Alices.
 
     Raises:
         ConfigError: Her columns cannot be whitened with this penalty.
     """
-    whitening = Whitening.of(alice, l2)
-    whitened = whitening.apply(alice)
-    solver = SubspaceSolver(likelihood, own, l2, free, passes)
+    whitening = _whitening(alice, l2, widths)
+    whitened, penalty = whitening.apply(alice), None
+    if len(widths) > 1:
+        # No rotation need hide these rows here.
+        plain = np.eye(alice.shape[1])
+        penalty = MeasuredPenalty.empty(len(plain), len(alice), 0)
+        whitened = np.vstack([whitened, penalty_rows(whitening, l2, plain, plain, 0)])
+    solver = SubspaceSolver(likelihood, own, l2, free, passes, penalty=penalty)
     for number in range(1, passes + 1):
         direction = solver.direction()
         solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
     weights = whitening.weights(solver.combination() @ whitened)
     return Fit(weights, solver.weights, solver.scores())
+
+
+def _whitening(alice: FloatArray, l2: float, widths: Sequence[int]) -> Whitening:
+    """That of a table, or of several side by side, which do not know each other."""
+    if len(widths) < 2:
+        return Whitening.of(alice, l2)
+    factor = np.zeros((alice.shape[1], alice.shape[1]))
+    for start, stop in pairwise(accumulate(widths, initial=0)):
+        place = slice(start, stop)
+        factor[place, place] = Whitening.of(alice[:, place], l2).factor
+    return Whitening(factor)
 
 
 def penalised_loss(

@@ -93,6 +93,7 @@ class Mechanism(ABC):
         weighable: Whether rows may count by their label: residues of any size within [-1, 1] are
             as well protected, and attacks know of it.
         sized_by_columns: Whether both parties must know how many columns Alice has.
+        several_alices: Whether there may be more Alices than one.
         meaning: What a predicted probability is the probability of.
 
     Known once it is agreed on, and said by the class or by the object:
@@ -123,6 +124,7 @@ class Mechanism(ABC):
     claims_protection: ClassVar[bool] = True
     weighable: ClassVar[bool] = False
     sized_by_columns: ClassVar[bool] = False
+    several_alices: ClassVar[bool] = True
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
 
     conversation: str

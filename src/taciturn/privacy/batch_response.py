@@ -325,6 +325,8 @@ class Hybrid(GradientMechanism):
     claims_protection = False
     weighable = True
     sized_by_columns = True
+    # Each would have a response of her own to the same batch, which is not priced.
+    several_alices = False
     conversation = "hidden-batch"
     lossless = True
     assumption = (

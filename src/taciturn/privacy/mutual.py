@@ -66,6 +66,8 @@ class Mutual(EncryptedMechanism):
     conversation = "mutual"
     lossless = True
     whole_table = True
+    # Scores are shared between two parties.
+    several_alices = False
     shares_weights = True
     shares_scores = True
     # No score is computed for him to read, whatever weights he makes up.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from taciturn.crypto.base import Scheme
@@ -13,7 +14,7 @@ from taciturn.privacy.base import Mechanism
 from taciturn.privacy.prices import price
 from taciturn.privacy.registry import Taken, mechanism, mechanism_class, taken
 from taciturn.protocol.terms import Terms
-from taciturn.settings.agreement import Agreement
+from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.schema import Protection, Settings
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
@@ -22,7 +23,13 @@ AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
 PROTECTION = (*AGREED, "l_rr")
 
 
-def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = None) -> Terms:
+def agree(
+    settings: Settings,
+    columns: int,
+    rows: int,
+    chosen: Scheme | None = None,
+    parties: Mapping[str, str] | None = None,
+) -> Terms:
     """The terms of a training: the public part of resolved settings.
 
     Args:
@@ -30,18 +37,22 @@ def agree(settings: Settings, columns: int, rows: int, chosen: Scheme | None = N
         columns: Alice's columns.
         rows: The training rows.
         chosen: The scheme, where it is not to be the one of that name.
+        parties: Of several Alices the names, each with the fingerprint of her key.
 
     Raises:
         ConfigError: The key size is not one the scheme offers, the mechanism is unknown, or it
-            lacks a setting or cannot be had with these.
+            lacks a setting, cannot be had with these or has one Alice.
         BudgetExceeded: The budget does not pay for a single release.
     """
+    if parties or settings.parties > 1:
+        _require_several(settings, mechanism_class(settings.mechanism))
     if settings.solver == "newton":
         # Before the sizes of batches, which it does not have.
         _require_whole_table(settings, mechanism_class(settings.mechanism))
     filled = _protection(settings, taken(settings), columns, rows)
-    common = Agreement.model_fields.keys() & Settings.model_fields.keys()
+    common = Agreement.model_fields.keys() & ALSO_SIMULATED
     shared = {name: getattr(settings, name) for name in common} | _steps(settings, rows)
+    shared["parties"] = None if parties is None else {**parties}
     # Made once without its encryption, to ask the mechanism whether it has any.
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
@@ -108,6 +119,25 @@ def _require_whole_table(settings: Settings, method: type[Mechanism]) -> None:
             "that a pass over a table would take hours",
             setting="scheme",
             hint=Hint("use {scheme}, or {solver}", scheme="bfv", solver="sgd"),
+        )
+
+
+def _require_several(settings: Settings, method: type[Mechanism]) -> None:
+    if not method.several_alices:
+        raise ConfigError(
+            f"{method.name} has one Alice: its conversation is hers and Bob's alone",
+            setting="parties",
+            hint=Hint(
+                "leave {parties} out, or use {mechanism}, label-rr, add, mult or none",
+                mechanism="sealed",
+            ),
+        )
+    if settings.reveal_epsilon is not None and "reveal_epsilon" in taken(settings).names:
+        raise ConfigError(
+            "reveal-epsilon has one Alice: how far a label moves the weights is proven for a "
+            "single table of hers",
+            setting="reveal_epsilon",
+            hint=Hint("leave {reveal_epsilon} out, or {parties}"),
         )
 
 

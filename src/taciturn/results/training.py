@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.statement import Statement
-from taciturn.results.serialise import Result
+from taciturn.results.serialise import OMITTED, Result
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureParty:
+    """One of several Alices, and how many columns she has."""
+
+    name: str
+    columns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,7 @@ class TrainingRun(Result):
     by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
     ``max_weight_difference`` is how far the weights are from the centralised ones, and
     ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
+    ``parties`` are the Alices, where there are several, among whom ``alice_columns`` are divided.
     Records of earlier versions lack what has a default.
     """
 
@@ -135,6 +144,7 @@ class TrainingRun(Result):
     hidden_batches: HiddenBatches | None
     sealed: SharedWeights | None
     alice_columns: int
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     bob_columns: int
     intercept: bool
     rows_train: int

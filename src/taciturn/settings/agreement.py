@@ -14,10 +14,22 @@ from pydantic import Field
 from taciturn.errors import ConfigError
 from taciturn.files import canonical_json
 from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt
-from taciturn.settings.schema import Evaluate, Protection, Schedule, Solver, TellAlice
-from taciturn.settings.setting import Scope, Setting
+from taciturn.settings.schema import (
+    Evaluate,
+    Protection,
+    Schedule,
+    Settings,
+    Solver,
+    TellAlice,
+)
+from taciturn.settings.setting import Scope, Setting, declared
 
 MOST_DIFFERENCES = 40
+# What a simulation sets too, and means the same by. Its number of parties is none of it: an
+# agreement has their names.
+ALSO_SIMULATED = frozenset(
+    name for name, setting in declared(Settings).items() if setting.scope is Scope.AGREEMENT
+)
 _watched = partial(Setting, scope=Scope.AGREEMENT)
 
 

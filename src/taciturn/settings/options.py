@@ -74,6 +74,7 @@ class SettingsOptions(TypedDict, total=False):
     encoding: str | None
     null_words: Sequence[str] | None
     alice_columns: str | int | Sequence[str]
+    parties: int
     intercept: bool | None
     l_rr: int | None
     budget: float | None

@@ -69,6 +69,8 @@ DEFAULT_PASSES = 12
 DEFAULT_TOLD_PASSES = 4
 # Where nobody sees a score there is no search: steps on a public schedule, which need more.
 DEFAULT_SHARED_PASSES = 40
+# Each talks to Bob, and adds a mask for every other one.
+MOST_ALICES = 16
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
 # Where newton is the default on own data; the mechanisms say it of themselves (``whole_table``).
@@ -251,8 +253,8 @@ class Settings(TableSettings, Protection):
     alice_columns: Annotated[
         str | int | tuple[str, ...],
         Setting(
-            "Alice's columns: `all`, `half`, a number (counted from the first), or names separated "
-            "by commas.",
+            "Alice's columns: `all`, `half`, `equal`, a number (counted from the first), or names "
+            "separated by commas, `;` between Alices.",
             Scope.AGREEMENT,
             Panel.DATA,
             in_file="How many prepared columns Alice has. Without it Bob accepts 1,000; `hybrid` "
@@ -260,6 +262,17 @@ class Settings(TableSettings, Protection):
             example=30,
         ),
     ] = "all"
+    parties: Annotated[
+        int,
+        Field(ge=1, le=MOST_ALICES),
+        _source(
+            f"How many Alices there are, up to {MOST_ALICES}: they share her columns, and Bob "
+            "learns sums of their scores.",
+            detail="Dealt in order, as evenly as can be; `equal` counts Bob among them. `hybrid`, "
+            "`mutual` and `reveal-epsilon` have one Alice. A party's file names them instead, in "
+            "`[agreement.parties]`",
+        ),
+    ] = 1
     intercept: Annotated[
         bool | None,
         Setting(

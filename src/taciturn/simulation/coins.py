@@ -6,8 +6,10 @@ operating system.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.engine.transcript import Header
 from taciturn.errors import ConfigError, TranscriptError
 from taciturn.rng import KeyedEntropy
@@ -55,3 +57,16 @@ class Coins:
             root.fork("alice"),
             root.fork("bob"),
         )
+
+    def of_alice(self, name: str) -> KeyedEntropy:
+        """Those of one of several Alices, by her name; of the only one, who has none, all."""
+        return self.alice.fork(name) if name else self.alice
+
+    def identity_of(self, name: str) -> KeyIdentity | None:
+        """What one of several Alices signs with."""
+        return KeyIdentity.simulated(name, self.of_alice(name)) if name else None
+
+    def pins(self, names: Sequence[str]) -> dict[str, str] | None:
+        """The fingerprints that an agreement has of several Alices; None for the only one."""
+        identities = filter(None, map(self.identity_of, names))
+        return {one.name: fingerprint(one.public_key) for one in identities} or None

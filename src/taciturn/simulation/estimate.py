@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from taciturn.data.raw import RawData
 from taciturn.engine.forecast import forecast
-from taciturn.protocol.agree import agree
 from taciturn.results.estimate import Estimate
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
+from taciturn.simulation.run import terms_of
 from taciturn.simulation.source import arrange
 
 
@@ -18,11 +18,11 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
         settings: Resolved settings.
         raw: The rows.
     """
-    data = arrange(settings, raw, Coins.for_seed(settings.seed).data)
-    features = data.alice_train
+    coins = Coins.for_seed(settings.seed)
+    data = arrange(settings, raw, coins.data)
     return forecast(
-        agree(settings, len(features.columns), features.rows),
-        features,
+        terms_of(settings, data, coins),
+        *(data.alice_train_parts.values() or [data.alice_train]),
         bob_columns=len(data.bob_train.columns),
         table_memory=settings.table_memory << 20,
     )

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
-from taciturn.engine.exposure import OpenedScores
+from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import DivergenceError
 from taciturn.faces import Hint
@@ -19,7 +19,7 @@ from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.privacy.statement import ExposedColumns, Statement
 from taciturn.protocol.agree import unused
 from taciturn.protocol.terms import Terms
-from taciturn.results.training import HiddenBatches, SharedWeights, TrainingRun
+from taciturn.results.training import FeatureParty, HiddenBatches, SharedWeights, TrainingRun
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 from taciturn.simulation.reference import Comparison
@@ -97,6 +97,7 @@ def training_run(
         hidden_batches=measured.hidden_batches,
         sealed=measured.sealed,
         alice_columns=len(data.alice_train.columns),
+        parties=feature_parties(data),
         bob_columns=len(data.bob_train.columns) - int(data.intercept),
         intercept=data.intercept,
         rows_train=data.labels_train.rows,
@@ -123,10 +124,17 @@ def training_run(
             *unused(settings),
             *_weighing(agreement),
             *mechanism(agreement).notes(),
+            *sums_alone(terms),
             *_unhidden(terms, measured),
             *measured.ledger_notes,
         ),
     )
+
+
+def feature_parties(data: VerticalData) -> tuple[FeatureParty, ...] | None:
+    """Several Alices with their columns, for a result; None where there is one."""
+    pairs = ((name, place.stop - place.start) for name, place in data.alices)
+    return tuple(FeatureParty(*pair) for pair in pairs) or None
 
 
 def require_arrived(run: TrainingRun) -> None:

@@ -1,8 +1,8 @@
 """What a transcript says of its run, beside the frames: read and written in one place.
 
-The header holds enough to load the same rows and to replay Alice; Bob's coins are not in it. But a
-*seed*, where one was given, is: whoever has it can derive everything, his key included. The footer
-holds what the run gave, and a digest of the labels it was trained with.
+The header holds enough to load the same rows and to replay Alice, or each of several; Bob's coins
+are not in it. But a *seed*, where one was given, is: whoever has it can derive everything, his key
+included. The footer holds what the run gave, and a digest of the labels it was trained with.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Header, Transcript
 from taciturn.errors import ConfigError, DataError, TranscriptError
 from taciturn.faces import Hint
+from taciturn.protocol.steps import ONLY
 from taciturn.results.serialise import read, record_of
 from taciturn.results.training import TrainingRun
 from taciturn.settings.agreement import Agreement
@@ -27,9 +28,23 @@ def header_of(settings: Settings, agreement: Agreement, coins: Coins, data: Vert
         "kind": "simulation",
         "agreement": agreement.model_dump(),
         "settings": settings.model_dump(),
-        "coins": {**coins.data.to_dict(), "alice": coins.alice.key.hex()},
+        "coins": {**coins.data.to_dict(), **_coins_of_alices(coins, data)},
         "features_digest": data.alice_train.digest(),
+        **_parties(data),
     }
+
+
+def _coins_of_alices(coins: Coins, data: VerticalData) -> Header:
+    """The keys of each Alice's coins, by her name."""
+    names = [name for name, _ in data.alices]
+    return {name or "alice": coins.of_alice(name).key.hex() for name in names or [ONLY]}
+
+
+def _parties(data: VerticalData) -> Header:
+    """Whose link is which, and what each of several Alices has; nothing is said of one."""
+    parts = data.alice_train_parts.items()
+    parties = [{"name": name, "features_digest": table.digest()} for name, table in parts]
+    return {"parties": parties} if parties else {}
 
 
 def footer_of(result: TrainingRun, labels: LabelTable) -> Header:

@@ -84,7 +84,7 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
         heaviest = max(agreed.class_weight or (1.0,))
         fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.epochs, heaviest)
     else:
-        fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.epochs)
+        fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.epochs, data.widths)
     reference = np.concatenate([fit.alice, fit.own])
     joined = _joined(alice, bob)
     best = optimum(joined, true, agreed.l2, free)
@@ -110,7 +110,8 @@ def fixed_point_bound(
     Rounding changes the gradient of a batch by at most ``2^-(feature_bits+1)`` per column for the
     features (residues are below 1) and ``2^-(residue_bits+1) max|x|`` for the residues, both in
     Alice's columns. Rounding her scores moves a residue by ``2^-(residue_bits+3)`` (the sigmoid's
-    slope is at most 1/4), and so the gradient by that much of the longest row, in all columns. A
+    slope is at most 1/4), and so the gradient by that much of the longest row, in all columns;
+    several Alices round theirs each for herself. A
     gradient step on the logistic loss with an L2 penalty does not expand distances as long as the
     rate is at most 2/L (``steepest``), and the rate never grows. Under that condition the changes
     add up: the sum of the rates times their Euclidean length bounds the distance, and so the
@@ -128,7 +129,8 @@ def fixed_point_bound(
     rows = max(1.0, terms.longest_product / terms.agreement.batch_size)
     per_column += 2.0 ** -(bits + 1) * (alice.largest + per_column) * rows
     longest = float(np.sqrt(np.square(features).sum(axis=1).max(initial=0.0)))
-    change = per_column * float(np.sqrt(len(alice.columns))) + 2.0 ** -(bits + 3) * longest * rows
+    by_scores = terms.agreement.alices * 2.0 ** -(bits + 3) * longest * rows
+    change = per_column * float(np.sqrt(len(alice.columns))) + by_scores
     return sum(terms.rate.at(number) for number in range(iterations)) * change
 
 

@@ -1,13 +1,14 @@
-"""Trains once, both parties in one process. Frames cross the codec as they would on a wire."""
+"""Trains once, all parties in one process. Frames cross the codec as they would on a wire."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,8 +20,7 @@ from taciturn.crypto.registry import scheme
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
-from taciturn.engine.driver import Tap
-from taciturn.engine.pair import run_pair
+from taciturn.engine.pair import run_pair, run_star
 from taciturn.engine.transcript import Recorder, TranscriptFile
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.fixedpoint import FixedPoint
@@ -42,7 +42,7 @@ from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.events import ClusterJoined, Event, Progress
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import BobTrained, Trained
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.training import HiddenBatches
 from taciturn.settings.schema import Settings
@@ -52,6 +52,9 @@ from taciturn.simulation.record import footer_of, header_of
 from taciturn.simulation.reference import Comparison, compare
 from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import Source, arrange
+
+LinkTap: TypeAlias = Recorder | TranscriptFile
+"""What keeps the frames of every link."""
 
 
 def simulate(
@@ -77,11 +80,15 @@ def simulate(
     # A name that is unknown is said before a large file is read.
     mechanism_class(settings.mechanism), scheme(settings.scheme)
     data = arrange(settings, raw, coins.data)
-    terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
+    terms = terms_of(settings, data, coins)
     header = header_of(settings, terms.agreement, coins, data)
-    recorder = Recorder()
-    with one_thread(), nullcontext() if record is None else TranscriptFile(record, header) as file:
-        taps: list[Tap] = ([recorder] if keep else []) + ([file] if file is not None else [])
+    links = terms.agreement.alices
+    recorder = Recorder(links)
+    with (
+        one_thread(),
+        nullcontext() if record is None else TranscriptFile(record, header, links=links) as file,
+    ):
+        taps: list[LinkTap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         with _at_work(settings, terms, observe) as terms_at_work:
             outcome = _Run(settings, terms_at_work, data, coins).outcome(taps, observe)
         if file is not None:
@@ -89,9 +96,16 @@ def simulate(
     return outcome.with_transcript(recorder.finish(header)) if keep else outcome
 
 
+def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
+    """What the parties of a simulation share, the keys of several Alices included."""
+    pins = coins.pins([name for name, _ in data.alices])
+    columns, rows = len(data.alice_train.columns), data.labels_train.rows
+    return agree(settings, columns, rows, parties=pins)
+
+
 @contextmanager
 def _at_work(settings: Settings, terms: Terms, observe: Observer) -> Iterator[Terms]:
-    """The terms, with what computes for both parties."""
+    """The terms, with what computes for all parties."""
     if settings.engine == "local":
         engine = LocalEngine(settings.cores)
         yield replace(terms, scheme=on_engine(terms.scheme, engine))
@@ -114,15 +128,16 @@ class _Run:
     data: VerticalData
     coins: Coins
 
-    def outcome(self, taps: list[Tap], observe: Observer) -> Outcome:
+    def outcome(self, taps: list[LinkTap], observe: Observer) -> Outcome:
         data, terms = self.data, self.terms
         start = time.perf_counter()
         weights = terms.agreement.class_weight
         batches = _Batches(observe, data.labels_train.values, weights)
-        (alice, bob), ledger, meter = self._converse(taps, batches)
+        (alices, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
-        shared = Shared.of(alice, bob)
-        hers = alice.weights if shared is None else shared.weights
+        shared = Shared.of(alices.values(), bob)
+        own = np.concatenate([alice.weights for alice in alices.values()])
+        hers = own if shared is None else shared.weights
         his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
         train, test = (
             _joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid)
@@ -158,17 +173,17 @@ class _Run:
         return Outcome(result, terms, data, hers, his, tuple(batches.rows))
 
     def _converse(
-        self, taps: list[Tap], observe: Observer
-    ) -> tuple[tuple[Trained, BobTrained], Ledger, _Meter]:
+        self, taps: list[LinkTap], observe: Observer
+    ) -> tuple[tuple[dict[str, Trained], BobTrained], Ledger, _Meter]:
         method = mechanism(self.terms.agreement)
         rows, settings = self.data.labels_train.rows, self.settings
         ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
-        meter = _Meter(taps)
         memory = settings.table_memory << 20
-        alice, bob = both_programs(self.data, self.terms, self.coins, method, ledger, memory)
+        alices, bob = programs(self.data, self.terms, self.coins, method, ledger, memory)
+        meter = _Meter([*alices], taps)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with np.errstate(over="ignore", invalid="ignore"):
-            return run_pair(alice, bob, tap=meter, observe=observe), ledger, meter
+            return run_star(alices, bob, tap=meter, observe=observe), ledger, meter
 
     def _assumption(self, method: Mechanism) -> str:
         if self.terms.agreement.noise == "continuous":
@@ -190,21 +205,39 @@ class _Run:
         return hidden_batches(design, fewest, batches, redraws)
 
 
-def both_programs(
+def programs(
     data: VerticalData,
     terms: Terms,
     coins: Coins,
     method: Mechanism,
     ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
-) -> tuple[Program[Trained], Program[BobTrained]]:
-    """Alice's and Bob's training, ready to be driven."""
-    alice = AliceInputs(data.alice_train, terms, coins.alice, table_memory=table_memory)
+) -> tuple[dict[str, Program[Trained]], Program[BobTrained]]:
+    """Each Alice's training by her name, and Bob's, ready to be driven."""
+    alices = {
+        name: AliceInputs(
+            table,
+            terms,
+            coins.of_alice(name),
+            table_memory=table_memory,
+            identity=coins.identity_of(name),
+        )
+        for name, table in (data.alice_train_parts or {ONLY: data.alice_train}).items()
+    }
     labels = released_labels(data.labels_train, method, ledger, coins.bob)
     bob = BobInputs(
-        data.bob_train, labels, terms, method, ledger, coins.bob, table_memory=table_memory
+        data.bob_train,
+        labels,
+        terms,
+        method,
+        ledger,
+        coins.bob,
+        table_memory=table_memory,
+        partners=tuple(alices),
     )
-    return ALICE[terms.conversation](alice), BOB[terms.conversation](bob)
+    train = ALICE[terms.conversation]
+    hers = {name: train(inputs) for name, inputs in alices.items()}
+    return hers, BOB[terms.conversation](bob)
 
 
 class _Batches:
@@ -233,16 +266,17 @@ class _Batches:
 
 
 class _Meter:
-    """Counts bytes by sender and passes the frames on."""
+    """Counts bytes by sender, over all links, and passes the frames on."""
 
-    def __init__(self, taps: list[Tap]) -> None:
+    def __init__(self, alices: Sequence[str], taps: list[LinkTap]) -> None:
         self.sent: dict[Role, int] = {"alice": 0, "bob": 0}
+        self._numbers = {name: number for number, name in enumerate(alices)}
         self._taps = taps
 
-    def __call__(self, sender: Role, frame: bytes) -> None:
+    def __call__(self, link: str, sender: Role, frame: bytes) -> None:
         self.sent[sender] += len(frame)
         for tap in self._taps:
-            tap(sender, frame)
+            tap(sender, frame, self._numbers[link])
 
 
 def _joint_scores(
@@ -252,7 +286,10 @@ def _joint_scores(
     bob_weights: FloatArray,
     grid: FixedPoint,
 ) -> FloatArray:
-    """Scores rows by joint prediction, as two parties would."""
+    """Scores rows by joint prediction, as two parties would.
+
+    So with several Alices too: their masks cancel, and leave what each of them rounds.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         _, scores = run_pair(
             alice_predict.predict(alice, alice_weights, grid),

@@ -1,6 +1,6 @@
-"""Weights that stay shared: a simulation has both shares at hand, and puts them together.
+"""Weights that stay shared: a simulation has all shares at hand, and puts them together.
 
-Neither party can. The weights that two shares make serve the comparison with centralised training
+No party can. The weights that two shares make serve the comparison with centralised training
 and the metrics; the parties themselves predict from their shares (``predict_sealed``), with their
 features rounded.
 """
@@ -8,9 +8,12 @@ features rounded.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from taciturn.arrays import FloatArray
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import FeatureTable
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
@@ -18,34 +21,51 @@ from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.mutual import Sigmoids
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
+from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.training import ReleasedModel, SharedScores, SharedWeights
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Both shares of Alice's weights, and of Bob's where those are shared too."""
+    """Both shares of each Alice's weights, and of Bob's where those are shared too.
 
-    alice: WeightShare
+    Args:
+        alices: The share of each Alice.
+        bob: His share of all of their weights, one Alice's after the other's.
+        suspected_wraps: How many scores may have wrapped.
+        of_bob: The shares of his weights: hers, and his.
+    """
+
+    alices: tuple[WeightShare, ...]
     bob: WeightShare
     suspected_wraps: int
     of_bob: tuple[WeightShare, WeightShare] | None = None
 
     @classmethod
-    def of(cls, alice: Trained, bob: BobTrained) -> Shared | None:
+    def of(cls, alices: Iterable[Trained], bob: BobTrained) -> Shared | None:
         """Both shares, where the training left any."""
-        if alice.share is None or bob.share is None:
+        parties = tuple(alices)
+        hers = tuple(alice.share for alice in parties if alice.share is not None)
+        if not hers or bob.share is None:
             return None
         his = None
-        if alice.bob_share is not None and bob.bob_share is not None:
-            his = alice.bob_share, bob.bob_share
-        return cls(alice.share, bob.share, bob.suspected_wraps, his)
+        if parties[0].bob_share is not None and bob.bob_share is not None:
+            his = parties[0].bob_share, bob.bob_share
+        return cls(hers, bob.share, bob.suspected_wraps, his)
+
+    @property
+    def scales(self) -> Scales:
+        """What shares count; all parties have the same."""
+        return self.bob.scales
 
     @property
     def weights(self) -> FloatArray:
-        """Alice's weights, which neither party has."""
-        weights = self.alice.scales.weights(self.alice.values + self.bob.values)
-        return weights if self.alice.whitening is None else self.alice.whitening.weights(weights)
+        """The Alices' weights, which no party has."""
+        stops = np.cumsum([len(share.values) for share in self.alices])
+        parts = np.split(self.bob.values, stops[:-1])
+        pairs = zip(self.alices, parts, strict=True)
+        return np.concatenate([self._whole(hers, his) for hers, his in pairs])
 
     @property
     def bob_weights(self) -> FloatArray | None:
@@ -53,13 +73,17 @@ class Shared:
         if self.of_bob is None:
             return None
         hers, his = self.of_bob
-        weights = self.alice.scales.weights(hers.values + his.values)
-        return weights if his.whitening is None else his.whitening.weights(weights)
+        return self._whole(his, hers.values)
+
+    def _whole(self, owner: WeightShare, other: IntArray) -> FloatArray:
+        """The weights of a party's columns, from both shares; the owner knows the coordinates."""
+        weights = self.scales.weights(owner.values + other)
+        return weights if owner.whitening is None else owner.whitening.weights(weights)
 
     def describe(self, terms: Terms, bob: FeatureTable) -> SharedWeights:
         """The scales of the run, for its result; ``bob`` are his training columns."""
-        scales, agreed = self.alice.scales, terms.agreement
-        release = model_release_of(agreed, scales, len(self.alice.values), bob)
+        scales, agreed = self.scales, terms.agreement
+        release = model_release_of(agreed, scales, len(self.bob.values), bob)
         return SharedWeights(
             modulus_bits=scales.modulus_bits,
             feature_bits=scales.feature_bits,
@@ -76,7 +100,7 @@ class Shared:
     def _sigmoid(self, terms: Terms, rows: int) -> SharedScores:
         agreed = terms.agreement
         if terms.whole_table:
-            whole = shared_sigmoid(self.alice.scales, agreed, rows)
+            whole = shared_sigmoid(self.scales, agreed, rows)
             bound = whole.sigmoid.bound(given(agreed, "score_range"))
         else:
             sigmoids = Sigmoids.of(terms, rows)

@@ -114,11 +114,12 @@ def _split(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
         return replace(raw, labels_train=raw.labels_train.permuted(coins.permute.fork("labels")))
     if settings.permute_labels:
         raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
+    columns, parties = settings.alice_columns, settings.parties
     intercept = bool(settings.intercept)
     if raw.whole:
-        return whole_vertical(raw, settings.alice_columns, intercept=intercept)
+        return whole_vertical(raw, columns, intercept=intercept, parties=parties)
     partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
-    return prepare_vertical(raw, partition, settings.alice_columns, intercept=intercept)
+    return prepare_vertical(raw, partition, columns, intercept=intercept, parties=parties)
 
 
 def _permuted(data: VerticalData, coins: DataCoins) -> VerticalData:
