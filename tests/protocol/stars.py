@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Message, Role
 from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.party import PartyResult
-from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.steps import ONLY, Keep, Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -128,6 +128,7 @@ class StarTalk:
     bob: BobTrained
     frames: tuple[tuple[str, Role, bytes], ...]
     events: tuple[Event, ...]
+    kept: tuple[bytes, ...] = ()
 
     @property
     def alice_weights(self) -> FloatArray:
@@ -176,13 +177,27 @@ def converse(star: Star) -> StarTalk:
     """Runs all programs against each other and keeps everything."""
     frames: list[tuple[str, Role, bytes]] = []
     events: list[Event] = []
+    kept: list[bytes] = []
     alices, bob = run_star(
         star.alice_programs(),
-        star.bob_program(),
+        _noting(star.bob_program(), kept),
         tap=lambda link, sender, frame: frames.append((link, sender, frame)),
         observe=events.append,
     )
-    return StarTalk(alices, bob, tuple(frames), tuple(events))
+    return StarTalk(alices, bob, tuple(frames), tuple(events), tuple(kept))
+
+
+def _noting(program: Program[BobTrained], kept: list[bytes]) -> Program[BobTrained]:
+    """The same program; what it wants remembered is noted."""
+    answer: Any = None
+    try:
+        while True:
+            step = program.send(answer)
+            if isinstance(step, Keep):
+                kept.append(step.data)
+            answer = yield step
+    except StopIteration as end:
+        return cast(BobTrained, end.value)
 
 
 def whole_session(star: Star, held_out: Tables) -> tuple[dict[str, PartyResult], PartyResult]:

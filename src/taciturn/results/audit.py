@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from taciturn.results.columns import BobSeat
+from taciturn.results.looks import Fault as Fault
+from taciturn.results.looks import Look as Look
 from taciturn.results.serialise import INLINE, OMITTED, Result
 from taciturn.results.skipped import Skipped as Skipped
 from taciturn.results.training import TrainingRun
@@ -129,38 +131,8 @@ class Membership:
     certified: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How many coins a learner guessed from one side of what Alice received.
-
-    The ends are those of a 95 % interval.
-    """
-
-    name: str
-    right: int
-    judged: int
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
-    noticed: bool
-
-
 UNENCRYPTED, REUSED_SEED = "unencrypted", "reused-seed"
 """Faults that every look at ciphertexts must notice, on any machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault that was put in on purpose, and whether it was noticed.
-
-    ``size`` is the least that was: bytes, or microseconds; absent where there is none.
-    """
-
-    name: str
-    words: str
-    by: str
-    noticed: bool
-    size: int | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,238 @@
+"""Can Bob tell a single Alice's scores, where he is given the sum of several?
+
+Several Alices answer under masks that cancel in their sum (``taciturn.protocol.circle``). From all
+that he has, decrypted with his own keys, this takes the numbers that each Alice answered and asks
+of each whether they say anything of her scores. A ridge regression learns on the first half of the
+training which numbers go with scores above the middle, and guesses that of the second half: from a
+number, as a whole and modulo every power of two, its low bits that is; from the difference of two
+answers about the same row, or in the same place of two messages; with three Alices or more also
+from the sum of any two Alices' answers, against the sum of their scores.
+
+The same looks are given to faults: scores without masks, masks that leave the low bits alone, and
+masks that are used for two requests. So a report says what would have been noticed.
+
+**Guarantee.** If masks are independent and uniform, a dependence is said to be noticed with
+probability ``FALSE_ALARM`` at most, over all looks: what is guessed is above the middle in exactly
+half of the cases, and the guesses are independent of it and of each other, so that the number of
+right ones is no farther out than a binomial one [Hoeffding56]. That holds whatever the scores are.
+
+**Assumes.** Her true scores, which the judge has: from her columns and Bob's own steps in training
+by batches, and in passes from the one way in which all Alices' columns make the sum. Where columns
+of two Alices depend on each other there are several, and the look is weaker, not wrong. Chance is
+no proof: a dependence that this learner does not see is not noticed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from taciturn.audit.distinguisher import FALSE_ALARM, detectable, needed, ridge
+from taciturn.data.tables import FeatureTable
+from taciturn.numerics.intervals import clopper_pearson
+from taciturn.parallel import one_thread
+from taciturn.results.looks import Fault, Look, Separation
+from taciturn.rng import KeyedEntropy
+from taciturn.view.bob_view import BobView
+
+MOST = 2000
+"""So many numbers, evenly spaced, stand for more in a look."""
+
+FAULTS = ("unmasked", "low-bits", "reused-mask")
+"""Faults that must be noticed."""
+
+_POWERS = 64
+# The faults' scores are whole numbers of this many digits, of which their masks leave so many bits.
+_DIGITS, _LEFT = 20, 28
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What one Alice answered, number by number in the order of time, and what it was about.
+
+    Args:
+        rows: The row of each.
+        places: Its place in the message.
+        numbers: As Bob has them: under her masks.
+        scores: Her true part of the score.
+    """
+
+    rows: IndexArray = field(repr=False)
+    places: IndexArray = field(repr=False)
+    numbers: IntArray = field(repr=False)
+    scores: FloatArray = field(repr=False)
+
+    def moved(self, owners: IndexArray) -> Answers:
+        """By how much the answers of one owner differ, for every two that follow each other.
+
+        No answer is in two differences: they are as independent as the answers are.
+
+        Args:
+            owners: Rows, or places.
+        """
+        order = np.argsort(owners, kind="stable")
+        owners = owners[order]
+        ranks = np.arange(len(owners)) - np.searchsorted(owners, owners)
+        second = np.flatnonzero(ranks % 2 == 1)
+        # In the order of time again: one half is learnt from, the other judged.
+        second = second[np.argsort(order[second], kind="stable")]
+        late, early = order[second], order[second - 1]
+        return Answers(
+            self.rows[late],
+            self.places[late],
+            self.numbers[late] - self.numbers[early],
+            self.scores[late] - self.scores[early],
+        )
+
+    def __add__(self, other: Answers) -> Answers:
+        return replace(
+            self, numbers=self.numbers + other.numbers, scores=self.scores + other.scores
+        )
+
+
+def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation:
+    """Tries to tell each Alice's scores from her answers.
+
+    Args:
+        view: What Bob knows of a training; of one Alice he knows the scores.
+        tables: The columns of each Alice, in the agreement's order; no learner sees them.
+    """
+    start = time.perf_counter()
+    with one_thread():
+        answers = answers_of(view, tables)
+        names = tuple(name or "alice" for name in view.partners)
+        looked = dict(_looked(names, answers))
+        looks = tuple(_look(name, one, len(looked)) for name, one in looked.items())
+        faults = tuple(_fault(name, answers[0], len(looked)) for name in FAULTS)
+    return Separation(
+        alices=names,
+        numbers=sum(len(one.numbers) for one in answers),
+        looks=looks,
+        false_alarm=FALSE_ALARM,
+        detectable=detectable(looks[0].judged, len(looks)),
+        faults=faults,
+        noticed=any(look.noticed for look in looks),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _looked(names: Sequence[str], answers: Sequence[Answers]) -> Iterator[tuple[str, Answers]]:
+    for name, one in zip(names, answers, strict=True):
+        yield f"{name}: numbers", one
+        yield f"{name}: differences of a row", one.moved(one.rows)
+        # Passes have every row in its own place.
+        if not np.array_equal(one.rows, one.places):
+            yield f"{name}: differences of a place", one.moved(one.places)
+    # Of two Alices it is the sum that Bob is given.
+    pairs = combinations(zip(names, answers, strict=True), 2) if len(names) > 2 else ()
+    for (name, one), (second, other) in pairs:
+        yield f"{name} and {second}: sums", one + other
+
+
+# --- numbers and scores -------------------------------------------------------------------------
+
+
+def answers_of(view: BobView, tables: Sequence[FeatureTable]) -> list[Answers]:
+    """The answers of each Alice, with what the judge knows of them."""
+    events = [*_of_passes(view, tables)] if view.directions else [*_of_batches(view, tables)]
+    joined = []
+    for number, answered in enumerate(view.answers):
+        seen = [
+            (rows, answered[time], parts[number])
+            for time, rows, parts in events
+            if time in answered
+        ]
+        rows, scores = (np.concatenate([one[part] for one in seen]) for part in (0, 2))
+        places = np.concatenate([np.arange(len(one[0])) for one in seen])
+        # Below the rows of a pass stand those that carry the penalty.
+        numbers = np.concatenate([one[1][: len(one[0])] for one in seen])
+        joined.append(Answers(rows, places, numbers, scores))
+    return joined
+
+
+def _of_batches(
+    view: BobView, tables: Sequence[FeatureTable]
+) -> Iterator[tuple[int, IndexArray, list[FloatArray]]]:
+    """Each batch with the Alices' scores: their weights follow from Bob's steps."""
+    weights = [np.zeros(len(table.columns)) for table in tables]
+    for event in view.batches:
+        values = [table.values.take(event.rows, axis=0) for table in tables]
+        # All weights are zero at first: scores that are all alike have no middle.
+        if event.iteration:
+            parts = [part @ own for part, own in zip(values, weights, strict=True)]
+            yield event.iteration, event.rows, parts
+        weights = [
+            event.shrink * own + event.step @ part
+            for part, own in zip(values, weights, strict=True)
+        ]
+
+
+def _of_passes(
+    view: BobView, tables: Sequence[FeatureTable]
+) -> Iterator[tuple[int, IndexArray, list[FloatArray]]]:
+    """Each pass with the Alices' scores: the columns of all make the sum."""
+    rows = np.arange(view.features.rows)
+    joined = np.hstack([table.values for table in tables])
+    sums = np.stack([event.scores[: len(rows)] for event in view.directions], axis=1)
+    weights = np.linalg.lstsq(joined, sums, rcond=1e-9)[0]
+    stops = np.cumsum([len(table.columns) for table in tables])[:-1]
+    for event, direction in zip(view.directions, weights.T, strict=True):
+        pairs = zip(tables, np.split(direction, stops), strict=True)
+        yield event.iteration, rows, [table.values @ part for table, part in pairs]
+
+
+# --- one look -----------------------------------------------------------------------------------
+
+
+def _look(name: str, answers: Answers, looks: int) -> Look:
+    """Learns on the first half, guesses the second."""
+    spaced = np.linspace(0, len(answers.numbers) - 1, min(MOST, len(answers.numbers)))
+    places = spaced.astype(np.int64)
+    half = len(places) // 2
+    known, asked = places[:half], places[half : 2 * half]
+    known, asked = known[: len(known) // 2 * 2], asked[: len(asked) // 2 * 2]
+    signs = np.where(_above(answers.scores[known]), 1.0, -1.0)
+    features = _features(answers.numbers)
+    guesses = ridge(features[known], signs, features[asked]) > 0
+    right, judged = int(np.count_nonzero(guesses == _above(answers.scores[asked]))), len(asked)
+    low, high = clopper_pearson(right, judged)
+    return Look(name, right, judged, right / judged, low, high, right >= needed(judged, looks))
+
+
+def _above(scores: FloatArray) -> BoolArray:
+    """Which are in the upper half: exactly half of an even number."""
+    above = np.zeros(len(scores), dtype=bool)
+    above[np.argsort(scores, kind="stable")[len(scores) // 2 :]] = True
+    return above
+
+
+def _features(numbers: IntArray) -> FloatArray:
+    """A number as it is, and where it lies modulo every power of two."""
+    words = numbers.view(np.uint64)[:, None]
+    shifted = words << np.arange(_POWERS, dtype=np.uint64)
+    angles = 2.0 * np.pi * shifted.astype(np.float64) / 2.0**64
+    return np.column_stack([numbers.astype(np.float64), np.cos(angles), np.sin(angles)])
+
+
+# --- faults that must be noticed ----------------------------------------------------------------
+
+
+def _fault(name: str, answers: Answers, looks: int) -> Fault:
+    whole = np.rint(np.clip(answers.scores, -128, 128) * 2.0**_DIGITS).astype(np.int64)
+    words = KeyedEntropy.from_seed(len(whole)).fork("masks").words(len(whole)).view(np.int64)
+    by, spoilt = "numbers", whole
+    described = "scores without masks"
+    if name == "low-bits":
+        spoilt = whole + (words >> _LEFT << _LEFT)
+        described = f"masks that leave the low {_LEFT} bits alone"
+    elif name == "reused-mask":
+        spoilt = whole + words[answers.rows % len(words)]
+        by, described = "differences", "the same mask for all answers about a row"
+    seen = replace(answers, numbers=spoilt)
+    look = _look(name, seen.moved(seen.rows) if by == "differences" else seen, looks)
+    return Fault(name, described, by, look.noticed)
