@@ -212,6 +212,12 @@ def toml(title: str, text: str) -> Case:
     return Case(title, "train --config run.toml", "run.toml", text.encode)
 
 
+STAR = f'''[agreement.parties]
+alice-1 = "{"1" * 64}"
+alice-2 = "{"2" * 64}"
+'''
+
+
 def party(title: str, old: str, new: str, role: Role = "bob", mechanism: str = "add") -> Case:
     """A file as taciturn init writes it, with something in it changed."""
     text = template(role, Trial(mechanism))
@@ -567,6 +573,8 @@ CASES = (
     Case("a request that is none", "certs --sign r.csr", "r.csr", lambda: b"hello"),
     Case("a request that is not there", "certs --sign nowhere.csr"),
     Case("a renewal without the authority's key", "certs --renew --out ."),
+    Case("a certificate to show that is none", "certs --show a.pem", "a.pem", lambda: b"hello"),
+    Case("a certificate that is shown and signed", "certs --show a.pem --renew"),
     Case("settings that exist", "init --mechanism add", "bob.toml", lambda: b"precious"),
     Case("settings where a file is", "init --folder here", "here", lambda: b"a file"),
     Case("settings for an unknown mechanism", "init --mechanism ad"),
@@ -586,6 +594,9 @@ CASES = (
     party("a section without a key that it needs", 'peer = "', '# peer = "'),
     party("both ways to the peer", "[link]", '[link]\nconnect = "alice.example:9443"'),
     party("no way to the peer", "listen", "# listen"),
+    party("a star of one", "[data]", f'[agreement.parties]\nalice-1 = "{"1" * 64}"\n[data]'),
+    party("a fingerprint that is none", "[data]", f"{STAR.replace('1' * 64, 'abc')}[data]"),
+    party("a peer beside several Alices", "[data]", f"{STAR}[data]"),
     party("no label column at Bob", 'label = "', '# label = "'),
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
     party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
@@ -719,7 +730,12 @@ CASES = (
     ),
     Case("a random share for export", "model export m.json --onnx m.onnx", "m.json", random_share),
     Case("one side's model twice", "model export m.json m.json --onnx m.onnx", "m.json", share),
-    Case("three sides of a model", "model export a b c --onnx m.onnx"),
+    Case(
+        "a side of a model three times",
+        "model export m.json m.json m.json --onnx m.onnx",
+        "m.json",
+        share,
+    ),
     Case("an export to nowhere", "model export m.json --onnx no/where.onnx", "m.json", share),
     Case(
         "a transcript in a folder that is not there",

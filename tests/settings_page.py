@@ -20,6 +20,8 @@ HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"
 WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 # What a file may hold beside the agreement has the type of a simulation's setting, or a narrower.
 DERIVED_TYPES = dict.fromkeys(("l_rr", "passes", "alice_columns", "rows"), "whole number")
+# Tables that have other keys than columns.
+OTHER_KEYS = {"parties": "by name"}
 
 
 def word(kind: Any) -> str:
@@ -53,7 +55,7 @@ def shown(value: Any) -> str:
 def row(section: str, name: str, setting: Setting) -> str:
     """The line of one setting."""
     field = SECTIONS[section].model_fields.get(name)
-    kind = DERIVED_TYPES[name] if field is None else word(field.annotation)
+    kind = DERIVED_TYPES[name] if field is None else OTHER_KEYS.get(name, word(field.annotation))
     required = field is not None and field.is_required() and section != "agreement"
     default = "required" if required else shown(file_default(section, name))
     return line(name, kind, default, setting)

@@ -312,16 +312,14 @@ def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder)
     assert shares(folder)[0].sealed
     hers, his = common_rows(folder)
     central = centralised(folder)
-    columns = len(model.alice.weights)
-    parts = (
-        replace(model.alice, weights=central[:columns]),
-        replace(model.bob, weights=central[columns:]),
-    )
+    columns = len(model.alices[0].weights)
+    hers_alone = (replace(model.alices[0], weights=central[:columns]),)
+    whole = WholeModel(hers_alone, replace(model.bob, weights=central[columns:]))
     with (folder / "scores.csv").open(newline="") as stream:
         scores = {line["id"]: float(line["score"]) for line in csv.DictReader(stream)}
     computed = [scores[identifier] for identifier in hers["id"]]
     # Ours are rounded to the grid; a weight may differ by as much as the rounding of its steps.
-    assert computed == pytest.approx(WholeModel(*parts).scores(hers, his).tolist(), abs=2e-3)
+    assert computed == pytest.approx(whole.scores(hers, his).tolist(), abs=2e-3)
     assert computed == pytest.approx(model.scores(hers, his).tolist(), abs=2e-3)
 
 

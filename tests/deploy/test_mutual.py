@@ -276,7 +276,9 @@ def test_a_model_scores_new_rows_and_tells_each_side_its_weights_where_that_is_a
     require_the_same(tmp_path)
     hers, his = shares(tmp_path)
     whole = whole_model(hers, his)
-    assert hers.weights.tolist() == (whole.alice.weights.tolist() if "reveal" in revealed else [])
+    assert hers.weights.tolist() == (
+        whole.alices[0].weights.tolist() if "reveal" in revealed else []
+    )
     assert his.weights.tolist() == (whole.bob.weights.tolist() if "reveal-bob" in revealed else [])
     # Her weights tell of labels, and Bob pays; his tell of her columns.
     total = sides["bob"].record["ledger"]["label_epsilon_total"]

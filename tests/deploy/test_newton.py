@@ -124,7 +124,7 @@ def test_it_is_near_the_optimum_of_both_tables(model):
     # The flips are those of the training: they lie in Bob's file.
     likelihood = of_labels(side.labels.values, method.likelihood)
     joined = np.hstack([alice.tables.train.values, bob.tables.train.values])
-    weights = np.concatenate([whole.alice.weights, whole.bob.weights])
+    weights = np.concatenate([whole.alices[0].weights, whole.bob.weights])
     l2 = bob.terms.agreement.l2
     best = optimum(joined, likelihood, l2, 1)
     loss = penalised_loss(joined @ weights, likelihood, weights, l2, 1)

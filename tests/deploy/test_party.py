@@ -110,7 +110,9 @@ def require_held_out_auc(folder: Path, reported: float) -> None:
     assert his.held_out is not None
     assert hers.held_out is not None
     assert his.held_out_labels is not None
-    scores = hers.held_out.values @ model.alice.weights + his.held_out.values @ model.bob.weights
+    scores = (
+        hers.held_out.values @ model.alices[0].weights + his.held_out.values @ model.bob.weights
+    )
     labels = his.held_out_labels.values
     ones = int(labels.sum())
     assert abs(reported - auc(scores, labels)) < 1.5 / (ones * (len(labels) - ones))

@@ -307,3 +307,49 @@ def test_class_weights_are_agreed_on(tmp_path):
     assert config.settings().class_weight == (0.25, 1.0)
     assert "class-weight" in refusal(tmp_path, agreement={"class-weight": [0.25]}).message
     assert "class-weight" in refusal(tmp_path, agreement={"class-weight": [0.25, 3]}).message
+
+
+# --- several Alices ------------------------------------------------------------------------------
+
+STAR = {"alice-1": "1" * 64, "alice-2": "2" * 64, "alice": "3" * 64}
+
+
+def starry(folder: Path, role: str, **link: Any) -> PartyConfig:
+    path = write_config(folder, role, link=link)
+    lines = [f'{name} = "{pin}"' for name, pin in STAR.items()]
+    path.write_text("\n".join([path.read_text(), "[agreement.parties]", *lines]))
+    return PartyConfig.read(path)
+
+
+def test_bob_has_several_peers_and_each_alice_has_him(tmp_path):
+    his, hers = starry(tmp_path, "bob", peer=None), starry(tmp_path, "alice")
+    assert his.peers == tuple(STAR)
+    assert his.peer == "alice-1, alice-2, alice"
+    assert his.parties == hers.parties == STAR
+    assert (hers.peers, hers.peer) == (("bob",), "bob")
+
+
+def test_with_one_alice_there_is_one_peer(tmp_path):
+    config = read(tmp_path)
+    assert (config.peers, config.peer, config.parties) == (("alice",), "alice", {})
+
+
+@pytest.mark.parametrize(
+    ("role", "link", "setting", "said"),
+    [
+        ("bob", {}, "peer", "no single one"),
+        (
+            "bob",
+            {"peer": None, "listen": None, "connect": "alice.example:9443"},
+            "connect",
+            "Bob listens",
+        ),
+        ("alice", {"listen": "127.0.0.1:0", "connect": None}, "listen", "connects to him"),
+        ("alice", {"peer": "alice-2"}, "peer", "alice-2 is one of the Alices"),
+        ("alice", {"peer": None}, "peer", "field required"),
+    ],
+)
+def test_a_link_that_does_not_fit_several_alices_is_refused(tmp_path, role, link, setting, said):
+    with pytest.raises(ConfigError, match=said) as caught:
+        starry(tmp_path, role, **link)
+    assert f"[link] {setting}" in caught.value.where

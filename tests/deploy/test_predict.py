@@ -178,7 +178,7 @@ def expected(folder: Path) -> tuple[dict[str, float], float]:
     if alice.sealed:
         grid = 2.0 ** -alice.scales["feature_bits"]
         # Bob's likewise where his weights are shared too.
-        rounded = [whole.alice.weights] + [whole.bob.weights] * bool(alice.bob_share)
+        rounded = [whole.alices[0].weights] + [whole.bob.weights] * bool(alice.bob_share)
         slack = 0.5 * grid * sum(float(np.abs(weights).sum()) for weights in rounded)
     slack += 1e-9
     return dict(zip(hers["id"].to_list(), scores.tolist(), strict=True)), slack

@@ -111,7 +111,7 @@ def test_the_card_says_where_a_model_comes_from(tmp_path, capsys):
 
 def test_two_shares_make_the_weights_that_were_shared():
     alice, bob, weights = sealed_pair()
-    assert np.allclose(whole_model(bob, alice).alice.weights, weights, atol=1e-15)
+    assert np.allclose(whole_model(bob, alice).alices[0].weights, weights, atol=1e-15)
     with pytest.raises(ConfigError, match="random share"):
         own_part(alice)
 

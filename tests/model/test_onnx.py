@@ -45,7 +45,7 @@ def inputs(ready: Any) -> set[str]:
 def compare(hers: pl.DataFrame, his: pl.DataFrame, pair: tuple[ModelShare, ModelShare]) -> float:
     """The largest difference of any score or probability, of the whole and of each part."""
     whole = whole_model(*pair)
-    parts = (whole.alice, whole.bob)
+    parts = whole.parts
     names = input_names(parts)
     ready = session(whole_to_onnx(whole))
     wanted = inputs(ready)
@@ -239,7 +239,7 @@ def test_the_label_is_by_the_threshold_that_the_training_chose():
     }
     bob = replace(bob, metrics={"threshold": threshold})
     whole = whole_model(alice, bob)
-    names = input_names((whole.alice, whole.bob))
+    names = input_names(whole.parts)
     data = whole_to_onnx(whole)
     ready = session(data)
     columns = {**feeds(hers, names[0], inputs(ready)), **feeds(his, names[1], inputs(ready))}
@@ -262,7 +262,7 @@ def test_probabilities_are_corrected_for_class_weights():
         for share in pair_of(hers, his, WAYS[0])
     ]
     whole = whole_model(*weighted)
-    names = input_names((whole.alice, whole.bob))
+    names = input_names(whole.parts)
     ready = session(whole_to_onnx(whole))
     given_columns = {
         **feeds(hers, names[0], inputs(ready)),

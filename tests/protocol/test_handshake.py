@@ -162,7 +162,19 @@ CHANGES = {
 
 
 def test_every_setting_of_the_agreement_is_tried_below():
-    assert set(CHANGES) == set(type(agreement()).model_fields)
+    # Of the parties each place is compared.
+    assert {*CHANGES, "parties"} == set(type(agreement()).model_fields)
+
+
+def test_each_party_that_differs_is_named():
+    here, there = ({"alice-1": "0" * 64, name: "1" * 64} for name in ("alice-2", "alice-3"))
+    ours = replace(ALIKE, terms=agreement(parties=here).canonical())
+    theirs = agreement(parties=there).canonical()
+    with pytest.raises(AgreementError, match="settings of the two sides differ") as raised:
+        compare(ours, wire_form(replace(ours, role="bob", terms=theirs)))
+    assert "alice-2" in raised.value.message
+    assert "alice-3" in raised.value.message
+    assert "alice-1" not in raised.value.message
 
 
 @pytest.mark.parametrize("key", CHANGES)

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
 from taciturn.crypto.registry import scheme
+from taciturn.data.ids import RowIds
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_star
+from taciturn.errors import AgreementError
 from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.whole_table import optimum
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import dry_run as alice_dry_run
+from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.bob.party import dry_run as bob_dry_run
+from taciturn.protocol.bob.registry import TRAININGS as BOBS
+from taciturn.protocol.events import Boundary
+from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.messages import EpochScores, MaskedScores, NoisyResidues, PartialScores
 from taciturn.protocol.outcome import BobTrained
-from tests.protocol.parties import Tables, agreement, centralised
-from tests.protocol.stars import Star, StarTalk, converse, whole_session
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Emit, Program
+from tests.protocol.parties import BOB, Tables, agreement, centralised
+from tests.protocol.stars import Star, StarTalk, converse, names, pins, whole_session
 
 TABLES = Tables.make(rows=40, alice=9, bob=2, intercept=True)
 L2 = 0.02
 NEWTON = {"solver": "newton", "epochs": 12, "l2": L2, "batch_size": 40, "learning_rate": 1.0}
-ALICES = [1, 2, 4, 8]
+COUNTS = [1, 2, 4, 8]
 # Of the digits of features, sums of which make the weights; one Alice's are no better.
 SEALED, REVEALED, WHOLE = 1e-3, 1e-5, 2e-3
 
 
-@pytest.mark.parametrize("alices", ALICES)
+@pytest.mark.parametrize("alices", COUNTS)
 @pytest.mark.parametrize(("mechanism", "tolerance"), [("none", REVEALED), ("sealed", SEALED)])
 def test_the_model_of_batches_is_that_of_centralised_training(mechanism, tolerance, alices):
     star = Star.of(TABLES, agreement(mechanism=mechanism, epochs=3, l2=0.01), alices)
@@ -32,7 +47,7 @@ def test_the_model_of_batches_is_that_of_centralised_training(mechanism, toleran
     assert np.abs(talk.weights - oracle).max() < tolerance
 
 
-@pytest.mark.parametrize("alices", ALICES)
+@pytest.mark.parametrize("alices", COUNTS)
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 def test_the_model_of_whole_tables_is_the_optimum(mechanism, alices):
     talk = converse(Star.of(TABLES, agreement(mechanism=mechanism, **NEWTON), alices))
@@ -41,11 +56,12 @@ def test_the_model_of_whole_tables_is_the_optimum(mechanism, alices):
     assert np.abs(talk.weights - best).max() < WHOLE
 
 
-@pytest.mark.parametrize("settings", [{}, NEWTON], ids=["sgd", "newton"])
-@pytest.mark.parametrize("name", ["bfv", "paillier"])
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("bfv", {}), ("bfv", NEWTON), ("paillier", {"epochs": 1})],
+    ids=["bfv", "bfv newton", "paillier"],
+)
 def test_with_real_encryption_it_is_the_same_model(name, settings):
-    if name == "paillier" and settings:
-        pytest.skip("paillier has no newton")
     stars = [
         Star.of(
             TABLES,
@@ -97,3 +113,151 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(settings):
         kinds = {type(message) for message in talk.said(link, "alice")}
         assert MaskedScores in kinds
         assert not kinds & {PartialScores, EpochScores}
+
+
+# --- resuming -------------------------------------------------------------------------------------
+
+RESUMED: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    "add": {"mechanism": "add", "epsilon": 2.0, "noise": "discrete"},
+    "sealed": {"mechanism": "sealed", "epochs": 1, "scheme": "bfv", "key_bits": 128},
+    "none newton": {"mechanism": "none", **NEWTON, "epochs": 3},
+    "sealed newton": {"mechanism": "sealed", **NEWTON, "epochs": 3},
+    "sealed newton, rows looked at": {
+        "mechanism": "sealed",
+        **NEWTON,
+        "epochs": 3,
+        "held_out": 0.2,
+        "evaluate": "epoch",
+    },
+}
+
+
+def states_of(star: Star) -> tuple[StarTalk, list[dict[str, TrainingState]]]:
+    """A run, and what each side would keep at each boundary."""
+    boundaries: dict[str, list[TrainingState]] = {name: [] for name in (*star.parties, "bob")}
+
+    def noting(name: str, program: Program[Any]) -> Program[Any]:
+        answer: Any = None
+        try:
+            while True:
+                step = program.send(answer)
+                if isinstance(step, Emit) and isinstance(step.event, Boundary):
+                    boundaries[name].append(step.event.state)
+                answer = yield step
+        except StopIteration as done:
+            return done.value
+
+    alices, bob = run_star(
+        {name: noting(name, program) for name, program in star.alice_programs().items()},
+        noting("bob", star.bob_program()),
+    )
+    together = zip(*boundaries.values(), strict=True)
+    rounds = [dict(zip(boundaries, at, strict=True)) for at in together]
+    return StarTalk(alices, bob, (), ()), rounds
+
+
+@pytest.mark.parametrize("case", RESUMED)
+def test_from_every_boundary_the_weights_are_the_same_to_the_last_bit(case):
+    agreed = agreement(**RESUMED[case])
+    star = Star.of(TABLES, agreed, 3, scheme(agreed.scheme))
+    whole, rounds = states_of(star)
+    assert len(rounds) > 2
+    for at in rounds:
+        kept = {name: TrainingState.of_bytes(state.to_bytes()) for name, state in at.items()}
+        train = ALICES[star.terms.conversation], BOBS[star.terms.conversation]
+        alices, bob = run_star(
+            {name: train[0](star.alice_inputs(name, resume=kept[name])) for name in star.parties},
+            train[1](star.bob_inputs(resume=kept["bob"])),
+        )
+        again = StarTalk(alices, bob, (), ())
+        assert again.weights.tobytes() == whole.weights.tobytes()
+
+
+def test_a_state_of_one_of_several_alices_shows_no_secret():
+    _, rounds = states_of(Star.of(TABLES, agreement(mechanism="none", epochs=1), 2))
+    state = rounds[0]["alice-1"]
+    assert state.circle is not None
+    assert state.circle.rotation.hex() not in repr(state)
+    assert state.circle.pair_keys[1].hex() in state.to_bytes().decode()
+
+
+# --- an Alice who does not fit --------------------------------------------------------------------
+
+
+def other_rows(star: Star) -> AliceInputs:
+    table = star.shares["alice-2"]
+    ids = RowIds.of([f"x{row}" for row in range(table.rows)])
+    return star.alice_inputs("alice-2", features=replace(table, ids=ids))
+
+
+def other_agreement(star: Star) -> AliceInputs:
+    agreed = star.terms.agreement.model_copy(update={"epochs": 9})
+    return star.alice_inputs("alice-2", terms=replace(star.terms, agreement=agreed))
+
+
+def other_list_of_parties(star: Star) -> AliceInputs:
+    parties = {**pins(names(3)), "alice-3": "0" * 64}
+    agreed = star.terms.agreement.model_copy(update={"parties": parties})
+    return star.alice_inputs("alice-2", terms=replace(star.terms, agreement=agreed))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        (other_rows, "alice-2: .*not the same rows|alice-2.*ids"),
+        (other_agreement, "alice-2: .*epochs: 2 here, 9 there"),
+        (other_list_of_parties, "alice-2: .*party 3: .*alice-3"),
+    ],
+)
+@pytest.mark.parametrize("dry", [True, False], ids=["dry run", "training"])
+def test_an_alice_who_does_not_fit_is_named(inputs, words, dry):
+    star = Star.of(TABLES, agreement(mechanism="sealed"), 3)
+    given = {name: star.alice_inputs(name) for name in star.parties} | {"alice-2": inputs(star)}
+    bob: Any
+    alices: dict[str, Any]
+    if dry:
+        alices = {name: alice_dry_run(hers, 1) for name, hers in given.items()}
+        bob = bob_dry_run(star.terms, TABLES.bob, None, ANY_TABLE, star.parties, BOB)
+    else:
+        alices = {name: ALICES["sealed"](hers) for name, hers in given.items()}
+        bob = star.bob_program()
+    # Her own side says it too, where it is the first to hear: Bob alone hears their first words.
+    frames = {name: opening_words(program) for name, program in alices.items()}
+    with pytest.raises(AgreementError, match=words):
+        hear(bob, frames)
+
+
+def hear(bob: Program[Any], frames: dict[str, list[bytes]]) -> None:
+    driver: Driver[Any] = Driver("bob", bob, dict.fromkeys(frames, unheard))
+    driver.start()
+    while not driver.finished:
+        driver.feed(frames[driver.awaits].pop(0))
+
+
+def opening_words(program: Program[Any]) -> list[bytes]:
+    said: list[bytes] = []
+    Driver("alice", program, said.append).start()
+    return said
+
+
+def unheard(frame: bytes) -> None:
+    """An outlet nobody listens at."""
+
+
+def test_a_dry_run_of_all_passes():
+    star = Star.of(TABLES, agreement(mechanism="sealed"), 3)
+    alices, bob = run_star(
+        {name: alice_dry_run(star.alice_inputs(name), 1) for name in star.parties},
+        bob_dry_run(star.terms, TABLES.bob, None, ANY_TABLE, star.parties, BOB),
+    )
+    assert bob.widths == (3, 3, 3)
+    assert {state.seed for state in alices.values()} == {bob.seed}
+
+
+def test_the_number_of_columns_of_all_is_what_is_agreed_on():
+    star = Star.of(TABLES, agreement(mechanism="sealed"), 3)
+    alices = {name: alice_dry_run(star.alice_inputs(name), 1) for name in star.parties}
+    bob = bob_dry_run(star.terms, TABLES.bob, None, PeerTable(8), star.parties, BOB)
+    with pytest.raises(AgreementError, match="alice-columns is 8, and the parties' tables have 9"):
+        run_star(alices, bob)

@@ -524,6 +524,60 @@ def test_class_weights_out_of_range_are_refused_by_name(given):
         Settings.of({"class-weight": given})
 
 
+STAR = {"carol": "c" * 64, "alice.example": "a" * 64}
+
+
+def test_the_parties_of_an_agreement_keep_their_order_in_its_text():
+    agreed = AGREED.model_copy(update={"parties": STAR})
+    again = Agreement.parse(agreed.canonical())
+    assert again == agreed
+    assert again.canonical() == agreed.canonical() == Agreement.of(agreed.model_dump()).canonical()
+    assert list(again.parties or ()) == list(STAR)
+    turned = AGREED.model_copy(update={"parties": dict(reversed(STAR.items()))})
+    assert turned.canonical() != agreed.canonical()
+
+
+def test_an_agreement_with_one_alice_says_nothing_of_parties():
+    assert "parties" not in AGREED.model_dump()
+    assert Agreement.parse(AGREED.canonical()).parties is None
+
+
+def test_parties_that_differ_are_named_one_by_one():
+    ours = AGREED.model_copy(update={"parties": STAR}).canonical()
+    other = {**STAR, "alice.example": "b" * 64, "dora": "d" * 64}
+    theirs = AGREED.model_copy(update={"parties": other}).canonical()
+    assert differences(ours, theirs) == [
+        f'party 2: "alice.example {"a" * 64}" here, "alice.example {"b" * 64}" there',
+        f'party 3: absent here, "dora {"d" * 64}" there',
+    ]
+    assert differences('{"parties":[["a",3],7]}', '{"parties":"x"}') == [
+        'parties: absent here, "x" there',
+        'party 1: ["a", 3] here, absent there',
+        "party 2: 7 here, absent there",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parties", "said"),
+    [
+        ({"alice": "a" * 64}, "2 to 16 parties, not 1"),
+        ({f"alice-{n}": f"{n:064x}" for n in range(17)}, "2 to 16 parties, not 17"),
+        ({**STAR, "Bob": "b" * 64}, "'Bob' cannot be a party's name"),
+        ({**STAR, "dora": "D" * 64}, "the fingerprint of dora is 64 hexadecimal digits"),
+        ({**STAR, "dora": "a" * 64}, "two parties have the same fingerprint"),
+        ([*STAR.items(), ("carol", "d" * 64)], "two parties have the same name"),
+        ({**STAR, "dora": 3}, "a table of names"),
+        ("carol", "a table of names"),
+        ([["carol"]], "a table of names"),
+        (3, "a table of names"),
+    ],
+)
+def test_parties_that_are_none_are_refused_by_name(parties, said):
+    with pytest.raises(ConfigError, match=said) as caught:
+        Agreement.of({**AGREED.model_dump(), "parties": parties})
+    assert caught.value.setting == "parties"
+
+
 OWN = {"data": "a.csv", "label": "y"}
 
 # --- by column -----------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class RecordedSession:
         recording = Recording(
             session=str(transcript.footer.get("session", "")),
             recorder=config.role,
-            peer=str(header.get("peer", config.link.peer)),
+            peer=str(header.get("peer", config.peer)),
             started=str(header["started"]) if "started" in header else None,
             version=str(header.get("version", "")),
             rows=tables.train.rows,

@@ -1,4 +1,4 @@
-"""The command that makes, renews, requests and signs certificates for a trial."""
+"""The command that makes, renews, requests, signs and shows certificates for a trial."""
 
 from __future__ import annotations
 
@@ -42,9 +42,15 @@ def certs(
     sign: Annotated[
         Path | None, typer.Option(help="Sign this request with the authority of the folder.")
     ] = None,
+    show: Annotated[
+        Path | None,
+        typer.Option(
+            help="Show a certificate's name, and its fingerprint for [agreement.parties]."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Make, renew, request or sign certificates, for a trial between two machines.
+    """Make, renew, request, sign or show certificates, for a trial between machines.
 
     Without an option it makes a private authority and each party's key and certificate. With
     --request and --sign each party makes its own key, and no private key travels. A company with
@@ -59,6 +65,8 @@ def certs(
     taciturn certs --out certs --request --name alice
 
     taciturn certs --out authority --sign alice.csr
+
+    taciturn certs --show certs/alice.pem
     """
     # Imported here: no other command needs it.
     from taciturn.deploy.transport.certs import make_certificates
@@ -70,7 +78,15 @@ def certs(
             where="--request",
             hint="leave --renew and --sign out; an existing key is used again",
         )
-    if request:
+    if show is not None:
+        if request or renew or sign:
+            raise ConfigError(
+                "a certificate is shown, or one is made",
+                where="--show",
+                hint="leave --request, --sign and --renew out",
+            )
+        record, lines = _show(show)
+    elif request:
         record, lines = _request(out, name)
     elif sign is not None:
         record, lines = _sign(out, sign, name, days, renew)
@@ -136,6 +152,24 @@ def _sign(
         f"fingerprint of its public key: {signed.fingerprint}; compare it with what "
         f"{signed.name} says before you send it",
         f"to {signed.name}: {record['authority']}, {signed.certificate}",
+    ]
+
+
+def _show(path: Path) -> tuple[dict[str, Any], list[str]]:
+    from taciturn.deploy.transport.renewal import show_certificate
+
+    shown = show_certificate(path)
+    record = {
+        "name": shown.name,
+        "certificate": str(shown.certificate),
+        "expires": _instant(shown.expires),
+        "fingerprint": shown.fingerprint,
+    }
+    # As a line of a party's file, in which a dot would begin another table.
+    key = f'"{shown.name}"' if "." in shown.name else shown.name
+    return record, [
+        f"certificate of {shown.name} until {record['expires']}: {shown.certificate}",
+        f'{key} = "{shown.fingerprint}"',
     ]
 
 

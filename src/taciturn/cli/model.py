@@ -9,7 +9,6 @@ import typer
 
 from taciturn.cli.console import Json, console
 from taciturn.cli.console import show as print_result
-from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 
 model = typer.Typer(
@@ -65,15 +64,15 @@ def list_models(
 @model.command()
 def export(
     files: Annotated[
-        list[Path], typer.Argument(help="One side's file for its part; both for the whole model.")
+        list[Path], typer.Argument(help="One side's file for its part; all for the whole model.")
     ],
     onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")],
     json: Json = False,
 ) -> None:
     """Write a model as ONNX: raw columns go in, the preparation is part of it.
 
-    One file gives that side's part of the score. Both files give the whole model, with the
-    probability; whoever has both has what the training kept apart.
+    One file gives that side's part of the score. The files of all sides give the whole model, with
+    the probability; whoever has them all has what the training kept apart.
 
     [bold]Examples[/bold]
 
@@ -86,12 +85,6 @@ def export(
     from taciturn.model.share import ModelShare
     from taciturn.model.whole import own_part, whole_model
 
-    if len(files) > 2:
-        raise ConfigError(
-            f"a model has two sides, and {len(files)} files are named",
-            where="FILES",
-            hint="name one side's file, or one of each side",
-        )
     require_writable(onnx)
     shares = [ModelShare.load(file) for file in files]
     if len(shares) == 1:
@@ -100,7 +93,7 @@ def export(
         content = whole_to_onnx(whole_model(*shares))
         outputs = ["score", "probability", "label"]
     write_private(onnx, content)
-    sides = sorted(share.role for share in shares)
+    sides = sorted(share.title for share in shares)
     record = {
         "onnx": str(onnx),
         "parts": sides,
@@ -115,7 +108,7 @@ def export(
     screen.print(
         f"wrote {onnx}: {' and '.join(sides)}; outputs: {', '.join(outputs)}", markup=False
     )
-    if len(shares) == 2 and shares[0].sealed:
+    if len(shares) > 1 and shares[0].sealed:
         screen.print(
             "Alice's weights were shared so that neither side has them; this file has them in "
             "clear, and they depend on labels. Keep it as you keep the labels.",

@@ -165,13 +165,13 @@ def shown(settings: PartyConfig) -> Iterator[Callbacks]:
     from taciturn.engine.callbacks import Callbacks
 
     link = settings.link
-    waiting = f"waiting for {link.peer}, {link.connect_seconds:g} s at most"
+    waiting = f"waiting for {settings.peer}, {link.connect_seconds:g} s at most"
     with progress_bar(settings.role) as meter:
         meter.announce(waiting)
 
         def announce(text: str) -> None:
             if text == CONNECTED:
-                meter.announce(f"connected to {link.peer}")
+                meter.announce(f"connected to {settings.peer}")
             elif text == BROKEN:
                 meter.announce(waiting)
             meter.say(text)

@@ -123,7 +123,7 @@ def predict(
             threshold=threshold,
         )
 
-    again = _again(settings.link.peer)
+    again = _again(settings.peer)
     with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:
         answer = run(settings, read, callbacks)
     scored = answer.rows()

@@ -118,7 +118,7 @@ class AligningParty:
         added = self._asked_for is None and self._add(lines)
         return AlignmentResult(
             role=self.config.role,
-            peer=self.config.link.peer,
+            peer=self.config.peer,
             normalise=str(self._normalisation),
             ids=len(self._own),
             peer_ids=alignment.peer_ids,

@@ -104,7 +104,10 @@ class LinkSection(Checked):
 
     listen: Annotated[
         str | None,
-        _link("This side listens on this host:port.", detail="Exactly one side listens"),
+        _link(
+            "This side listens on this host:port.",
+            detail="Exactly one side listens; with several Alices it is Bob",
+        ),
     ] = None
     connect: Annotated[
         str | None,
@@ -113,7 +116,14 @@ class LinkSection(Checked):
             detail="Each file has `listen` or `connect`",
         ),
     ] = None
-    peer: Annotated[str, _link("The name in the other side's certificate.", example="{peer}")]
+    peer: Annotated[
+        str | None,
+        _link(
+            "The name in the other side's certificate.",
+            detail="Required, but for Bob with several Alices, whom `[agreement.parties]` names",
+            example="{peer}",
+        ),
+    ] = None
     ca: Annotated[
         str,
         _link("PEM: the authority that signed both certificates.", example="certs/ca.pem"),
@@ -490,6 +500,7 @@ class PartyConfig:
         with shown_by(self.face):
             self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
             self._check_role()
+            self._check_peers()
             self.normalisation = Normalisation.of(self.data.normalise)
         # What one solver has and the other has not is said now, before a table is read.
         with shown_by(self.face):
@@ -540,6 +551,21 @@ class PartyConfig:
         """How many prepared columns Alice has, where that is agreed on."""
         columns: int | None = self.agreed.get("alice_columns")
         return columns
+
+    @property
+    def parties(self) -> dict[str, str]:
+        """Each Alice's name with the fingerprint of her key; empty with one Alice."""
+        return self.agreed.get("parties") or {}
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The names of whom this side talks to: one, or at Bob all of several Alices."""
+        return tuple(self.parties) if self.link.peer is None else (self.link.peer,)
+
+    @property
+    def peer(self) -> str:
+        """The same in words."""
+        return ", ".join(self.peers)
 
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
@@ -594,6 +620,36 @@ class PartyConfig:
                     setting=name,
                     hint="leave it out here; Bob writes it in his file",
                 )
+
+    def _check_peers(self) -> None:
+        """Insists that the link fits the number of Alices."""
+        link, several = self.link, self.role == "bob" and bool(self.parties)
+        if link.peer is None and not several:
+            raise ConfigError("setting peer: field required", setting="peer")
+        if link.peer is not None and several:
+            raise ConfigError(
+                "Bob's peers are the parties of the agreement, and no single one",
+                setting="peer",
+                hint=Hint("leave {peer} out; {parties} has their names"),
+            )
+        if link.connect is not None and several:
+            raise ConfigError(
+                "with several Alices Bob listens, and each of them connects to him",
+                setting="connect",
+                hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
+            )
+        if link.listen is not None and self.role == "alice" and self.parties:
+            raise ConfigError(
+                "with several Alices Bob listens, and each of them connects to him",
+                setting="listen",
+                hint=Hint("write {connect} in place of {listen}", connect="bob.example:9443"),
+            )
+        if link.peer in self.parties:
+            raise ConfigError(
+                f"{link.peer} is one of the Alices, who talk to Bob and not to each other",
+                setting="peer",
+                hint="write the name in Bob's certificate",
+            )
 
     def _check_output(self) -> None:
         """What is said about scores is Bob's, and needs rows to be said of."""

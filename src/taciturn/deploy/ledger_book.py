@@ -302,7 +302,7 @@ def ledger_book(config: PartyConfig) -> LedgerBook:
             "without it what the labels have cost is not counted",
         ),
         key,
-        config.link.peer,
+        config.peer,
         config.data.label or "",
         limits.budget_total,
         limits.delta,

@@ -93,7 +93,7 @@ def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> Config
         return None
     if ledger.assumption == TOLD and _protected_but_for_telling(terms):
         return ConfigError(
-            f"with this agreement {config.link.peer} is told how good the model is, in whole per "
+            f"with this agreement {config.peer} is told how good the model is, in whole per "
             "cent: a few bits about all labels together, which have no finite price",
             setting="accept_leak",
             hint=Hint(
@@ -103,7 +103,7 @@ def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> Config
             ),
         )
     return ConfigError(
-        f"with this agreement {config.link.peer} can compute labels: "
+        f"with this agreement {config.peer} can compute labels: "
         f"{terms.mechanism.receives()}; the ledger says: {ledger.assumption}",
         setting="accept_leak",
         hint=Hint(

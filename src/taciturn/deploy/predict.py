@@ -300,7 +300,7 @@ class Predictor:
         aligned = predicted.peer_ids is not None
         result = PredictionResult(
             role=self._config.role,
-            peer=self._config.link.peer,
+            peer=self._config.peer,
             mechanism=model.agreement["mechanism"],
             shared_weights=model.sealed,
             session=model.session,
@@ -357,7 +357,7 @@ def predict(
     except TaciturnError as problem:
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError), way_to_peer(config, callbacks.announce) as endpoint:
-            callbacks.announce(f"aborting, and notifying {config.link.peer} if it is connected")
+            callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
             Predictor(config, endpoint, callbacks).refuse(problem)
         raise
     with way_to_peer(config, callbacks.announce) as endpoint:

@@ -184,4 +184,4 @@ def score_book(config: PartyConfig) -> ScoreBook | None:
     if config.role == "bob":
         return None
     limits = config.privacy
-    return ScoreBook(config.path(limits.scores), config.link.peer, limits.scores_per_row)
+    return ScoreBook(config.path(limits.scores), config.peer, limits.scores_per_row)

@@ -466,7 +466,7 @@ class Party:
         held_out = self.tables.held_out
         return Identity(
             role=self.config.role,
-            peer=self.config.link.peer,
+            peer=self.config.peer,
             mechanism=self.terms.agreement.mechanism,
             scheme=self.terms.agreement.scheme,
             key_bits=self.terms.agreement.key_bits,
@@ -497,7 +497,7 @@ class Party:
             refused = given + opens > limit
             bound = f"the limit is {limit:,}"
             bound += " and a new training of these rows is refused" if refused else ""
-        return f"So far {self.config.link.peer} was given up to {given:,} of a row; {bound}"
+        return f"So far {self.config.peer} was given up to {given:,} of a row; {bound}"
 
     def _estimate(self) -> Estimate | None:
         """How long it will take; only Alice has the columns that decide it."""
@@ -735,7 +735,7 @@ def _recording(
     header = {
         "kind": "party",
         "role": party.config.role,
-        "peer": party.config.link.peer,
+        "peer": party.config.peer,
         "version": __version__,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "agreement": party.terms.agreement.model_dump(),
@@ -779,7 +779,7 @@ def _unlimited(config: PartyConfig) -> tuple[str, ...]:
     """A note where Alice sets no limit to what Bob may learn of her columns."""
     if config.role == "bob" or config.privacy.scores_per_row is not None:
         return ()
-    return (f"scores-per-row is not set: scores for {config.link.peer} are counted, not limited",)
+    return (f"scores-per-row is not set: scores for {config.peer} are counted, not limited",)
 
 
 def _unpinned(config: PartyConfig) -> tuple[str, ...]:

@@ -44,23 +44,23 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
         endpoint = served = ServeEndpoint(
             link.listen,
             credentials,
-            peer=link.peer,
+            peer=config.peer,
             limits=limits,
             on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
             on_quiet=waits,
         )
-        announce(f"listening on port {served.port} for {link.peer}")
+        announce(f"listening on port {served.port} for {config.peer}")
     else:
         from taciturn.deploy.transport.dial import DialEndpoint
 
         endpoint = DialEndpoint(
             str(link.connect),
             credentials,
-            peer=link.peer,
+            peer=config.peer,
             limits=limits,
             on_failed=waits,
         )
-        announce(f"connecting to {link.peer} at {link.connect}")
+        announce(f"connecting to {config.peer} at {link.connect}")
     try:
         yield endpoint
     finally:

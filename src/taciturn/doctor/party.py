@@ -49,7 +49,7 @@ def look_at_party(path: Path, report: Report = lambda price: None) -> list[Findi
     except ConfigError as problem:
         return [Finding.of_error("config", problem)]
     return [
-        Finding.ok("config", f"{path}: {config.role} with {config.link.peer}"),
+        Finding.ok("config", f"{path}: {config.role} with {config.peer}"),
         *look_at_certificates(config),
         *look_at_table(config, report),
         *look_at_state(config),
@@ -76,7 +76,7 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
             f"and ends in {(credentials.expires - at).days} days",
         )
     ]
-    if credentials.name == link.peer:
+    if credentials.name in config.peers:
         findings = [
             Finding.problem(
                 area,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import reduce
 from types import ModuleType
 from typing import Any
 
@@ -55,16 +56,16 @@ def whole_to_onnx(model: WholeModel) -> bytes:
     Raises:
         ConfigError: onnx is not installed, or the model has no column that contributes.
     """
-    graph, parts = _Graph(), (model.alice, model.bob)
+    graph, parts = _Graph(), model.parts
     scores = [
         _part(graph, part, names)
         for part, names in zip(parts, input_names(parts), strict=True)
         if _contributes(part)
     ]
     constant = sum(float(part.weights[-1]) for part in parts if _only_intercept(part))
-    score = scores[0] if len(scores) == 1 else graph.node("Add", scores) if scores else ""
-    if not score:
+    if not scores:
         raise _no_contribution()
+    score = reduce(lambda one, two: graph.node("Add", [one, two]), scores)
     if constant:
         score = graph.node("Add", [score, graph.constant(np.float64(constant))])
     graph.output(score, "score")

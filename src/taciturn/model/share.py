@@ -35,8 +35,8 @@ _FORMER_FORMAT = f"{FORMER_NAME}-model"
 _MOST_SHARE = 1 << 62
 _SCALES = ("modulus_bits", "feature_bits", "residue_bits", "decay")
 _TEXTS, _RECORDS = (
-    ("session", "data_digest", "taciturn"),
-    ("agreement", "metrics", "ledger", "scales"),
+    ("session", "data_digest", "taciturn", "name"),
+    ("agreement", "metrics", "ledger", "scales", "parties"),
 )
 
 
@@ -63,6 +63,9 @@ class ModelShare:
         magnitude_bits: No value of the training table exceeded two to this; both sides know it.
         whitening: The coordinates of this side's own weights, where they are shared, as
             ``Whitening.to_numbers`` gives them; none where they are those of its columns.
+        name: Which of several Alices this one is.
+        parties: All Alices by name, where there are several, each with the number of her columns:
+            Bob's share holds those of their weights one after the other.
         taciturn: The version of the program that wrote it.
     """
 
@@ -83,12 +86,30 @@ class ModelShare:
     scales: dict[str, Any] = field(default_factory=dict)
     magnitude_bits: int = 0
     whitening: tuple[float, ...] = field(default=(), repr=False)
+    name: str = ""
+    parties: dict[str, int] = field(default_factory=dict)
     taciturn: str = __version__
 
     @property
     def sealed(self) -> bool:
         """Whether Alice's weights are shared between the two sides."""
         return bool(self.scales)
+
+    @property
+    def title(self) -> str:
+        """Whose side it is: the name of one of several Alices, or the role."""
+        return self.name or self.role
+
+    def share_with(self, alice: str) -> tuple[int, ...]:
+        """Bob's share of one Alice's weights.
+
+        Args:
+            alice: Her name; empty where there is one.
+        """
+        if not self.parties:
+            return self.share
+        start = sum(self.parties[name] for name in [*self.parties][: [*self.parties].index(alice)])
+        return self.share[start : start + self.parties[alice]]
 
     @property
     def intercept(self) -> bool:
@@ -255,6 +276,7 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         raise FileError("the model's weights do not fit its columns", where=str(path))
     if share.sealed and share.role == "alice" and len(share.share) != len(share.columns):
         raise FileError("the model's share does not fit its columns", where=str(path))
+    _require_parties(share, path)
     count = len(share.columns)
     numbers = share.whitening
     if numbers and (
@@ -264,6 +286,18 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         raise FileError("the model's whitening does not fit its columns", where=str(path))
     if not np.isfinite(share.weights).all():
         raise FileError("a weight of the model is not a finite number", where=str(path))
+
+
+def _require_parties(share: ModelShare, path: Path) -> None:
+    """Insists that a model of several Alices says whose parts there are."""
+    widths = share.parties.values()
+    sound = all(type(width) is int and width > 0 for width in widths)
+    if share.parties and share.role == "alice":
+        sound = sound and share.parties.get(share.name) == len(share.columns)
+    elif share.parties and share.sealed:
+        sound = sound and sum(widths) == len(share.share)
+    if not sound or bool(share.name) != (bool(share.parties) and share.role == "alice"):
+        raise FileError("the model's parties do not fit its share", where=str(path))
 
 
 def _shares(share: ModelShare) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from taciturn.numerics.logistic import sigmoid
 
 
 class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Prepares raw columns as two model files say; there is nothing to fit.
+    """Prepares raw columns as model files say; there is nothing to fit.
 
     Args:
         plans: Each side's preparation.
@@ -78,20 +78,20 @@ class CorrectedRegression(LogisticRegression):  # type: ignore[misc]
         return np.column_stack([sigmoid(-scores), sigmoid(scores)])
 
 
-def to_sklearn(one: ModelShare, two: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has no types
-    """A fitted pipeline from both shares of one model, in any order.
+def to_sklearn(*shares: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has no types
+    """A fitted pipeline from all shares of one model, in any order.
 
-    It takes a pandas or polars frame with the raw columns of both sides (``alice/name`` and
+    It takes a pandas or polars frame with the raw columns of all sides (``alice/name`` and
     ``bob/name`` where both have one of that name) and predicts as scikit-learn does: ``predict``,
     ``predict_proba``, ``decision_function``; ``predict`` says 1 above the threshold that the
     training chose. Fitting it again fits the regression anew, and not the
     preparation.
 
     Raises:
-        ConfigError: The shares are of one side, or of two trainings.
+        ConfigError: One is missing or named twice, or they are of several trainings.
     """
-    whole = whole_model(one, two)
-    parts = (whole.alice, whole.bob)
+    whole = whole_model(*shares)
+    parts = whole.parts
     plans = tuple(part.model.preparation for part in parts)
     counts = [len(plan.columns) for plan in plans]
     bob = whole.bob.model

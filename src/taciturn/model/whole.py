@@ -1,4 +1,4 @@
-"""Both shares of one model, put together: for whoever holds both files.
+"""All shares of one model, put together: for whoever holds both files, or more of several Alices.
 
 Where Alice's weights were shared, putting the shares together gives them: whoever does so has what
 the training kept from both sides, and from then on Bob's labels are protected no better than by a
@@ -7,7 +7,9 @@ revealed model.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import polars as pl
@@ -43,21 +45,27 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class WholeModel:
-    """A whole logistic regression, in two parts."""
+    """A whole logistic regression: a part of each Alice, and Bob's."""
 
-    alice: Part
+    alices: tuple[Part, ...]
     bob: Part
 
-    def scores(self, alice: pl.DataFrame, bob: pl.DataFrame) -> FloatArray:
-        """The log-odds of each row, from the raw columns of both sides in one order."""
-        return self.alice.scores(alice) + self.bob.scores(bob)
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """All of them, Bob's last."""
+        return (*self.alices, self.bob)
+
+    def scores(self, *frames: pl.DataFrame) -> FloatArray:
+        """The log-odds of each row, from the raw columns of all sides in one order, Bob's last."""
+        parts = zip(self.parts, frames, strict=True)
+        return reduce(operator.add, (part.scores(frame) for part, frame in parts))
 
 
 def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
     """For each part, what each of its raw columns is called where all stand side by side.
 
-    A column keeps its name; where both sides have one of that name it is ``alice/name`` and
-    ``bob/name``.
+    A column keeps its name; where several sides have one of that name it is ``alice/name`` and
+    ``bob/name``, or ``alice-2/name`` of one of several Alices.
     """
     # A date and its parts come from one column.
     names = [
@@ -65,7 +73,7 @@ def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
     ]
     seen = [name for columns in names for name in columns]
     return tuple(
-        {name: name if seen.count(name) == 1 else f"{part.model.role}/{name}" for name in columns}
+        {name: name if seen.count(name) == 1 else f"{part.model.title}/{name}" for name in columns}
         for part, columns in zip(parts, names, strict=True)
     )
 
@@ -84,35 +92,48 @@ def own_part(model: ModelShare) -> Part:
     return Part(model, model.weights)
 
 
-def whole_model(one: ModelShare, two: ModelShare) -> WholeModel:
-    """Puts two shares together, given in any order.
+def whole_model(*shares: ModelShare) -> WholeModel:
+    """Puts the shares of all sides together, given in any order.
 
     Raises:
-        ConfigError: They are of one side, or of two trainings.
+        ConfigError: One is missing or named twice, or they are of several trainings.
     """
-    sides = {one.role: one, two.role: two}
-    if len(sides) != 2:
+    alices = {share.name: share for share in shares if share.role == "alice"}
+    bobs = [share for share in shares if share.role == "bob"]
+    if len(bobs) != 1 or not alices or len(alices) + 1 != len(shares):
+        sides = [share.title for share in shares]
+        alike = len(sides) == 2 and sides[0] == sides[1]
         raise ConfigError(
-            f"both files are {one.role}'s", hint="name one file of alice's and one of bob's"
+            f"both files are {sides[0]}'s" if alike else f"the files are of {', '.join(sides)}",
+            hint="name one file of alice's, or of each alice's, and one of bob's",
         )
-    alice, bob = sides["alice"], sides["bob"]
-    if (alice.session, alice.agreement) != (bob.session, bob.agreement):
+    (bob,) = bobs
+    absent = [name for name in bob.parties if name not in alices]
+    for alice in alices.values():
+        if (alice.session, alice.agreement) != (bob.session, bob.agreement):
+            raise ConfigError(
+                "the files do not come from the same training: "
+                f"session {alice.session} and session {bob.session}",
+                hint="name the files that one training wrote (taciturn model show says which)",
+            )
+    if absent:
         raise ConfigError(
-            "the two files do not come from the same training: "
-            f"session {alice.session} and session {bob.session}",
-            hint="name the two files that one training wrote (taciturn model show says which)",
+            f"the model has parts of {', '.join(bob.parties)} too, and no file of "
+            f"{', '.join(absent)} is named",
+            hint="name one file of bob's, and one of each alice's",
         )
-    return WholeModel(
-        Part(alice, _alices_weights(alice, bob)), Part(bob, _bobs_weights(alice, bob))
-    )
+    ordered = [alices[name] for name in bob.parties or alices]
+    hers = tuple(Part(alice, _alices_weights(alice, bob)) for alice in ordered)
+    return WholeModel(hers, Part(bob, _bobs_weights(ordered[0], bob)))
 
 
 def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if not alice.sealed:
         return alice.weights
-    if len(alice.share) != len(bob.share) or alice.scales != bob.scales:
+    kept = bob.share_with(alice.name)
+    if len(alice.share) != len(kept) or alice.scales != bob.scales:
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
-    hers, his = (np.array(side.share, dtype=np.int64) for side in (alice, bob))
+    hers, his = (np.array(numbers, dtype=np.int64) for numbers in (alice.share, kept))
     return _in_columns(alice, Scales.of_json(alice.scales).weights(hers + his))
 
 

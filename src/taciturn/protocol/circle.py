@@ -48,7 +48,6 @@ from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError
 from taciturn.files import canonical_json
 from taciturn.protocol.messages import Introduction
 from taciturn.rng import KEY_BYTES, KeyedEntropy
-from taciturn.settings.agreement import Agreement
 
 _NONCE, _SEED, _SIGNED = b"taciturn nonce", b"taciturn joint seed", b"taciturn roster"
 
@@ -148,9 +147,9 @@ class Members:
         for member in self.alices:
             require_pin(parties, member.name, bytes.fromhex(member.public_key))
 
-    def signed_text(self, agreement: Agreement) -> bytes:
-        """What each Alice signs: names, keys, bound nonces and sizes, under this agreement."""
-        return _signed(agreement.canonical(), self.to_text())
+    def signed_text(self, terms: str) -> bytes:
+        """What each Alice signs: names, keys, bound nonces and sizes, under these terms."""
+        return _signed(terms, self.to_text())
 
     def seed_of(self, endorsed: Endorsed, signed: bytes) -> bytes:
         """The joint seed, once all signatures and nonces are right.

@@ -64,8 +64,11 @@ class ModelName:
         return canonical_json(self.to_json())
 
 
-def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
+def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[Hello]:
     """The first words of a prediction of new rows: is it one model, and are they the same rows?
+
+    Returns:
+        The peer's greeting.
 
     Raises:
         AgreementError: They are not, or the versions or roles do not fit.
@@ -77,6 +80,7 @@ def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[None]:
     if theirs.version == ours.version and theirs.role != ours.role:
         _require_same(ours, theirs)
     compare(ours, theirs)
+    return theirs
 
 
 def alignment_terms(normalisation: Normalisation, model: ModelName) -> str:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from taciturn.errors import ConfigError
 from taciturn.files import canonical_json
 from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt
+from taciturn.settings.parties import Parties
 from taciturn.settings.schema import (
     Evaluate,
     Protection,
@@ -97,21 +98,33 @@ class Agreement(Protection):
     class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
     residue_bits: PositiveInt
-    # Of several Alices, in their order: the fingerprint of each one's key, by her name.
-    parties: dict[str, str] | None = None
+    parties: Annotated[
+        Parties,
+        _watched(
+            "With several Alices: the name of each, and the fingerprint of her key.",
+            detail="A section of its own, `[agreement.parties]`, with a line for each, in an order "
+            'that all sides share: `alice-1 = "…"`. The names, 2 to 16 of them, are those of the '
+            "certificates, whose fingerprints `taciturn certs` prints "
+            "([certificates](how-to/certificates.md)). Left out with one Alice",
+        ),
+    ] = None
 
     @property
     def alices(self) -> int:
         """How many feature parties there are."""
         return len(self.parties or {}) or 1
 
+    @model_serializer(mode="wrap")
+    def _plain(self, values: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The fields as a text can hold them: sorted keys would lose the order of the parties."""
+        plain: dict[str, Any] = values(self)
+        parties = plain.pop("parties", None)
+        # Left out with one Alice, whose agreements have the text that they always had.
+        return plain if parties is None else {**plain, "parties": [*map(list, parties.items())]}
+
     def canonical(self) -> str:
         """One text for one agreement: sorted keys, no blanks."""
-        values = self.model_dump(exclude={"parties"})
-        if self.parties is not None:
-            # Their order matters, which keys of a canonical text do not have.
-            values["parties"] = [list(pair) for pair in self.parties.items()]
-        return canonical_json(values)
+        return canonical_json(self.model_dump())
 
     @classmethod
     def parse(cls, text: str) -> Agreement:
@@ -130,7 +143,7 @@ class Agreement(Protection):
 
 
 def differences(ours: str, theirs: str) -> list[str]:
-    """Names each key on which two canonical texts differ.
+    """Names each key on which two canonical texts differ; of the parties, each place in their list.
 
     >>> differences('{"a":1,"b":2}', '{"a":1,"b":3,"c":4}')
     ['b: 2 here, 3 there', 'c: absent here, 4 there']
@@ -141,7 +154,7 @@ def differences(ours: str, theirs: str) -> list[str]:
         return ["the peer's settings are not JSON"]
     if not isinstance(left, dict) or not isinstance(right, dict):
         return ["the peer's settings are not a JSON object"]
-    missing = object()
+    missing, left, right = object(), _spread(left), _spread(right)
     apart = [
         key
         for key in sorted(left.keys() | right.keys())
@@ -159,3 +172,19 @@ def differences(ours: str, theirs: str) -> list[str]:
     ]
     rest = len(apart) - len(named)
     return [*named, f"and {rest} more"] if rest else named
+
+
+def _spread(values: dict[str, Any]) -> dict[str, Any]:
+    """The same with an entry for each party, as far as the list is one.
+
+    >>> _spread({"a": 1, "parties": [["alice-1", "0f"], ["alice-2", "1f"]]})
+    {'a': 1, 'party 1': 'alice-1 0f', 'party 2': 'alice-2 1f'}
+    """
+    parties = values.get("parties")
+    if not isinstance(parties, list):
+        return values
+    plain = {key: value for key, value in values.items() if key != "parties"}
+    for place, party in enumerate(parties, start=1):
+        fits = isinstance(party, list) and all(isinstance(part, str) for part in party)
+        plain[f"party {place}"] = " ".join(party) if fits else party
+    return plain

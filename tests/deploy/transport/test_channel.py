@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import grpc
@@ -253,11 +253,13 @@ def test_a_stream_that_came_earlier_does_not_replace_a_later_one(authority, monk
     """
     arrived, go_on = threading.Event(), threading.Event()
 
-    def slow_for_the_first(shown: Mapping[str, Sequence[bytes]], peer: str, own: str) -> str:
+    def slow_for_the_first(
+        shown: Mapping[str, Sequence[bytes]], peers: Collection[str], own: str
+    ) -> str:
         if not arrived.is_set():
             arrived.set()
             assert go_on.wait(HANG)
-        return objection(shown, peer, own)
+        return objection(shown, peers, own)
 
     monkeypatch.setattr("taciturn.deploy.transport.serve.objection", slow_for_the_first)
     server, ended = serving(authority), threading.Event()

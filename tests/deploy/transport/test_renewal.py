@@ -284,8 +284,21 @@ def test_the_command_asks_signs_and_renews(tmp_path, capsys, monkeypatch):
     signed = json.loads(capsys.readouterr().out)
     assert signed["certificate"] == "ca/carol.pem"
     assert signed["fingerprint"] in said
+    assert run("certs --show ca/carol.pem --json".split()) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        key: signed[key] for key in ("name", "certificate", "expires", "fingerprint")
+    }
+    assert run("certs --show ca/carol.pem".split()) == 0
+    assert f'carol = "{signed["fingerprint"]}"' in capsys.readouterr().out
     assert run("certs --out ca --renew --days 60 --json".split()) == 0
     renewed = json.loads(capsys.readouterr().out)
     assert [party["name"] for party in renewed["parties"]] == ["alice", "bob", "carol"]
     assert renewed["expires"] > signed["expires"]
     assert "PRIVATE" not in said
+
+
+def test_a_name_with_dots_is_shown_as_a_key_that_a_file_may_hold(tmp_path, capsys):
+    folder = str(tmp_path)
+    assert run(["certs", "--out", folder, "--name", "alice.example", "--name", "bob"]) == 0
+    assert run(["certs", "--show", f"{folder}/alice.example.pem"]) == 0
+    assert '\n"alice.example" = "' in capsys.readouterr().out

@@ -183,7 +183,7 @@ def test_no_extended_usage_means_any(files):
     ],
 )
 def test_what_speaks_against_a_caller(shown, against):
-    assert objection(shown, "bob") == against
+    assert objection(shown, ["bob"]) == against
 
 
 @pytest.mark.parametrize("address", ["", "bob", "bob:", "bob:0x1", "bob:99999", ":1", "a b:1"])

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from taciturn.errors import ConfigError
+from taciturn.settings.parties import is_party_name
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
-_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
 def check_address(address: str, *, where: str, any_port: bool = False) -> str:
@@ -44,7 +43,7 @@ def check_name(name: str, setting: str = "name") -> str:
     Raises:
         ConfigError: It is not a DNS name in lower case.
     """
-    if len(name) > 253 or not _NAME.fullmatch(name) or name.replace(".", "").isdigit():
+    if not is_party_name(name):
         raise ConfigError(
             f"{name!r} cannot be a party's name",
             setting=setting,

@@ -13,7 +13,6 @@ Assumes: whoever signs has compared the fingerprint of a request with the party 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,11 +22,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
 from taciturn.deploy.transport.address import check_name
 from taciturn.deploy.transport.certs import (
@@ -46,7 +41,13 @@ from taciturn.deploy.transport.certs import (
     subject_of,
     write_new,
 )
-from taciturn.deploy.transport.tls import party_name, read_certificates, read_file
+from taciturn.deploy.transport.tls import (
+    certificate_fingerprint,
+    fingerprint,
+    party_name,
+    read_certificates,
+    read_file,
+)
 from taciturn.errors import CertificateError, ConfigError
 from taciturn.faces import Hint
 from taciturn.files import reporting_write_errors, sync_folder
@@ -73,7 +74,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A certificate that a trial's authority has signed.
+    """A party's certificate.
 
     Attributes:
         name: The party.
@@ -86,6 +87,18 @@ class Signed:
     certificate: Path
     fingerprint: str
     expires: datetime
+
+
+def show_certificate(path: Path) -> Signed:
+    """Whose a certificate is, with the fingerprint that an agreement pins.
+
+    Raises:
+        CertificateError: The file holds no party's certificate.
+    """
+    own = read_certificates(path)[0]
+    return Signed(
+        party_name(own, path), path, certificate_fingerprint(own), own.not_valid_after_utc
+    )
 
 
 def request_certificate(folder: Path, name: str) -> Request:
@@ -189,12 +202,6 @@ def renew_certificates(folder: Path, names: Sequence[str] = (), *, days: int = 9
     return Made(folder / AUTHORITY, folder / AUTHORITY_KEY, tuple(parties), expires)
 
 
-def fingerprint(key: PublicKey) -> str:
-    """SHA-256 of a public key, in hexadecimal."""
-    octets = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(octets).hexdigest()
-
-
 def _again(
     renewed: Issuer,
     issuer: Issuer,
@@ -244,7 +251,7 @@ def _load_issuer(folder: Path, *, expired: bool = False) -> Issuer:
             hint=Hint("name the folder that has it with {out}; with another authority, ask that"),
         )
     certificate, key = read_certificates(folder / AUTHORITY)[0], _load_key(path)
-    if fingerprint(key.public_key()) != _fingerprint_of(certificate):
+    if fingerprint(key.public_key()) != certificate_fingerprint(certificate):
         raise CertificateError(
             f"the key does not belong to the authority in {folder / AUTHORITY}", where=str(path)
         )
@@ -255,11 +262,6 @@ def _load_issuer(folder: Path, *, expired: bool = False) -> Issuer:
             hint=Hint("renew it first with {renew}", renew=True),
         )
     return Issuer(certificate, key)
-
-
-def _fingerprint_of(certificate: x509.Certificate) -> str:
-    key = certificate.public_key()
-    return fingerprint(key) if isinstance(key, ec.EllipticCurvePublicKey) else ""
 
 
 def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:

@@ -1,6 +1,6 @@
-"""The side that opens a port and waits.
+"""The side that opens a port and waits, for one peer or for several.
 
-Exactly one stream is live: the newest of the pinned peer. After a cut the peer dials again while
+Of each peer exactly one stream is live: the newest. After a cut the peer dials again while
 this side has not noticed yet; the older channel then ends with ``ConnectionLost``. Which stream is
 newer is decided by the order of arrival, since their threads may begin in another order. A second
 process of the peer's does not push the first one out: it is told that this side is busy. Anybody
@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import errno
 import itertools
+import math
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -27,7 +29,12 @@ from taciturn.deploy.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcCha
 from taciturn.deploy.transport.limits import Limits
 from taciturn.deploy.transport.probe import split_address
 from taciturn.deploy.transport.rate import Allowance
-from taciturn.deploy.transport.security import objection, server_credentials
+from taciturn.deploy.transport.security import (
+    caller_among,
+    objection,
+    pin_objection,
+    server_credentials,
+)
 from taciturn.deploy.transport.tls import Credentials
 from taciturn.errors import ConnectionLost, PeerAbsent, TransportError
 
@@ -41,17 +48,273 @@ def unheard(reason: str) -> None:
     """The observer of refusals that drops them."""
 
 
+class Hub:
+    """Opens one port for several named peers; each has an endpoint of its own.
+
+    Args:
+        listen: ``host:port``; port 0 lets the system pick one.
+        credentials: Our own certificate, key and authority.
+        pins: The names that the peers' certificates must have; each with the fingerprint of the
+            certificate's key, or None where any key of that name will do.
+        limits: The numbers of the wire, for each peer.
+        on_refused: Told, in words, of callers that were refused. Called from other threads, and
+            not more than a few times a second.
+        on_quiet: Told, in words, that a peer has not called for a while, once each time it is
+            waited for.
+
+    Attributes:
+        port: The port it listens on.
+        endpoints: One for each peer; the port is closed with the last of them.
+
+    Raises:
+        ConfigError: The address or a name is not usable.
+        TransportError: The address cannot be used to listen on.
+    """
+
+    def __init__(
+        self,
+        listen: str,
+        credentials: Credentials,
+        *,
+        pins: Mapping[str, str | None],
+        limits: Limits | None = None,
+        on_refused: Callable[[str], None] = unheard,
+        on_quiet: Callable[[str], None] = unheard,
+    ) -> None:
+        check_address(listen, where="listen", any_port=True)
+        usual = limits or Limits()
+        # A live stream keeps a thread: each peer needs one, and some more to be refused in.
+        self._limits = replace(usual, streams=usual.streams * len(pins))
+        self._own, self._pins = credentials.name, dict(pins)
+        self._on_refused, self._reports = on_refused, Allowance(REPORTS_PER_SECOND)
+        self._closing = threading.Lock()
+        self.endpoints = {
+            name: PeerEndpoint(self, check_name(name, setting="peer"), usual, on_quiet)
+            for name in pins
+        }
+        self._threads = ThreadPoolExecutor(self._limits.streams, "taciturn-serve")
+        self._server = grpc.server(
+            self._threads,
+            handlers=[_Handler(self._answer)],
+            options=self._limits.server_options(),
+            maximum_concurrent_rpcs=self._limits.streams,
+        )
+        self.port = self._listen(listen, credentials)
+
+    @property
+    def several(self) -> bool:
+        """Whether a text has to say which of the peers it is about."""
+        return len(self._pins) > 1
+
+    def close(self) -> None:
+        """Ends the live channels, then the port."""
+        for endpoint in self.endpoints.values():
+            endpoint.close()
+
+    def release(self) -> None:
+        """Ends the port, where no endpoint needs it any more."""
+        with self._closing:
+            if all(endpoint.closed for endpoint in self.endpoints.values()):
+                self._server.stop(0).wait()
+                self._threads.shutdown(wait=True)
+
+    def refuse(
+        self,
+        caller: grpc.ServicerContext,
+        reason: str,
+        code: grpc.StatusCode,
+        answer: str = "refused",
+        *,
+        peer: str | None = None,
+    ) -> None:
+        """Ends a caller's stream by raising, and tells this side why.
+
+        Args:
+            caller: Whose stream it is.
+            reason: What this side is told; the caller learns nothing of it.
+            code: What the caller is told.
+            answer: The same in a word.
+            peer: The peer that the caller is; None where it is none of them.
+        """
+        # Without its port, which differs from call to call.
+        address = unquote(caller.peer()).rpartition(":")[0]
+        who = f"{address}, {peer}" if peer and self.several else address
+        # Whoever is none of them may be meant to be any of them.
+        for endpoint in self.endpoints.values() if peer is None else [self.endpoints[peer]]:
+            endpoint.last_refusal = f"{who}: {reason}"
+        # Whatever the observer does, the caller is refused.
+        with suppress(Exception):
+            if self._reports.spend():
+                self._on_refused(f"{who}: {reason}")
+        caller.abort(code, answer)
+
+    def _listen(self, listen: str, credentials: Credentials) -> int:
+        try:
+            port = int(self._server.add_secure_port(listen, server_credentials(credentials)))
+        except RuntimeError:
+            # gRPC raises or returns 0, depending on its version.
+            port = 0
+        if port == 0:
+            self._threads.shutdown(wait=False)
+            raise TransportError(
+                f"cannot listen on this address{_obstacle(listen)}",
+                where=listen,
+                hint="is it this machine's, is the port free, and may this account open it?",
+            )
+        self._server.start()
+        return port
+
+    def _answer(
+        self, arrival: int, method: str, incoming: Iterator[bytes], context: grpc.ServicerContext
+    ) -> Iterator[bytes]:
+        """The life of one stream, in a thread of gRPC's."""
+        shown = context.auth_context()
+        against = objection(shown, self._pins, self._own)
+        if against:
+            self.refuse(context, against, grpc.StatusCode.PERMISSION_DENIED)
+        peer = caller_among(self._pins, shown)
+        against = pin_objection(shown, self._pins[peer])
+        if not against and method != METHOD:
+            against = "it speaks another protocol, or another version of this one"
+        if against:
+            self.refuse(context, against, grpc.StatusCode.PERMISSION_DENIED, peer=peer)
+        yield from self.endpoints[peer].answer(arrival, incoming, context)
+
+
+class PeerEndpoint:
+    """One peer's place at a hub; see ``taciturn.engine.channel.Endpoint``.
+
+    Args:
+        hub: Where its calls come from.
+        peer: Its name.
+        limits: The numbers of the wire.
+        on_quiet: Told, in words, that it has not called for a while.
+
+    Attributes:
+        closed: Whether it is over.
+        last_refusal: Why a call was refused that was the peer's, or may have been meant to be.
+    """
+
+    def __init__(
+        self, hub: Hub, peer: str, limits: Limits, on_quiet: Callable[[str], None]
+    ) -> None:
+        self._hub, self._peer, self._limits, self._on_quiet = hub, peer, limits, on_quiet
+        self._attempts = Allowance(limits.attempts)
+        self._changed = threading.Condition()
+        self._newest: GrpcChannel | None = None
+        self._newest_arrival, self._newest_caller = -1, ""
+        self._handed_out = True
+        self._asked: float | None = None
+        self.closed, self.last_refusal = False, ""
+
+    def connect(self, timeout: float) -> GrpcChannel:
+        """Waits for the peer; with no time to wait it is only asked whether it has called."""
+        until = time.monotonic() + timeout
+        if self._asked is None and timeout > 0:
+            self._asked = time.monotonic()
+        channel = self._next(min(timeout, QUIET))
+        if channel is None and timeout > 0:
+            self._say_quiet()
+            channel = self._next(until - time.monotonic())
+        if channel is None:
+            raise self._nobody(timeout)
+        self._asked = None
+        return channel
+
+    def _say_quiet(self) -> None:
+        """Says the likely reasons once, where it is waited for since long, in one turn or many."""
+        if self._asked is not None and time.monotonic() - self._asked >= QUIET:
+            self._asked = math.inf
+            if not self.last_refusal:
+                self._on_quiet(
+                    _nobody_calls(self._peer if self._hub.several else "", self._hub.port)
+                )
+
+    def _next(self, timeout: float) -> GrpcChannel | None:
+        """The peer's newest channel that nobody has had yet; None where none came in time."""
+        until = time.monotonic() + timeout
+        with self._changed:
+            while True:
+                if self.closed:
+                    raise TransportError("the endpoint is closed")
+                if not self._handed_out and self._newest is not None and self._newest.alive:
+                    self._handed_out = True
+                    return self._newest
+                left = until - time.monotonic()
+                if left <= 0:
+                    return None
+                self._changed.wait(min(left, threading.TIMEOUT_MAX))
+
+    def close(self) -> None:
+        """Ends the live channel, and the hub's port where this was its last endpoint."""
+        with self._changed:
+            self.closed = True
+            newest = self._newest
+            self._changed.notify_all()
+        if newest is not None:
+            newest.close()
+        self._hub.release()
+
+    def _nobody(self, timeout: float) -> PeerAbsent:
+        refused = f"; a connection was refused: {self.last_refusal}" if self.last_refusal else ""
+        return PeerAbsent(
+            f"{self._peer} has not connected within {timeout:g} s{refused}",
+            where=f"port {self._hub.port}",
+            hint="start the other party, and check its address and the firewall between",
+        )
+
+    def answer(
+        self, arrival: int, incoming: Iterator[bytes], context: grpc.ServicerContext
+    ) -> Iterator[bytes]:
+        """The life of one of the peer's streams."""
+        exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
+        if not self._attempts.spend():
+            self._hub.refuse(context, "it connects too often", exhausted, peer=self._peer)
+        channel = GrpcChannel(self._peer, self._limits)
+        live = context.add_callback(
+            lambda: channel.lose(ConnectionLost(f"the connection to {self._peer} broke"))
+        )
+        # The caller may have gone before this thread began: such a stream replaces nothing.
+        if not live:
+            return
+        channel.start(incoming, context.cancel)
+        if not self._replace(channel, arrival, _caller(context)):
+            busy = "another session of its is connected"
+            self._hub.refuse(context, busy, exhausted, BUSY, peer=self._peer)
+        yield from channel.outgoing()
+
+    def _replace(self, channel: GrpcChannel, arrival: int, caller: str) -> bool:
+        """Makes a channel the live one, unless a later one is; False where another process's is."""
+        with self._changed:
+            # Streams have threads of their own, and the later one may come here first.
+            older: GrpcChannel | None = channel
+            if arrival > self._newest_arrival:
+                older = self._newest
+                # The same process calls again where its link broke, which is not noticed here yet.
+                others = caller != self._newest_caller and "" not in (caller, self._newest_caller)
+                if others and older is not None and older.alive:
+                    return False
+                self._newest, self._handed_out = channel, False
+                self._newest_arrival, self._newest_caller = arrival, caller
+            closed = self.closed
+            self._changed.notify_all()
+        if older is not None:
+            older.lose(ConnectionLost(f"{self._peer} has connected again"))
+        if closed:
+            channel.lose(ConnectionLost("the endpoint is closed"))
+        return True
+
+
 class ServeEndpoint:
-    """Listens for one named peer; see ``taciturn.engine.channel.Endpoint``.
+    """Listens for one named peer: a hub with one endpoint.
 
     Args:
         listen: ``host:port``; port 0 lets the system pick one.
         credentials: Our own certificate, key and authority.
         peer: The name that the peer's certificate must have.
         limits: The numbers of the wire.
-        on_refused: Told, in words, of callers that were refused. Called from other threads, and
-            not more than a few times a second.
-        on_quiet: Told, in words, that nobody has called for a while, once each time it waits.
+        on_refused: Told, in words, of callers that were refused; see ``Hub``.
+        on_quiet: Told, in words, that nobody has called for a while.
 
     Attributes:
         port: The port it listens on.
@@ -71,150 +334,23 @@ class ServeEndpoint:
         on_refused: Callable[[str], None] = unheard,
         on_quiet: Callable[[str], None] = unheard,
     ) -> None:
-        check_address(listen, where="listen", any_port=True)
-        self._peer = check_name(peer, setting="peer")
-        self._limits = limits or Limits()
-        self._own, self._on_refused, self._on_quiet = credentials.name, on_refused, on_quiet
-        self._reports = Allowance(REPORTS_PER_SECOND)
-        self._attempts = Allowance(self._limits.attempts)
-        self._changed = threading.Condition()
-        self._newest: GrpcChannel | None = None
-        self._newest_arrival, self._newest_caller = -1, ""
-        self._handed_out = True
-        self._closed = False
-        self._last_refusal = ""
-        self._threads = ThreadPoolExecutor(self._limits.streams, "taciturn-serve")
-        self._server = grpc.server(
-            self._threads,
-            handlers=[_Handler(self._answer)],
-            options=self._limits.server_options(),
-            maximum_concurrent_rpcs=self._limits.streams,
+        hub = Hub(
+            listen,
+            credentials,
+            pins={peer: None},
+            limits=limits,
+            on_refused=on_refused,
+            on_quiet=on_quiet,
         )
-        self.port = self._listen(listen, credentials)
+        self._endpoint, self.port = hub.endpoints[peer], hub.port
 
     def connect(self, timeout: float) -> GrpcChannel:
         """Waits for the peer."""
-        until = time.monotonic() + timeout
-        channel = self._next(min(timeout, QUIET))
-        if channel is None and timeout > QUIET and not self._last_refusal:
-            self._on_quiet(_nobody_calls(self.port))
-        channel = channel or self._next(until - time.monotonic())
-        if channel is None:
-            raise self._nobody(timeout)
-        return channel
-
-    def _next(self, timeout: float) -> GrpcChannel | None:
-        """The peer's newest channel that nobody has had yet; None where none came in time."""
-        until = time.monotonic() + timeout
-        with self._changed:
-            while True:
-                if self._closed:
-                    raise TransportError("the endpoint is closed")
-                if not self._handed_out and self._newest is not None and self._newest.alive:
-                    self._handed_out = True
-                    return self._newest
-                left = until - time.monotonic()
-                if left <= 0:
-                    return None
-                self._changed.wait(min(left, threading.TIMEOUT_MAX))
+        return self._endpoint.connect(timeout)
 
     def close(self) -> None:
         """Ends the live channel, then the port."""
-        with self._changed:
-            self._closed = True
-            newest = self._newest
-            self._changed.notify_all()
-        if newest is not None:
-            newest.close()
-        self._server.stop(0).wait()
-        self._threads.shutdown(wait=True)
-
-    def _listen(self, listen: str, credentials: Credentials) -> int:
-        try:
-            port = int(self._server.add_secure_port(listen, server_credentials(credentials)))
-        except RuntimeError:
-            # gRPC raises or returns 0, depending on its version.
-            port = 0
-        if port == 0:
-            self._threads.shutdown(wait=False)
-            raise TransportError(
-                f"cannot listen on this address{_obstacle(listen)}",
-                where=listen,
-                hint="is it this machine's, is the port free, and may this account open it?",
-            )
-        self._server.start()
-        return port
-
-    def _nobody(self, timeout: float) -> PeerAbsent:
-        refused = f"; a connection was refused: {self._last_refusal}" if self._last_refusal else ""
-        return PeerAbsent(
-            f"{self._peer} has not connected within {timeout:g} s{refused}",
-            where=f"port {self.port}",
-            hint="start the other party, and check its address and the firewall between",
-        )
-
-    def _answer(
-        self, arrival: int, method: str, incoming: Iterator[bytes], context: grpc.ServicerContext
-    ) -> Iterator[bytes]:
-        """The life of one stream, in a thread of gRPC's."""
-        against = objection(context.auth_context(), self._peer, self._own)
-        if not against and method != METHOD:
-            against = "it speaks another protocol, or another version of this one"
-        if against:
-            self._refuse(context, against, grpc.StatusCode.PERMISSION_DENIED)
-        if not self._attempts.spend():
-            self._refuse(context, "it connects too often", grpc.StatusCode.RESOURCE_EXHAUSTED)
-        channel = GrpcChannel(self._peer, self._limits)
-        live = context.add_callback(
-            lambda: channel.lose(ConnectionLost(f"the connection to {self._peer} broke"))
-        )
-        # The caller may have gone before this thread began: such a stream replaces nothing.
-        if not live:
-            return
-        channel.start(incoming, context.cancel)
-        if not self._replace(channel, arrival, _caller(context)):
-            self._refuse(context, "another session of its is connected", *_BUSY)
-        yield from channel.outgoing()
-
-    def _refuse(
-        self,
-        context: grpc.ServicerContext,
-        reason: str,
-        code: grpc.StatusCode,
-        answer: str = "refused",
-    ) -> None:
-        # Without its port, which differs from call to call.
-        self._last_refusal = f"{unquote(context.peer()).rpartition(':')[0]}: {reason}"
-        # Whatever the observer does, the caller is refused, and learns nothing of it.
-        with suppress(Exception):
-            if self._reports.spend():
-                self._on_refused(self._last_refusal)
-        # Raises, so that the caller's stream ends here.
-        context.abort(code, answer)
-
-    def _replace(self, channel: GrpcChannel, arrival: int, caller: str) -> bool:
-        """Makes a channel the live one, unless a later one is; False where another process's is."""
-        with self._changed:
-            # Streams have threads of their own, and the later one may come here first.
-            older: GrpcChannel | None = channel
-            if arrival > self._newest_arrival:
-                older = self._newest
-                # The same process calls again where its link broke, which is not noticed here yet.
-                others = caller != self._newest_caller and "" not in (caller, self._newest_caller)
-                if others and older is not None and older.alive:
-                    return False
-                self._newest, self._handed_out = channel, False
-                self._newest_arrival, self._newest_caller = arrival, caller
-            closed = self._closed
-            self._changed.notify_all()
-        if older is not None:
-            older.lose(ConnectionLost(f"{self._peer} has connected again"))
-        if closed:
-            channel.lose(ConnectionLost("the endpoint is closed"))
-        return True
-
-
-_BUSY = (grpc.StatusCode.RESOURCE_EXHAUSTED, BUSY)
+        self._endpoint.close()
 
 
 def _caller(context: grpc.ServicerContext) -> str:
@@ -223,9 +359,10 @@ def _caller(context: grpc.ServicerContext) -> str:
     return str(given)[:LONGEST_CALLER]
 
 
-def _nobody_calls(port: int) -> str:
+def _nobody_calls(peer: str, port: int) -> str:
+    who = f"{peer} has not" if peer else "nobody has"
     return (
-        f"nobody has called port {port} yet: the peer is not started, has another address in its "
+        f"{who} called port {port} yet: the peer is not started, has another address in its "
         "file, a firewall is between, or its file has listen too, and neither side calls"
     )
 

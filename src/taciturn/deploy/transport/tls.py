@@ -7,6 +7,7 @@ expired, signed by another authority, of the wrong purpose, without a name.
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
@@ -52,6 +54,35 @@ class Credentials:
     certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
     authority: bytes = field(repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of its public key, by which an agreement pins it."""
+        return certificate_fingerprint(x509.load_pem_x509_certificate(self.certificate))
+
+
+def fingerprint(key: CertificatePublicKeyTypes) -> str:
+    """SHA-256 of a public key, in hexadecimal."""
+    octets = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(octets).hexdigest()
+
+
+def certificate_fingerprint(certificate: x509.Certificate) -> str:
+    """The same of the key that a certificate vouches for: it stays when that is renewed."""
+    return fingerprint(certificate.public_key())
+
+
+def not_the_agreed_one(actual: str, agreed: str) -> str:
+    """What is wrong with a certificate whose key is not the one that the agreement pins.
+
+    >>> not_the_agreed_one("0123456789abcdef01", "fedcba9876543210fe")
+    'its certificate is not the agreed one: its key has fingerprint 0123456789abcdef…, and the \
+agreement has fedcba9876543210…'
+    """
+    return (
+        f"its certificate is not the agreed one: its key has fingerprint {actual[:16]}…, and the "
+        f"agreement has {agreed[:16]}…"
+    )
 
 
 def load_credentials(

@@ -23,13 +23,13 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
-from taciturn.settings.agreement import Agreement
 
 _ENVELOPE = KEY_BYTES + TAG_BYTES
 
 
 def join_circle(
-    agreement: Agreement,
+    parties: Mapping[str, str],
+    terms: str,
     identity: Identity | None,
     entropy: Entropy,
     columns: int,
@@ -38,7 +38,8 @@ def join_circle(
     """Introduces her, and checks the others.
 
     Args:
-        agreement: The one in use, which names all Alices.
+        parties: All Alices with the fingerprints of their keys, in the agreement's order.
+        terms: What is agreed on, in canonical form.
         identity: What she signs with.
         entropy: Her coins.
         columns: How many columns she has.
@@ -48,8 +49,7 @@ def join_circle(
         AgreementError: Another Alice is not the agreed one, or has not signed the same roster.
         RemoteProtocolError: What Bob hands out cannot be read, or is not what she said.
     """
-    parties = agreement.parties
-    if parties is None or identity is None or identity.name not in parties:
+    if identity is None or identity.name not in parties:
         raise LocalProtocolError("this side is none of the parties of the agreement")
     coins = entropy.fork("circle")
     own = ExchangeKey(coins.fork("exchange"))
@@ -61,7 +61,7 @@ def join_circle(
     members = _members((yield from receive(Roster)).text, parties)
     place = members.names.index(identity.name)
     _require_herself(members.alices[place], introduction, columns, magnitude_bits)
-    signed = members.signed_text(agreement)
+    signed = members.signed_text(terms)
     keys = _pair_keys(own, members, place, signed)
     # Drawn by all, used by the first: the others' coins must not depend on who is first.
     rotation = coins.fork("rotation").token(KEY_BYTES)

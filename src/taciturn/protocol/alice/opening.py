@@ -37,10 +37,16 @@ def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState
     state = TrainingState(
         0, np.zeros(columns), columns=hello.columns, magnitude_bits=magnitude_bits
     )
-    if inputs.terms.agreement.parties is None:
+    agreed = inputs.terms.agreement
+    if agreed.parties is None:
         return state
     circle = yield from join_circle(
-        inputs.terms.agreement, inputs.identity, inputs.entropy, columns, magnitude_bits
+        agreed.parties,
+        agreed.canonical(),
+        inputs.identity,
+        inputs.entropy,
+        columns,
+        magnitude_bits,
     )
     # All Alices have the same scales: those of the largest value of all.
     return replace(state, magnitude_bits=circle.magnitude_bits, seed=circle.seed, circle=circle)

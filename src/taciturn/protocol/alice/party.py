@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import greet
 from taciturn.protocol.alice.quality import hear
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.circle import masks_of
 from taciturn.protocol.party import PartyResult, compare_held_out
 from taciturn.protocol.prediction import whitened_rows
+from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 
 
@@ -39,3 +41,17 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
             rows, share.values, terms, share.scales, coins, masks=masks.fork("held-out rows")
         )
     return PartyResult(trained, quality=(yield from hear(inputs, trained.iterations)))
+
+
+def dry_run(inputs: AliceInputs, magnitude_bits: int) -> Program[TrainingState]:
+    """The first words of one of several Alices, and nothing more: do all fit?
+
+    Args:
+        inputs: What her training would be run with.
+        magnitude_bits: The size of her values.
+
+    Raises:
+        AgreementError: They do not.
+    """
+    yield from compare_held_out("alice", inputs.held_out)
+    return (yield from greet(inputs, magnitude_bits))

@@ -19,20 +19,20 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.together import together, with_peer
 from taciturn.rng import KEY_BYTES, Entropy
-from taciturn.settings.agreement import Agreement
 
 _ENVELOPE = KEY_BYTES + TAG_BYTES
 
 
 def gather_circle(
-    agreement: Agreement, hellos: Mapping[str, Hello], entropy: Entropy
+    parties: Mapping[str, str] | None, terms: str, hellos: Mapping[str, Hello], entropy: Entropy
 ) -> Program[tuple[Members, bytes]]:
     """Hands all introductions and signatures to all.
 
     He checks what he hands out: whoever is not the agreed one is named, here as there.
 
     Args:
-        agreement: The one in use, which names all Alices.
+        parties: All Alices with the fingerprints of their keys, in the agreement's order.
+        terms: What is agreed on, in canonical form.
         hellos: What each of them said first, in the agreement's order.
         entropy: His coins.
 
@@ -43,7 +43,7 @@ def gather_circle(
         AgreementError: An Alice is not the agreed one, or has not signed the roster.
         RemoteProtocolError: A nonce is not the one that was bound.
     """
-    if agreement.parties is None:
+    if parties is None:
         raise LocalProtocolError("the agreement names no parties")
     nonce = entropy.fork("circle").token(KEY_BYTES)
     introductions = yield from together({name: receive(Introduction) for name in hellos})
@@ -52,14 +52,14 @@ def gather_circle(
         for name, hello in hellos.items()
     )
     members = Members(tuple(alices), commitment(nonce).hex())
-    members.require_pins(agreement.parties)
+    members.require_pins(parties)
     yield from send_all([*hellos], Roster(members.to_text()))
     answers = yield from together({name: receive(Endorsement) for name in hellos})
     endorsed = Endorsed(
         tuple(given.hex() for given in (*(a.nonce for a in answers.values()), nonce)),
         tuple(answer.signature.hex() for answer in answers.values()),
     )
-    seed = members.seed_of(endorsed, members.signed_text(agreement))
+    seed = members.seed_of(endorsed, members.signed_text(terms))
     text, envelopes = endorsed.to_text(), _envelopes(members.names, answers)
     for name in hellos:
         message = Endorsements(text, PublicBytes(envelopes.get(name, b"")))

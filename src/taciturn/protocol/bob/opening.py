@@ -11,36 +11,65 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.crypto.base import SecretKey
+from taciturn.data.tables import FeatureTable
 from taciturn.privacy.base import Mechanism
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.circle import gather_circle
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import send_all
-from taciturn.protocol.handshake import open_training
+from taciturn.protocol.handshake import PeerTable, open_training
 from taciturn.protocol.messages import KeyOffer, PublicBytes
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program, keep
+from taciturn.protocol.terms import Terms
 from taciturn.protocol.together import together
+from taciturn.rng import Entropy
 
 
 def greet(inputs: BobInputs[Mechanism]) -> Program[TrainingState]:
-    """The state before the first iteration; it has neither key nor seed yet.
+    """The state before the first iteration; it has no key yet, and a seed only of several Alices.
 
     Raises:
-        AgreementError: The two sides do not fit.
+        AgreementError: The sides do not fit.
     """
-    terms, features, names = inputs.terms, inputs.features, inputs.partners
+    return (
+        yield from open_all(
+            inputs.terms, inputs.features, inputs.peer, inputs.partners, inputs.entropy
+        )
+    )
+
+
+def open_all(
+    terms: Terms,
+    features: FeatureTable,
+    peer: PeerTable,
+    names: tuple[str, ...],
+    entropy: Entropy,
+) -> Program[TrainingState]:
+    """Greets the one Alice, or several, who are introduced to each other.
+
+    Args:
+        terms: The agreement in use.
+        features: His training rows.
+        peer: What Alice's table must be, or those of all.
+        names: Theirs.
+        entropy: His coins.
+
+    Raises:
+        AgreementError: The sides do not fit.
+    """
     state = TrainingState(0, np.zeros(len(features.columns)))
     if names == (ONLY,):
-        hello = yield from open_training("bob", terms, features, peer=inputs.peer)
+        hello = yield from open_training("bob", terms, features, peer=peer)
         return replace(state, columns=hello.columns, magnitude_bits=hello.magnitude_bits)
     # How many columns one of them has is not agreed on: only their number in all.
-    each_one = replace(inputs.peer, columns=None)
+    single = replace(peer, columns=None)
     hellos = yield from together(
-        {name: open_training("bob", terms, features, peer=each_one) for name in names}
+        {name: open_training("bob", terms, features, peer=single) for name in names}
     )
-    inputs.peer.require_total(sum(hello.columns for hello in hellos.values()))
-    members, seed = yield from gather_circle(terms.agreement, hellos, inputs.entropy)
+    peer.require_total(sum(hello.columns for hello in hellos.values()))
+    agreed = terms.agreement
+    members, seed = yield from gather_circle(agreed.parties, agreed.canonical(), hellos, entropy)
     return replace(
         state,
         columns=sum(members.widths),

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from taciturn.arrays import FloatArray
+from taciturn.data.tables import FeatureTable
 from taciturn.privacy.base import Mechanism
 from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.opening import open_all
 from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.quality import tell
 from taciturn.protocol.bob.registry import TRAININGS
+from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.party import PartyResult, compare_held_out
+from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
 from taciturn.protocol.together import together
+from taciturn.rng import Entropy
 
 
 def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
@@ -32,6 +38,31 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     held_out_scores = yield from predict.predict(held_out, trained.weights, names, grid)
     quality = yield from tell(inputs, held_out_scores)
     return PartyResult(trained, scores, held_out_scores, quality)
+
+
+def dry_run(
+    terms: Terms,
+    features: FeatureTable,
+    held_out: FeatureTable | None,
+    peer: PeerTable,
+    names: tuple[str, ...],
+    entropy: Entropy,
+) -> Program[TrainingState]:
+    """The first words of a training with several Alices, and nothing more: do all fit?
+
+    Args:
+        terms: The agreement in use.
+        features: His training rows.
+        held_out: His held-out rows; None where there are none.
+        peer: What the Alices' tables must be.
+        names: Theirs.
+        entropy: His coins.
+
+    Raises:
+        AgreementError: They do not.
+    """
+    yield from together({name: compare_held_out("bob", held_out) for name in names})
+    return (yield from open_all(terms, features, peer, names, entropy))
 
 
 def _from_shares(

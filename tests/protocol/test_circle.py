@@ -1,0 +1,301 @@
+"""Several Alices meet through Bob: what he alters is noticed, and what they add cancels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taciturn.crypto.signatures import KeyIdentity
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_star
+from taciturn.errors import AgreementError, LocalProtocolError, RemoteProtocolError
+from taciturn.protocol.alice.circle import join_circle
+from taciturn.protocol.bob.circle import gather_circle
+from taciturn.protocol.circle import Circle, Members, ZeroSum
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.messages import (
+    Endorsement,
+    Endorsements,
+    Hello,
+    Introduction,
+    Message,
+    PublicBytes,
+    Roster,
+)
+from taciturn.protocol.steps import Program, Send
+from taciturn.rng import KeyedEntropy
+from tests.protocol.parties import BOB
+from tests.protocol.stars import coins_of, identity_of, names, pins
+
+TERMS = '{"agreed":1}'
+Change = Callable[[str, Message], Message]
+
+
+def hello(columns: int, bits: int) -> Hello:
+    return Hello(4, "alice", "", 10, "", bits, columns)
+
+
+HELLOS = {"alice-1": hello(3, 2), "alice-2": hello(5, 4), "alice-3": hello(1, 0)}
+
+
+def alice(name: str, **changes: Any) -> Program[Circle]:
+    usual: dict[str, Any] = {
+        "parties": pins(names(3)),
+        "terms": TERMS,
+        "identity": identity_of(name),
+        "entropy": coins_of(name),
+        "columns": HELLOS[name].columns,
+        "magnitude_bits": HELLOS[name].magnitude_bits,
+    }
+    return join_circle(**(usual | changes))
+
+
+def circles(alices: dict[str, Program[Circle]] | None = None) -> dict[str, Circle]:
+    bob = gather_circle(pins(names(3)), TERMS, HELLOS, BOB)
+    met, (members, seed) = run_star(alices or {name: alice(name) for name in HELLOS}, bob)
+    assert members.widths == (3, 5, 1)
+    assert all(circle.seed == seed for circle in met.values())
+    return met
+
+
+class Relay:
+    """Bob as a relay who alters messages on their way; Alices are honest."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._out: dict[str, list[bytes]] = {name: [] for name in HELLOS}
+        self._bob_out: dict[str, list[bytes]] = {name: [] for name in HELLOS}
+        self.alices = {
+            name: Driver("alice", alice(name), self._out[name].append) for name in HELLOS
+        }
+        self.bob = Driver(
+            "bob",
+            gather_circle(pins(names(3)), TERMS, HELLOS, BOB),
+            {name: box.append for name, box in self._bob_out.items()},
+        )
+
+    def run(self) -> None:
+        for driver in self.alices.values():
+            driver.start()
+        self.bob.start()
+        while not all(driver.finished for driver in self.alices.values()):
+            while not self.bob.finished and self._out[self.bob.awaits]:
+                self.bob.feed(self._out[self.bob.awaits].pop(0))
+            for name, driver in self.alices.items():
+                while self._bob_out[name]:
+                    message = self._change(name, decode(self._bob_out[name].pop(0)))
+                    driver.feed(encode(message))
+
+
+def test_masks_cancel_in_the_sum_and_in_no_smaller_one():
+    met = circles()
+    zeros = np.zeros(2000, dtype=np.int64)
+    masked = [circle.masks.fork("scores 7").over(zeros) for circle in met.values()]
+    assert not np.any(masked[0] + masked[1] + masked[2])
+    for pair in ((0, 1), (0, 2), (1, 2)):
+        assert np.count_nonzero(masked[pair[0]] + masked[pair[1]]) == 2000
+    # Uniform: each bit of 2,000 words is one in half of them, to within 6 deviations (1e-9 each).
+    bits = np.unpackbits(masked[1].view(np.uint8))
+    assert abs(bits.mean() - 0.5) < 6 * 0.5 / np.sqrt(len(bits))
+
+
+def test_masks_of_another_purpose_and_another_session_are_others():
+    met, zeros = circles()["alice-2"], np.zeros(50, dtype=np.int64)
+    one = met.masks.fork("scores 1").over(zeros)
+    assert np.count_nonzero(one == met.masks.fork("scores 2").over(zeros)) == 0
+    fresh = {name: alice(name, entropy=coins_of(name).fork("again")) for name in HELLOS}
+    again = circles(fresh)["alice-2"].masks.fork("scores 1").over(zeros)
+    assert np.count_nonzero(one == again) == 0
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=8))
+def test_a_sum_of_masked_values_is_that_of_the_values(values):
+    keys = {pair: KeyedEntropy.from_seed(hash(pair) % 1000) for pair in ((0, 1), (0, 2), (1, 2))}
+    masks = [
+        ZeroSum((keys[0, 1], keys[0, 2])),
+        ZeroSum((keys[1, 2],), (keys[0, 1],)),
+        ZeroSum((), (keys[0, 2], keys[1, 2])),
+    ]
+    numbers = np.array(values, dtype=np.int64)
+    total = sum(mask.fork("x").over(numbers) for mask in masks)
+    assert np.array_equal(total, 3 * numbers)
+
+
+def test_all_know_the_same_and_the_rotation_is_their_secret():
+    met = circles()
+    assert len({circle.rotation for circle in met.values()}) == 1
+    assert [circle.place for circle in met.values()] == [0, 1, 2]
+    assert met["alice-2"].columns == slice(3, 8)
+    assert {circle.magnitude_bits for circle in met.values()} == {4}
+    again = Circle.of_json(json.loads(json.dumps(met["alice-3"].to_json())))
+    assert again == met["alice-3"]
+    assert "pair_keys" not in repr(met["alice-3"])
+
+
+def test_what_bob_carries_does_not_tell_the_rotation():
+    frames: list[bytes] = []
+    bob = gather_circle(pins(names(3)), TERMS, HELLOS, BOB)
+    met, _ = run_star(
+        {name: alice(name) for name in HELLOS}, bob, tap=lambda *frame: frames.append(frame[2])
+    )
+    for secret in (met["alice-1"].rotation, *met["alice-1"].pair_keys[1:]):
+        assert not any(secret in frame or secret.hex().encode() in frame for frame in frames)
+
+
+def swapped_key(receiver: str) -> Change:
+    """Bob puts an exchange key of his own into the roster of one Alice."""
+
+    def change(name: str, message: Message) -> Message:
+        if name != receiver or not isinstance(message, Roster):
+            return message
+        members = Members.of_text(message.text)
+        his_own = "00" * 31 + "09"
+        first, second, third = members.alices
+        other = replace(third, exchange_key=his_own) if receiver != "alice-3" else third
+        first = replace(first, exchange_key=his_own) if receiver == "alice-3" else first
+        return Roster(replace(members, alices=(first, second, other)).to_text())
+
+    return change
+
+
+@pytest.mark.parametrize("receiver", ["alice-1", "alice-2", "alice-3"])
+def test_a_bob_who_puts_his_own_key_between_two_alices_is_noticed(receiver):
+    with pytest.raises((AgreementError, RemoteProtocolError), match="has not signed this list"):
+        Relay(swapped_key(receiver)).run()
+
+
+def in_roster(**changes: Any) -> Change:
+    def change(name: str, message: Message) -> Message:
+        if name != "alice-2" or not isinstance(message, Roster):
+            return message
+        values = json.loads(message.text)
+        values["alices"][changes["at"]] |= changes["values"]
+        return Roster(json.dumps(values, sort_keys=True, separators=(",", ":")))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (in_roster(at=1, values={"columns": 9}), "does not say of this side what it said"),
+        (in_roster(at=0, values={"name": "mallory"}), "the parties are alice-1"),
+        (in_roster(at=0, values={"columns": "3"}), "cannot be read"),
+        (in_roster(at=0, values={"exchange_key": "zz"}), "cannot be read"),
+        (in_roster(at=0, values={"more": 1}), "cannot be read"),
+        (in_roster(at=2, values={"public_key": identity_of("alice-1").public_key.hex()}), "agreed"),
+        (lambda name, m: Roster("[]") if isinstance(m, Roster) else m, "cannot be read"),
+        (lambda name, m: Roster("{") if isinstance(m, Roster) else m, "cannot be read"),
+    ],
+)
+def test_an_altered_roster_is_refused(change, words):
+    with pytest.raises(RemoteProtocolError, match=words):
+        Relay(change).run()
+
+
+def in_endorsements(key: str, at: int, value: str) -> Change:
+    def change(name: str, message: Message) -> Message:
+        if not isinstance(message, Endorsements):
+            return message
+        values = json.loads(message.text)
+        values[key][at] = value
+        return replace(message, text=json.dumps(values))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (in_endorsements("signatures", 1, "00" * 64), "alice-2 has not signed"),
+        (in_endorsements("nonces", 0, "11" * 32), "nonce of alice-1 does not match"),
+        (in_endorsements("nonces", 3, "11" * 32), "nonce of bob does not match"),
+        (in_endorsements("nonces", 3, "1"), "cannot be read"),
+        (
+            lambda name, m: (
+                replace(m, envelope=PublicBytes(bytes(48))) if isinstance(m, Endorsements) else m
+            ),
+            "alice-1: an envelope cannot be opened",
+        ),
+    ],
+)
+def test_altered_endorsements_are_refused(change, words):
+    with pytest.raises(RemoteProtocolError, match=words):
+        Relay(change).run()
+
+
+def test_an_alice_with_another_key_is_named_by_bob():
+    forged = KeyIdentity.simulated("alice-2", KeyedEntropy.from_seed(999))
+    alices = {name: alice(name) for name in HELLOS} | {"alice-2": alice("alice-2", identity=forged)}
+    with pytest.raises(AgreementError, match="the key of alice-2 has the fingerprint"):
+        circles(alices)
+
+
+class _Forger:
+    """Shows the agreed key, and cannot sign with it."""
+
+    name, public_key = "alice-2", identity_of("alice-2").public_key
+
+    def sign(self, data: bytes) -> bytes:
+        return identity_of("alice-1").sign(data)
+
+
+def test_a_forged_signature_is_named_by_bob():
+    alices = {name: alice(name) for name in HELLOS}
+    alices["alice-2"] = alice("alice-2", identity=_Forger())
+    with pytest.raises(AgreementError, match="alice-2 has not signed this list of parties"):
+        circles(alices)
+
+
+def test_an_alice_under_other_terms_has_signed_something_else():
+    alices = {name: alice(name) for name in HELLOS} | {
+        "alice-3": alice("alice-3", terms='{"agreed":2}')
+    }
+    with pytest.raises(AgreementError, match="alice-3 has not signed"):
+        circles(alices)
+
+
+@pytest.mark.parametrize("identity", [None, identity_of("alice-9")])
+def test_who_is_no_party_does_not_begin(identity):
+    frames: list[bytes] = []
+    with pytest.raises(LocalProtocolError, match="none of the parties"):
+        Driver("alice", alice("alice-1", identity=identity), frames.append).start()
+    assert frames == []
+
+
+def altered(program: Program[Circle], kind: type[Message], **changes: Any) -> Program[Circle]:
+    """A program whose messages of one kind are others."""
+    answer: Any = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as done:
+            circle: Circle = done.value
+            return circle
+        if isinstance(step, Send) and isinstance(step.message, kind):
+            step = Send(replace(step.message, **changes), step.peer)
+        answer = yield step
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "changes", "words"),
+    [
+        ("alice-1", Endorsement, {"envelopes": PublicBytes(b"")}, "another number of envelopes"),
+        ("alice-3", Introduction, {"exchange_key": PublicBytes(bytes(32))}, "Curve25519"),
+        ("alice-3", Introduction, {"exchange_key": PublicBytes(b"1")}, "Curve25519"),
+        ("alice-2", Endorsement, {"nonce": PublicBytes(bytes(32))}, "does not match"),
+        ("alice-2", Introduction, {"public_key": PublicBytes(b"")}, "fingerprint"),
+    ],
+)
+def test_an_alice_who_says_something_else_is_named(name, kind, changes, words):
+    alices = {known: alice(known) for known in HELLOS}
+    alices[name] = altered(alices[name], kind, **changes)
+    with pytest.raises(RemoteProtocolError, match=f"{name}.*{words}"):
+        circles(alices)
