@@ -43,6 +43,25 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
             advised("{mechanism}", mechanism="sealed"),
             "nothing reaches Alice in clear; rests on the encryption, costs about as much as none",
         ),
+        *(_with_one_alice() if agreed.alices == 1 else ()),
+        Recommendation(
+            "a guarantee that does not rest on encryption",
+            advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
+            f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
+            + advised("{over} adds the encryption's guarantee", over="sealed"),
+        ),
+        Recommendation(
+            "no encryption at all",
+            advised("{mechanism} {epsilon}", mechanism="add", epsilon=per_release),
+            f"epsilon {WANTED_EPSILON:g} for a label over {epochs} epochs; fewer epochs "
+            "allow less noise; label-rr learns more at the same total",
+        ),
+    )
+
+
+def _with_one_alice() -> tuple[Recommendation, ...]:
+    """What several cannot use."""
+    return (
         Recommendation(
             "the same, and Alice's columns are not to be told either",
             advised("{mechanism}", mechanism="mutual"),
@@ -60,18 +79,6 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
             ),
             f"epsilon {WANTED_EPSILON:g} in total, for one model with noise; of a few hundred rows "
             "the noise leaves little, of tens of thousands it takes little",
-        ),
-        Recommendation(
-            "a guarantee that does not rest on encryption",
-            advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
-            f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
-            + advised("{over} adds the encryption's guarantee", over="sealed"),
-        ),
-        Recommendation(
-            "no encryption at all",
-            advised("{mechanism} {epsilon}", mechanism="add", epsilon=per_release),
-            f"epsilon {WANTED_EPSILON:g} for a label over {epochs} epochs; fewer epochs "
-            "allow less noise; label-rr learns more at the same total",
         ),
     )
 

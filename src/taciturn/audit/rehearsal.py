@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
+from taciturn.audit.seats import alice_view
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
@@ -60,7 +61,7 @@ def random_table(rows: int, columns: int) -> RawData:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small training on coin labels, as Alice saw it, and the real one's sizes."""
+    """A small training on coin labels, as Alice saw it, or several together, and real sizes."""
 
     settings: Settings
     terms: Terms
@@ -113,7 +114,7 @@ class Rehearsal:
         outcome = simulate(small, sample, keep=True)
         columns = len(outcome.data.alice_train.columns)
         # Whether the real table is large enough is said here, before anything else is.
-        terms = agree(settings, columns, rows)
+        terms = agree(settings, columns, rows, parties=outcome.terms.agreement.parties)
         if outcome.transcript is None:
             raise TranscriptError("the rehearsal kept no transcript")
         return cls(
@@ -123,7 +124,7 @@ class Rehearsal:
             rows=rows,
             columns=columns,
             bob_columns=len(outcome.data.bob_train.columns),
-            view=AliceView.of(outcome.transcript, outcome.data.alice_train),
+            view=alice_view(outcome.transcript, outcome.data),
             labels=outcome.data.labels_train,
             outcome=outcome,
             own_labels=own_labels,

@@ -43,8 +43,8 @@ from taciturn.view.bob_view import BobView
 MOST = 2000
 """So many numbers, evenly spaced, stand for more in a look."""
 
-FAULTS = ("unmasked", "low-bits", "reused-mask")
-"""Faults that must be noticed."""
+LEAST = 100
+"""Of fewer numbers no look can be sure."""
 
 _POWERS = 64
 # The faults' scores are whole numbers of this many digits, of which their masks leave so many bits.
@@ -95,8 +95,8 @@ class Answers:
         )
 
 
-def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation:
-    """Tries to tell each Alice's scores from her answers.
+def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None:
+    """Tries to tell each Alice's scores from her answers; None where there are too few of them.
 
     Args:
         view: What Bob knows of a training; of one Alice he knows the scores.
@@ -106,9 +106,11 @@ def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation:
     with one_thread():
         answers = answers_of(view, tables)
         names = tuple(name or "alice" for name in view.partners)
-        looked = dict(_looked(names, answers))
+        looked = {name: one for name, one in _looked(names, answers) if len(one.rows) >= LEAST}
         looks = tuple(_look(name, one, len(looked)) for name, one in looked.items())
-        faults = tuple(_fault(name, answers[0], len(looked)) for name in FAULTS)
+        if not looks:
+            return None
+        faults = tuple(_faults(answers[0], len(looked)))
     return Separation(
         alices=names,
         numbers=sum(len(one.numbers) for one in answers),
@@ -139,20 +141,29 @@ def _looked(names: Sequence[str], answers: Sequence[Answers]) -> Iterator[tuple[
 
 def answers_of(view: BobView, tables: Sequence[FeatureTable]) -> list[Answers]:
     """The answers of each Alice, with what the judge knows of them."""
-    events = [*_of_passes(view, tables)] if view.directions else [*_of_batches(view, tables)]
-    joined = []
-    for number, answered in enumerate(view.answers):
-        seen = [
-            (rows, answered[time], parts[number])
-            for time, rows, parts in events
-            if time in answered
-        ]
-        rows, scores = (np.concatenate([one[part] for one in seen]) for part in (0, 2))
-        places = np.concatenate([np.arange(len(one[0])) for one in seen])
-        # Below the rows of a pass stand those that carry the penalty.
-        numbers = np.concatenate([one[1][: len(one[0])] for one in seen])
-        joined.append(Answers(rows, places, numbers, scores))
-    return joined
+    asked = [*_of_passes(view, tables)] if view.directions else [*_of_batches(view, tables)]
+    return [
+        _joined(
+            [
+                # Below the rows of a pass stand those that carry the penalty.
+                Answers(rows, np.arange(len(rows)), answered[turn][: len(rows)], parts[alice])
+                for turn, rows, parts in asked
+            ]
+        )
+        for alice, answered in enumerate(view.answers)
+    ]
+
+
+def _joined(parts: Sequence[Answers]) -> Answers:
+    """Those of several messages, one after the other."""
+    if not parts:
+        none = np.empty(0, dtype=np.int64)
+        return Answers(none, none, none, np.empty(0))
+    rows, places, numbers = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("rows", "places", "numbers")
+    )
+    return Answers(rows, places, numbers, np.concatenate([part.scores for part in parts]))
 
 
 def _of_batches(
@@ -222,17 +233,20 @@ def _features(numbers: IntArray) -> FloatArray:
 # --- faults that must be noticed ----------------------------------------------------------------
 
 
-def _fault(name: str, answers: Answers, looks: int) -> Fault:
+def _faults(answers: Answers, looks: int) -> Iterator[Fault]:
+    """Each of them with one Alice's own scores, as far as there are numbers for it."""
     whole = np.rint(np.clip(answers.scores, -128, 128) * 2.0**_DIGITS).astype(np.int64)
     words = KeyedEntropy.from_seed(len(whole)).fork("masks").words(len(whole)).view(np.int64)
-    by, spoilt = "numbers", whole
-    described = "scores without masks"
-    if name == "low-bits":
-        spoilt = whole + (words >> _LEFT << _LEFT)
-        described = f"masks that leave the low {_LEFT} bits alone"
-    elif name == "reused-mask":
-        spoilt = whole + words[answers.rows % len(words)]
-        by, described = "differences", "the same mask for all answers about a row"
-    seen = replace(answers, numbers=spoilt)
-    look = _look(name, seen.moved(seen.rows) if by == "differences" else seen, looks)
-    return Fault(name, described, by, look.noticed)
+    shifted = words >> _LEFT << _LEFT
+    for name, numbers, described in (
+        ("unmasked", whole, "scores without masks"),
+        ("low-bits", whole + shifted, f"masks that leave the low {_LEFT} bits alone"),
+    ):
+        noticed = _look(name, replace(answers, numbers=numbers), looks).noticed
+        yield Fault(name, described, "numbers", noticed)
+    reused = replace(answers, numbers=whole + words[answers.rows % len(words)])
+    moved = reused.moved(answers.rows)
+    if len(moved.rows) >= LEAST:
+        described = "the same mask for all answers about a row"
+        noticed = _look("reused-mask", moved, looks).noticed
+        yield Fault("reused-mask", described, "differences", noticed)

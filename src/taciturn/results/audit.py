@@ -6,7 +6,6 @@ Where several runs are averaged, the same types hold means; a count is then a me
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from taciturn.results.columns import BobSeat
 from taciturn.results.looks import Fault as Fault
@@ -15,8 +14,9 @@ from taciturn.results.serialise import INLINE, OMITTED, Result
 from taciturn.results.skipped import Skipped as Skipped
 from taciturn.results.training import TrainingRun
 
-Seat = Literal["alice", "bob", "both"]
-"""From whose side an audit looks: Alice at labels, Bob at columns."""
+SEATS = ("alice", "bob", "both")
+"""From whose side an audit looks: Alice at labels, Bob at columns. Of several Alices ``alice`` is
+all together; their names, joined by ``+``, are some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,8 @@ class AuditRun(Result):
     ``canary`` has the findings of the same training on labels shuffled beforehand, and
     ``over_epochs`` those after fewer epochs of it. ``distinguisher`` is there where all that Alice
     receives is encrypted. ``bob_seat`` is what Bob can tell of Alice's columns, where his seat was
-    audited too; ``seat`` says which were.
+    audited too; ``seat`` says which were. ``pooled`` names those of several Alices whose views, put
+    together, are Alice's seat here, and is absent where there is one Alice.
     """
 
     training: TrainingRun = field(metadata=INLINE)
@@ -180,5 +181,6 @@ class AuditRun(Result):
     messages: tuple[MessageSeen, ...]
     membership: Membership | None
     distinguisher: Distinguisher | None = field(default=None, metadata=OMITTED)
-    seat: Seat = "alice"
+    seat: str = "alice"
     bob_seat: BobSeat | None = field(default=None, metadata=OMITTED)
+    pooled: tuple[str, ...] | None = field(default=None, metadata=OMITTED)
