@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import polars as pl
 
@@ -140,6 +140,18 @@ class TrainResult(Displayed):
         return self.runs
 
 
+@overload
+def align(  # type: ignore[overload-overlap]  # a list is an object too, and comes first
+    alice: list[Any], bob: object, *, id: str = ..., bob_id: str | None = ..., normalise: str = ...
+) -> tuple[list[pl.DataFrame], pl.DataFrame]: ...
+
+
+@overload
+def align(
+    alice: object, bob: object, *, id: str = ..., bob_id: str | None = ..., normalise: str = ...
+) -> tuple[pl.DataFrame, pl.DataFrame]: ...
+
+
 def align(
     alice: object,
     bob: object,
@@ -147,18 +159,20 @@ def align(
     id: str = "id",
     bob_id: str | None = None,
     normalise: str = "none",
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows that two tables have in common, found as two parties find them.
+) -> tuple[pl.DataFrame | list[pl.DataFrame], pl.DataFrame]:
+    """The rows that tables have in common, found as the parties find them.
 
     Args:
-        alice: A path to a CSV or Parquet file, or a pandas or polars frame.
-        bob: The same.
+        alice: A path to a CSV or Parquet file, or a pandas or polars frame; a list of them for
+            several Alices.
+        bob: A path or a frame.
         id: The column that names the rows.
         bob_id: Bob's, where it has another name.
         normalise: none, or any of trim, case, nfkc and zeros, separated by commas.
 
     Returns:
-        Both tables' common rows, in the same order.
+        The common rows of Alice's table and of Bob's, in the same order; of a list of tables, a
+        list of theirs.
 
     Raises:
         TaciturnError: With what is wrong, where, and the way out.
@@ -167,10 +181,18 @@ def align(
     >>> his = pl.DataFrame({"id": [2, 4, 3], "paid": [1, 0, 0]})
     >>> [table.rows() for table in align(hers, his)]
     [[(2, 50), (3, 30)], [(2, 1), (3, 0)]]
+    >>> others = pl.DataFrame({"id": [3, 4], "wage": [7, 8]})
+    >>> hers, his = align([hers, others], his)
+    >>> [table.rows() for table in hers], his.rows()
+    ([[(3, 30)], [(3, 7)]], [(3, 0)])
     """
-    return align_tables(
-        alice, bob, alice_id=id, bob_id=id if bob_id is None else bob_id, normalise=normalise
-    )
+    his = id if bob_id is None else bob_id
+    if not isinstance(alice, list):
+        (one,), two = align_tables([alice], bob, alice_id=id, bob_id=his, normalise=normalise)
+        return one, two
+    if not alice:
+        raise ConfigError("there is no table of an Alice", setting="alice", hint="name one or more")
+    return align_tables(alice, bob, alice_id=id, bob_id=his, normalise=normalise)
 
 
 def train(

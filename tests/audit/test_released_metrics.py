@@ -8,7 +8,7 @@ import pytest
 
 from taciturn.audit.messages import _ENCRYPTED, _PLAIN
 from taciturn.protocol.codec import MESSAGES
-from taciturn.protocol.messages import AlignmentEnd, AlignmentHello, Message
+from taciturn.protocol.messages import AlignmentEnd, AlignmentHello, CommonToAll, Message
 
 # Every field of every message that Bob may send in a training. A new one has to be judged: if it
 # holds a metric of labels, an attack on it belongs into the audit (docs/audit.md).
@@ -39,7 +39,7 @@ BOBS = {
 
 def bobs() -> list[type[Message]]:
     """The messages of a training that Bob may send."""
-    alignment = range(AlignmentHello.code, AlignmentEnd.code + 1)
+    alignment = {*range(AlignmentHello.code, AlignmentEnd.code + 1), CommonToAll.code}
     return [kind for kind in MESSAGES if "bob" in kind.senders and kind.code not in alignment]
 
 

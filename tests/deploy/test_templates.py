@@ -8,7 +8,7 @@ import pytest
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.templates import Trial, template, write_templates
-from taciturn.errors import OutputError
+from taciturn.errors import ConfigError, OutputError
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.protocol.messages import Role
 
@@ -34,7 +34,7 @@ def test_every_file_parses_and_the_two_agree(tmp_path, mechanism, serves):
 
 
 def test_tables_and_columns_stand_where_they_are_read(tmp_path):
-    tables: dict[Role, str] = {"alice": 'telco "new".csv', "bob": "bank.csv"}
+    tables = {"alice": 'telco "new".csv', "bob": "bank.csv"}
     trial = Trial("sealed", tables=tables, id="customer", label="defaulted")
     alice, bob = (PartyConfig.read(path) for path in write_templates(tmp_path, trial))
     assert (alice.data.file, bob.data.file) == (tables["alice"], "bank.csv")
@@ -107,3 +107,30 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be made"):
         write_templates(tmp_path / "file" / "folder", Trial("add"))
+
+
+PINS = {"alice-1": "0" * 64, "alice-2": "1" * 64}
+
+
+def test_several_alices_have_a_file_each_and_all_agree(tmp_path):
+    tables = {"alice-1": "telco.csv", "alice-2": "insurer.csv", "bob": "bank.csv"}
+    trial = Trial("sealed", tables=tables, parties=PINS)
+    paths = write_templates(tmp_path, trial)
+    assert [path.name for path in paths] == ["alice-1.toml", "alice-2.toml", "bob.toml"]
+    first, second, bob = (PartyConfig.read(path) for path in paths)
+    assert first.agreed == second.agreed == bob.agreed
+    assert bob.parties == PINS
+    assert bob.peers == ("alice-1", "alice-2")
+    assert second.peers == ("bob",)
+    assert second.data.file == "insurer.csv"
+    assert second.link.certificate == "certs/alice-2.pem"
+    assert second.state.folder == "alice-2-state"
+    assert bob.link.listen is not None
+
+
+def test_a_fingerprint_that_is_not_known_yet_is_asked_for(tmp_path):
+    trial = Trial("sealed", parties={"alice-1": "", "alice-2": "1" * 64})
+    *_, bob = write_templates(tmp_path, trial)
+    assert "taciturn certs --show certs/alice-1.pem" in bob.read_text()
+    with pytest.raises(ConfigError, match="alice-1"):
+        PartyConfig.read(bob)

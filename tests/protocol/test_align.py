@@ -127,7 +127,7 @@ def test_ids_are_put_in_order_range_by_range(monkeypatch, count):
     row_ids = shuffled(numbered(0, 5000), 1)
     rows = KeyedEntropy.from_seed(2).permutation(5000)[:count]
     expected = sorted(row_ids.take(rows).series.to_list())
-    assert row_ids.take(room._by_id(row_ids, rows)).series.to_list() == expected
+    assert row_ids.take(room.in_order_of_ids(row_ids, rows)).series.to_list() == expected
 
 
 AWKWARD = [
@@ -210,8 +210,8 @@ def test_normalised_ids_meet_and_keep_their_own_spelling():
 def test_two_tables_from_files(tmp_path):
     (tmp_path / "alice.csv").write_text("id,age\n007,31\n008,44\n010,50\n")
     (tmp_path / "bob.csv").write_text("who,paid\n010,1\n7,0\n008,0\n")
-    one, two = align_tables(
-        tmp_path / "alice.csv", str(tmp_path / "bob.csv"), alice_id="id", bob_id="who"
+    (one,), two = align_tables(
+        [tmp_path / "alice.csv"], str(tmp_path / "bob.csv"), alice_id="id", bob_id="who"
     )
     assert one.rows() == [("008", 44), ("010", 50)]
     assert two.rows() == [("008", 0), ("010", 1)]

@@ -46,6 +46,7 @@ from taciturn.protocol.messages import (
     BlindedIds,
     BudgetSpent,
     CarryShares,
+    CommonToAll,
     EncryptedResidues,
     Endorsement,
     Endorsements,
@@ -142,6 +143,7 @@ EXAMPLES: dict[str, Message] = {
     "Endorsement": Endorsement(PublicBytes(b"\x13"), PublicBytes(b"\x14"), PublicBytes(b"")),
     "Endorsements": Endorsements('{"nonces":[]}', PublicBytes(b"\x15")),
     "MaskedScores": MaskedScores(6, ShareNumbers(whole(-(2**63), 2**63 - 1))),
+    "CommonToAll": CommonToAll(PublicBytes(b"\xa0\x80")),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -218,6 +220,7 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     Endorsement: st.builds(Endorsement, blobs, blobs, blobs),
     Endorsements: st.builds(Endorsements, texts, blobs),
     MaskedScores: st.builds(MaskedScores, ints, wholes),
+    CommonToAll: st.builds(CommonToAll, blobs),
 }
 messages = st.one_of(*STRATEGIES.values())
 

@@ -49,6 +49,7 @@ from taciturn.results.parties import (
     PartyRun,
     PredictionResult,
     ScoredRow,
+    SharedIds,
     Sizes,
 )
 from taciturn.results.runs import Runs
@@ -291,3 +292,17 @@ def test_an_alignment_says_how_many_of_how_many_what_may_hinder_and_the_line_to_
     text = " ".join(shown(alignment_blocks(low)).split())
     assert "zeros 10; to try it, give --normalise zeros on both sides." in text
     assert 'wrote into bob.toml, under [data]: aligned = "x.csv"' in text
+
+
+def test_an_alignment_of_several_says_what_all_have_and_what_each_shares():
+    several = replace(
+        ALIGNMENT,
+        peer="alice-1, alice-2",
+        common=3,
+        parties=(SharedIds("alice-1", 12, 8), SharedIds("alice-2", 5, 4)),
+    )
+    text = " ".join(shown(alignment_blocks(several)).replace("\xa0", " ").split())
+    assert "bob with alice-1, alice-2: alignment" in text
+    assert "common to all 3: 30.0 % of 10 here" in text
+    assert "shared with alice-1 8: 80.0 % of 10 here, 66.7 % of 12 there" in text
+    assert "shared with alice-2 4: 40.0 % of 10 here, 80.0 % of 5 there" in text

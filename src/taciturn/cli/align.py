@@ -46,12 +46,13 @@ def align(
     normalise: Normalise = None,
     json: Json = False,
 ) -> None:
-    """Find the rows that both sides have, without revealing the other ids.
+    """Find the rows that all sides have, without revealing the other ids.
 
-    Both sides run it, at about the same time.
+    All sides run it, at about the same time.
 
-    Both learn which of their own rows the other has too, and how many it has. The list goes into
-    the settings, as aligned, unless --out is given or they name another one.
+    Both learn which of their own rows the other has too, and how many it has. Of several Alices
+    each does so with Bob, who then tells her which of these all have. The list goes into the
+    settings, as aligned, unless --out is given or they name another one.
 
     A peer that deviates from the protocol can ask for ids that it does not have.
 

@@ -19,6 +19,7 @@ from taciturn.settings.schema import DEFAULT_MECHANISM
 if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
     from taciturn.engine.callbacks import Callbacks
+    from taciturn.privacy.base import Mechanism
     from taciturn.report.blocks import Block
     from taciturn.results.parties import DryRun, PartyRun
 
@@ -32,21 +33,29 @@ def init(
     address: Annotated[
         str, typer.Option(help="Where the other side reaches it, as host:port.")
     ] = "localhost:9443",
-    alice_table: Annotated[str | None, typer.Option(help="Alice's table, for her file.")] = None,
+    alice_table: Annotated[
+        list[str] | None,
+        typer.Option(help="Alice's table, for her file; repeat for each of several Alices."),
+    ] = None,
     bob_table: Annotated[str | None, typer.Option(help="Bob's table, for his file.")] = None,
     id: Annotated[
         str | None, typer.Option(help="The column that names the rows, in both tables.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Bob's column of labels.")] = None,
+    parties: Annotated[
+        int, typer.Option(min=1, max=16, help="How many Alices there are, each with a file.")
+    ] = 1,
     json: Json = False,
 ) -> None:
-    """Write commented settings for both sides of a training between two machines.
+    """Write commented settings for all sides of a training between machines.
 
     [bold]Examples[/bold]
 
     taciturn init --folder trial --mechanism add --address bob.example:9443
 
     taciturn init --alice-table telco.csv --bob-table bank.csv --id customer --label defaulted
+
+    taciturn init --folder trial --parties 2
     """
     # Imported here: no other command needs it.
     from taciturn.deploy.templates import Trial, write_templates
@@ -56,11 +65,12 @@ def init(
     chosen = mechanism_class(mechanism)
     if serves not in ("alice", "bob"):
         raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
+    _require_several(chosen, parties, serves)
     check_address(address, where="--address")
     side: Any = serves
-    given: dict[Any, str | None] = {"alice": alice_table, "bob": bob_table}
-    tables = {role: table for role, table in given.items() if table is not None}
-    trial = Trial(mechanism, side, address, tables=tables, id=id, label=label)
+    named = _fingerprints(folder, parties)
+    tables = _tables([*named] or ["alice"], alice_table or [], bob_table)
+    trial = Trial(mechanism, side, address, tables=tables, id=id, label=label, parties=named)
     written = write_templates(folder, trial)
     record = {"files": [str(path) for path in written]}
     if json:
@@ -69,11 +79,17 @@ def init(
     screen = console()
     for path in written:
         screen.print(f"wrote {path}", markup=False)
-    naming = "" if len(tables) == 2 else "name each side's table in its file, "
+    naming = "" if len(tables) == len(trial.sides) else "name each side's table in its file, "
+    names = " ".join(f"--name {name}" for name in trial.sides) if named else ""
+    making = f"make certificates (taciturn certs{' ' if names else ''}{names}), "
+    if named and all(named.values()):
+        making = ""
+    elif named:
+        making += "write their fingerprints under [agreement.parties], "
     screen.print(
-        f"Next: {naming}make certificates (taciturn certs), send each side its own file and "
-        "certificates, and run taciturn party FILE --dry-run on both; before that, "
-        "where the tables differ in rows, taciturn align FILE.",
+        f"Next: {naming}{making}send each side its own file and "
+        f"certificates, and run taciturn party FILE --dry-run on {'all' if named else 'both'}; "
+        "before that, where the tables differ in rows, taciturn align FILE.",
         markup=False,
     )
     if not chosen.claims_protection:
@@ -82,6 +98,45 @@ def init(
             "can learn, and Bob's side begins only with accept-leak in his [privacy].",
             markup=False,
         )
+
+
+def _require_several(chosen: type[Mechanism], parties: int, serves: str) -> None:
+    if parties > 1 and not chosen.several_alices:
+        raise ConfigError(
+            f"{chosen.name} is for one Alice",
+            where="--parties",
+            hint="leave --parties out, or use another --mechanism",
+        )
+    if parties > 1 and serves == "alice":
+        raise ConfigError(
+            "with several Alices Bob listens, and each of them connects to him",
+            where="--serves",
+            hint="leave --serves out",
+        )
+
+
+def _fingerprints(folder: Path, parties: int) -> dict[str, str]:
+    """Several Alices with the fingerprints of the certificates in the folder, if they are there."""
+    from taciturn.deploy.templates import party_names
+    from taciturn.deploy.transport.renewal import show_certificate
+
+    files = {name: folder / "certs" / f"{name}.pem" for name in party_names(parties)}
+    return {
+        name: show_certificate(file).fingerprint if file.exists() else ""
+        for name, file in files.items()
+    }
+
+
+def _tables(alices: list[str], theirs: list[str], his: str | None) -> dict[str, str]:
+    """Each side's table, by its name."""
+    if len(theirs) > len(alices):
+        raise ConfigError(
+            f"{len(theirs)} tables are named for {len(alices)} Alices",
+            where="--alice-table",
+            hint="repeat it once for each Alice, and say how many there are with --parties",
+        )
+    tables = dict(zip(alices, theirs, strict=False))
+    return tables if his is None else {**tables, "bob": his}
 
 
 def party(

@@ -7,19 +7,20 @@ elements of many ids are in files of the party's state folder while it lasts; se
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from taciturn.arrays import IndexArray
 from taciturn.crypto.group import library
 from taciturn.data.files import Dialect
-from taciturn.data.normalisation import Normalisation, Spelling, further, in_words, spellings
+from taciturn.data.normalisation import Normalisation
 from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
+from taciturn.deploy.common_ids import Enough, fraction_of_shortest
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import ALIGNMENT
 from taciturn.deploy.log import Log
@@ -28,13 +29,15 @@ from taciturn.deploy.settings_file import add_settings
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoint
 from taciturn.errors import RowOrderError, shown_by
-from taciturn.faces import Hint, toml_value
+from taciturn.faces import toml_value
 from taciturn.files import reporting_write_errors
 from taciturn.mapped import Scratch
 from taciturn.parallel import usable_cores
-from taciturn.protocol.align import Alignment, Spread, align
+from taciturn.protocol.align import Alignment, Match, Spread, align, match_ids
+from taciturn.protocol.align_several import hear_common, match_each, tell_common, terms_among
 from taciturn.protocol.events import Aligning, Event
-from taciturn.results.parties import AlignmentResult
+from taciturn.protocol.steps import Program
+from taciturn.results.parties import AlignmentResult, SharedIds
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
@@ -57,8 +60,21 @@ def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = 
     return path
 
 
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What this side has at the end.
+
+    Args:
+        rows: Those that all sides have, in the order of their ids.
+        shared: What it has in common with each peer.
+    """
+
+    rows: IndexArray = field(repr=False)
+    shared: tuple[SharedIds, ...]
+
+
 class AligningParty:
-    """One side, ready to meet the other.
+    """One side, ready to meet the other, or the others.
 
     Args:
         config: Its settings.
@@ -96,35 +112,42 @@ class AligningParty:
         )
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
+        self._enough = Enough(
+            self._common,
+            normalisation,
+            0.0 if self._new else config.data.minimum_match,
+            f"column {config.data.id!r} of {self._table}",
+        )
         self._pace = _Pace(self._log)
 
     def run(self) -> AlignmentResult:
         """Aligns, writes the list, and names it in the party's file where that can be done.
 
         Raises:
-            RowOrderError: The two sides have no id in common, or fewer than the settings accept.
+            RowOrderError: The sides have no id in common, or fewer than the settings accept.
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
         self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
             traffic = meeting.traffic
-            alignment = self._align(meeting)
+            common = self._align(meeting)
             # Before confirming: the peer takes a confirmation for a list that is written.
-            self._write(alignment)
+            self._write(common.rows)
             confirmed = meeting.finish(FAREWELL_SECONDS)
             seconds = time.monotonic() - (traffic.since or time.monotonic())
-        self._log("aligned", rows=len(alignment.rows), file=str(self._file))
-        lines = self._lacking()
+        self._log("aligned", rows=len(common.rows), file=str(self._file))
+        lines, lists = self._lacking(), [peer.ids for peer in common.shared]
         added = self._asked_for is None and self._add(lines)
         return AlignmentResult(
             role=self.config.role,
             peer=self.config.peer,
             normalise=str(self._normalisation),
             ids=len(self._own),
-            peer_ids=alignment.peer_ids,
-            common=len(alignment.rows),
-            match=matched_fraction(alignment, len(self._own)),
-            spellings=self._spellings(alignment),
+            peer_ids=min(lists),
+            common=len(common.rows),
+            match=fraction_of_shortest(len(common.rows), len(self._own), *lists),
+            parties=common.shared if self.config.parties else None,
+            spellings=self._enough.spellings(len(common.rows)),
             file=str(self._file),
             configured=added or not (self._new or "aligned" in lines),
             settings=self.config.where,
@@ -156,56 +179,58 @@ class AligningParty:
         self._log("settings added", file=self.config.where, lines=list(_toml_lines(lines)))
         return True
 
-    def _spellings(self, alignment: Alignment) -> tuple[Spelling, ...]:
-        """What else might make ids of this table the peer's; nothing where all are."""
-        if len(alignment.rows) == len(self._own):
-            return ()
-        return spellings(self._common, self._normalisation)
-
-    def _align(self, meeting: Meeting) -> Alignment:
-        role, terms = self.config.role, self._normalisation.canonical()
+    def _align(self, meeting: Meeting) -> _Common:
         with on_threads() as spread, _scratch(self.config) as scratch:
-            program = align(role, self._common, terms, SystemEntropy(), spread, scratch)
-            return meeting.run(program, observe=self._observe)
+            return meeting.run(self._program(spread, scratch), observe=self._observe)
+
+    def _program(self, spread: Spread, scratch: Scratch) -> Program[_Common]:
+        """This side's part, which ends where too few ids are common."""
+        if not self.config.parties:
+            return self._as_one_of_two(spread, scratch)
+        terms = terms_among(self._normalisation, self.config.parties)
+        part = self._as_alice if self.config.role == "alice" else self._as_bob
+        return part(terms, spread, scratch)
+
+    def _as_one_of_two(self, spread: Spread, scratch: Scratch) -> Program[_Common]:
+        role, terms = self.config.role, self._normalisation.canonical()
+        pair = yield from align(role, self._common, terms, SystemEntropy(), spread, scratch)
+        self._enough.require_pair(pair)
+        return _Common(pair.rows, (_shared(self.config.peer, pair),))
+
+    def _as_alice(self, terms: str, spread: Spread, scratch: Scratch) -> Program[_Common]:
+        ids, coins = self._common, SystemEntropy()
+        match = yield from match_ids("alice", ids, terms, coins, spread, scratch)
+        self._enough.require_pair(match)
+        rows = (yield from hear_common(ids, match)).rows
+        if not len(rows):
+            # Bob ends before he says so; one who deviates may not.
+            raise RowOrderError("no id is common to all parties", where=self._enough.where)
+        return _Common(rows, (_shared(self.config.peer, match),))
+
+    def _as_bob(self, terms: str, spread: Spread, scratch: Scratch) -> Program[_Common]:
+        ids, names, coins = self._common, self.config.peers, SystemEntropy()
+        accept = self._enough.require_pair_with
+        matches = yield from match_each(names, ids, terms, coins, spread, scratch, accept)
+        # Before anybody is told: whoever hears of a list writes it.
+        self._enough.require_all(matches)
+        ends = yield from tell_common(ids, matches)
+        shared = tuple(_shared(name, match) for name, match in matches.pairs.items())
+        return _Common(ends[names[0]].rows, shared)
 
     def _observe(self, event: Event) -> None:
         self._callbacks.observe(event)
         if isinstance(event, Aligning):
             self._pace.passed(event)
 
-    def _write(self, alignment: Alignment) -> None:
-        tried = partial(self._spellings, alignment)
-        require_common(alignment, len(self._own), self._place(), tried)
-        if not self._new:
-            self._require_match(alignment)
-        own = self._own.take(alignment.rows)
+    def _write(self, rows: IndexArray) -> None:
+        own = self._own.take(rows)
         alike = self._common is self._own
-        common = own if alike else self._common.take(alignment.rows)
+        common = own if alike else self._common.take(rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
 
-    def _place(self) -> str:
-        return f"column {self.config.data.id!r} of {self._table}"
 
-    def _require_match(self, alignment: Alignment) -> None:
-        match, least = matched_fraction(alignment, len(self._own)), self.config.data.minimum_match
-        if match >= least:
-            return
-        tried = self._spellings(alignment)
-        better = further(self._normalisation, tried)
-        if better == self._normalisation:
-            way_out = "name the same kind of id on both sides; or "
-        else:
-            way_out = f"{in_words(tried, len(self._own))}: try {{normalise}} on both sides; or "
-        raise RowOrderError(
-            f"only {len(alignment.rows):,} ids are common, {match:.1%} of the shorter list, and "
-            f"minimum-match is {least:g}: {len(self._own):,} here, {alignment.peer_ids:,} there",
-            where=self._place(),
-            hint=Hint(
-                way_out + "if so few are right, write {minimum_match} under [data] on both sides",
-                normalise=str(better),
-                minimum_match=math.floor(match * 1000) / 1000,
-            ),
-        )
+def _shared(name: str, match: Alignment | Match) -> SharedIds:
+    return SharedIds(name, match.peer_ids, len(match.rows))
 
 
 @contextmanager
@@ -225,13 +250,16 @@ def on_threads() -> Iterator[Spread]:
 
 @contextmanager
 def _scratch(config: PartyConfig) -> Iterator[Scratch]:
-    """Room for both sides' elements in the party's state folder, empty before and after.
+    """Room for all elements in the party's state folder, empty before and after.
+
+    Of several peers, each has its part of what may be in memory.
 
     Raises:
         OutputError: What a former alignment has left there cannot be removed.
     """
     folder = config.path(config.state.folder) / SCRATCH
     scratch = Scratch(folder)
+    scratch = replace(scratch, least=scratch.least // len(config.peers))
     with reporting_write_errors(folder, "folder for elements", "remove it"):
         scratch.clear()
     try:
@@ -239,37 +267,6 @@ def _scratch(config: PartyConfig) -> Iterator[Scratch]:
     finally:
         with suppress(OSError):  # the next alignment tries again
             scratch.clear()
-
-
-def matched_fraction(alignment: Alignment, own: int) -> float:
-    """How much of the shorter of the two lists is common: the same number on both sides."""
-    return len(alignment.rows) / min(own, alignment.peer_ids)
-
-
-def require_common(
-    alignment: Alignment, own: int, where: str, tried: Callable[[], tuple[Spelling, ...]]
-) -> None:
-    """Insists that the two sides have an id in common.
-
-    Args:
-        alignment: What they came to.
-        own: How many ids this side has.
-        where: Where they stand.
-        tried: Says what else could be done to this side's ids, where that matters.
-
-    Raises:
-        RowOrderError: They have none.
-    """
-    if not len(alignment.rows):
-        further_ways = tried()
-        raise RowOrderError(
-            f"the two sides have no id in common: {own} here, {alignment.peer_ids} there",
-            where=where,
-            hint=Hint(
-                "name the same kind of id on both sides; a different spelling may need "
-                "{normalise}" + (f" ({in_words(further_ways, own)})" if further_ways else "")
-            ),
-        )
 
 
 def _toml_lines(values: dict[str, str]) -> tuple[str, ...]:

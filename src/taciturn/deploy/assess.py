@@ -31,19 +31,21 @@ class Ended:
         run: What this side has so far.
         train_scores: Those of the training rows, where Bob has them and has yet to assess them.
         held_out_scores: Likewise of held-out rows.
+        session: The name that its model's file has.
         assessed: Whether nothing is left to do.
     """
 
     run: PartyRun
     train_scores: FloatArray | None = field(default=None, repr=False)
     held_out_scores: FloatArray | None = field(default=None, repr=False)
+    session: str = ""
     assessed: bool = True
 
     @classmethod
-    def of(cls, run: PartyRun, result: PartyResult) -> Ended:
+    def of(cls, run: PartyRun, result: PartyResult, session: str) -> Ended:
         """The end of a program; at Alice there is nothing to assess."""
         bobs = run.identity.role == "bob"
-        return cls(run, result.train_scores, result.held_out_scores, assessed=not bobs)
+        return cls(run, result.train_scores, result.held_out_scores, session, assessed=not bobs)
 
     def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
         """The record.
@@ -56,7 +58,8 @@ class Ended:
             name: None if values is None else shelf.put(f"{name}-end", values)
             for name, values in scores.items()
         }
-        return json.dumps({"run": record_of(self.run), **kept, "assessed": self.assessed}).encode()
+        rest = {"session": self.session, "assessed": self.assessed}
+        return json.dumps({"run": record_of(self.run), **kept, **rest}).encode()
 
     @classmethod
     def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT) -> Ended:
@@ -70,7 +73,8 @@ class Ended:
             None if kept is None else shelf.get(kept)()
             for kept in (values["train"], values["held_out"])
         )
-        return cls(read(PartyRun, values["run"]), train, held_out, values["assessed"])
+        run, session = read(PartyRun, values["run"]), values.get("session", "")
+        return cls(run, train, held_out, session, values["assessed"])
 
 
 def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> PartyRun:

@@ -25,7 +25,7 @@ from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -113,6 +113,7 @@ class BobSide:
             peer,
             memory,
             scratch,
+            tuple(terms.agreement.parties or (ONLY,)),
         )
         return bob_program(inputs)
 

@@ -5,6 +5,7 @@
     Alice                                            Bob
       an alignment of the new rows' ids         <->  (its terms name the model)
       Hello (which model, which rows)           <->  Hello
+      the introductions of several Alices
       the prediction, from weights or from shares    scores of the common rows
 
 Where both name a list of common rows, the first part is left out. Only Bob learns scores. Coins and
@@ -17,7 +18,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +25,14 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.group import library
 from taciturn.crypto.registry import scheme
-from taciturn.data.normalisation import AS_THEY_ARE, Normalisation, spellings
+from taciturn.crypto.signatures import Identity
+from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.tables import FeatureTable
-from taciturn.deploy.align import on_threads, require_common
+from taciturn.deploy.align import on_threads
 from taciturn.deploy.aligned import AlignedRows
+from taciturn.deploy.common_ids import Enough
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.identity import identity_of
 from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows
 from taciturn.deploy.score_book import Charge, score_book
@@ -44,7 +47,9 @@ from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold, at_probability, one_half
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.registry import mechanism_class
-from taciturn.protocol.align import Spread, align
+from taciturn.protocol.align import Spread, align, match_ids
+from taciturn.protocol.align_several import hear_common, match_each, tell_common
+from taciturn.protocol.circle import NO_MASKS
 from taciturn.protocol.events import Event, ScoresDue
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import WeightShare
@@ -56,8 +61,9 @@ from taciturn.protocol.prediction import (
     whitened_rows,
 )
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.steps import Program, emit
+from taciturn.protocol.steps import ONLY, Program, emit
 from taciturn.protocol.terms import Terms
+from taciturn.protocol.together import together
 from taciturn.results.parties import PredictionResult, ScoredRow
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -138,40 +144,76 @@ class Question:
             return f"{meaning}, if both classes had counted: one did not, so it is none"
         return f"{meaning}; it is corrected for the class weights"
 
-    def program(self, entropy: Entropy, spread: Spread = map) -> Program[Predicted]:
+    def program(
+        self, entropy: Entropy, spread: Spread = map, identity: Identity | None = None
+    ) -> Program[Predicted]:
         """This side's part, from the first word to the last.
 
         Args:
             entropy: Its coins.
             spread: How the work of an alignment is done on parts.
+            identity: What one of several Alices signs with.
 
         Raises:
-            RowOrderError: The two sides have no row in common.
+            RowOrderError: The sides have no row in common.
         """
-        model, role = self.model, _role(self.model)
-        name = ModelName(model.session, model.agreement_digest, model.sealed)
-        rows, peer_ids = self.rows.listed, None
-        if rows is None:
-            ids, terms = self.rows.table.ids, alignment_terms(self.normalisation, name)
-            aligned = yield from align(role, ids, terms, entropy.fork("alignment"), spread)
-            tried = partial(spellings, ids, self.normalisation)
-            require_common(aligned, len(ids), self.rows.where, tried)
-            rows, peer_ids = aligned.rows, aligned.peer_ids
-        table = self.rows.table.take(rows)
-        yield from meet(role, name, table)
-        if role == "alice":
-            yield from emit(ScoresDue(table.ids))
-            yield from self._alice(table, entropy)
-            return Predicted(rows, peer_ids)
-        return Predicted(rows, peer_ids, (yield from self._bob(table, entropy)))
+        aligned = yield from self._aligned(entropy.fork("alignment"), spread)
+        table = self.rows.table.take(aligned.rows)
+        if _role(self.model) == "alice":
+            yield from self._alice(table, entropy, identity)
+            return aligned
+        return replace(aligned, scored=(yield from self._bob(table, entropy)))
 
-    def _alice(self, table: FeatureTable, entropy: Entropy) -> Program[None]:
+    @property
+    def _name(self) -> ModelName:
+        model = self.model
+        return ModelName(model.session, model.agreement_digest, model.sealed)
+
+    @property
+    def _parties(self) -> dict[str, str]:
+        """Several Alices, with the fingerprints of their keys."""
+        return self.terms.agreement.parties or {}
+
+    def _aligned(self, coins: Entropy, spread: Spread) -> Program[Predicted]:
+        """The rows that all sides have: those that are listed, or found with the others."""
+        if self.rows.listed is not None:
+            return Predicted(self.rows.listed, None)
+        ids, role = self.rows.table.ids, _role(self.model)
+        terms = alignment_terms(self.normalisation, self._name)
+        enough = Enough(ids, self.normalisation, 0.0, self.rows.where)
+        if not self._parties:
+            pair = yield from align(role, ids, terms, coins, spread)
+            enough.require_pair(pair)
+            return Predicted(pair.rows, pair.peer_ids)
+        if role == "alice":
+            match = yield from match_ids(role, ids, terms, coins, spread)
+            enough.require_pair(match)
+            return Predicted((yield from hear_common(ids, match)).rows, match.peer_ids)
+        names, accept = [*self._parties], enough.require_pair_with
+        matches = yield from match_each(names, ids, terms, coins, spread, accept=accept)
+        enough.require_all(matches)
+        ends = yield from tell_common(ids, matches)
+        shortest = min(match.peer_ids for match in matches.pairs.values())
+        return Predicted(ends[names[0]].rows, shortest)
+
+    def _alice(
+        self, table: FeatureTable, entropy: Entropy, identity: Identity | None
+    ) -> Program[None]:
         # Each side loads its own programs only.
         from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
+        from taciturn.protocol.alice.circle import join_circle
 
-        model = self.model
+        model, name, masks = self.model, self._name, NO_MASKS
+        yield from meet("alice", name, table)
+        if self._parties:
+            columns = len(table.columns)
+            circle = yield from join_circle(
+                self._parties, name.canonical(), identity, entropy, columns, 0
+            )
+            masks = circle.masks.fork("prediction")
+        yield from emit(ScoresDue(table.ids))
         if not model.sealed:
-            yield from predict.predict(table, model.weights, self.terms.score_grid)
+            yield from predict.predict(table, model.weights, self.terms.score_grid, masks)
             return
         share = self._weight_share()
         if self.terms.mechanism.shares_scores:
@@ -180,23 +222,37 @@ class Question:
             return
         table = whitened_rows(table, share.whitening)
         yield from predict_sealed.predict(
-            table, share.values, self.terms, share.scales, entropy, model.magnitude_bits
+            table, share.values, self.terms, share.scales, entropy, model.magnitude_bits, masks
         )
 
     def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
         # Each side loads its own programs only.
         from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
+        from taciturn.protocol.bob.circle import gather_circle
+        from taciturn.protocol.bob.partners import Partners
 
-        weights = self.model.weights
+        weights, name = self.model.weights, self._name
+        names = tuple(self._parties) or (ONLY,)
+        hellos = yield from together({peer: meet("bob", name, table) for peer in names})
+        if self._parties:
+            yield from gather_circle(self._parties, name.canonical(), hellos, entropy)
         if not self.model.sealed:
-            return Scored((yield from predict.predict(table, weights)))
+            grid = self.terms.score_grid
+            return Scored((yield from predict.predict(table, weights, names, grid)))
         share = self._weight_share()
         if self.terms.mechanism.shares_scores:
             own, terms = self._bob_share(), self.terms
             return (yield from predict_mutual.predict(table, share, own, terms, entropy))
+        widths = tuple(self.model.parties.values()) or (len(share.values),)
         return (
             yield from predict_sealed.predict(
-                table, weights, share.values, self.terms, share.scales, entropy
+                table,
+                weights,
+                share.values,
+                self.terms,
+                share.scales,
+                entropy,
+                Partners.of(names, widths),
             )
         )
 
@@ -292,7 +348,8 @@ class Predictor:
         start = time.perf_counter()
         with self._session.meet(question.purpose) as meeting, on_threads() as spread:
             meeting.link.connect()
-            program = question.program(KeyedEntropy.from_system(), spread)
+            identity = identity_of(self._config)
+            program = question.program(KeyedEntropy.from_system(), spread, identity)
             predicted = meeting.run(program, observe=self._counting)
             confirmed = meeting.finish(FINISH_SECONDS)
         self._session.log("rows scored", rows=len(predicted.rows))

@@ -1,5 +1,8 @@
 """Commented files to begin with: one for each side, alike but for what is their own.
 
+With several Alices each has a file of her name, and all have the list of them with the fingerprints
+of their keys, as far as certificates are there already.
+
 Which settings a file shows, in which order and to which value, is said here; what they mean, and
 what holds where a file does not say, is said where they are declared.
 """
@@ -31,6 +34,8 @@ _AGREEMENT_HEAD = """\
 _OWN_HEAD = """\
 # --- This side's own business: nothing below leaves this machine. ----------------------------
 """
+_FINGERPRINTS = "# The fingerprint of each Alice's key, in an order that all sides share."
+_UNKNOWN = "Write here what taciturn certs --show certs/{name}.pem prints, on all sides."
 # What each section shows; a leading # is a setting that the person may switch on as it stands.
 _NEWTON = ("solver", "#passes", "#l2")
 _SGD = ("epochs", "batch_size", "minimum_batch", "learning_rate", "#l2")
@@ -63,24 +68,42 @@ class Trial:
         serves: Which side opens a port.
         address: Where: ``host:port``, as the other side reaches it.
         salt: What decides the held-out rows.
-        tables: Each side's table.
+        tables: Each side's table, by its name.
         id: The column that names the rows, in both.
         label: Bob's column of labels.
+        parties: The fingerprint of each of several Alices' keys by her name, empty where it is not
+            known yet; nothing with one.
     """
 
     mechanism: str
     serves: Role = "bob"
     address: str = "localhost:9443"
     salt: str = "trial"
-    tables: Mapping[Role, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
     id: str | None = None
     label: str | None = None
+    parties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sides(self) -> dict[str, Role]:
+        """Everybody's role, by name."""
+        alices: dict[str, Role] = dict.fromkeys(self.parties or ("alice",), "alice")
+        return {**alices, "bob": "bob"}
 
 
-def template(role: Role, trial: Trial) -> str:
-    """The file of one side."""
-    peer: Role = "bob" if role == "alice" else "alice"
-    page = _Page(role, peer)
+def party_names(count: int) -> tuple[str, ...]:
+    """The names of so many Alices in a trial; none for one, who is just alice.
+
+    >>> party_names(2), party_names(1)
+    (('alice-1', 'alice-2'), ())
+    """
+    return tuple(f"alice-{number}" for number in range(1, count + 1)) if count > 1 else ()
+
+
+def template(name: str, trial: Trial) -> str:
+    """The file of one side, by its name."""
+    role = trial.sides[name]
+    page = _Page(name, "bob" if role == "alice" else "alice")
     way, address = _way(role, trial)
     chosen = mechanism_class(trial.mechanism)
     begin_with = chosen.to_begin_with()
@@ -96,27 +119,43 @@ def template(role: Role, trial: Trial) -> str:
         *page.lines("agreement", sizes),
     ]
     table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)
-    columns = {"file": trial.tables.get(role), "id": trial.id, "label": trial.label}
+    columns = {"file": trial.tables.get(name), "id": trial.id, "label": trial.label}
+    # Bob's peers are in the agreement, where there are several.
+    named = _CREDENTIALS[1:] if role == "bob" and trial.parties else _CREDENTIALS
     own = {
         "data": page.lines("data", table, **columns),
-        "link": page.lines("link", (way, *_CREDENTIALS, *_SECONDS), **{way: address}),
+        "link": page.lines("link", (way, *named, *_SECONDS), **{way: address}),
         "state": page.lines("state", _STATE),
         "output": page.lines("output", (*_OUTPUT, *(_SCORES if role == "bob" else ()))),
     }
     # Where it cannot be otherwise, Bob is shown what he has to accept.
     leak = () if chosen.claims_protection else ("#accept_leak",)
     own["privacy"] = page.lines("privacy", (*leak, *_LIMITS) if role == "bob" else _COUNTED)
-    head = f'# taciturn party {role}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
-    sections = "\n".join(_section(name, lines) for name, lines in own.items())
-    return f"{head}{_AGREEMENT_HEAD}{_section('agreement', agreement)}\n{_OWN_HEAD}{sections}"
+    head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
+    agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
+    sections = "\n".join(_section(title, lines) for title, lines in own.items())
+    return f"{head}{agreed}{_OWN_HEAD}{sections}"
+
+
+def _parties(trial: Trial) -> str:
+    """The list of several Alices."""
+    if not trial.parties:
+        return ""
+    lines = [
+        f"{name} = {toml_value(known)}"
+        if known
+        else _commented(f'{name} = ""', _UNKNOWN.format(name=name))
+        for name, known in trial.parties.items()
+    ]
+    return "\n" + _section("agreement.parties", [_FINGERPRINTS, *lines])
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
     """Writes the lines of one side's file."""
 
-    role: Role
-    peer: Role
+    name: str
+    peer: str
 
     def lines(self, section: str, names: tuple[str, ...], **values: object) -> list[str]:
         """A line for each setting, with its value here, its example or its default."""
@@ -133,7 +172,7 @@ class _Page:
     def _usual(self, section: str, name: str) -> object:
         example = section_settings(section)[name].example
         if isinstance(example, str):
-            return example.format(role=self.role, peer=self.peer)
+            return example.format(role=self.name, peer=self.peer)
         return file_default(section, name) if example is None else example
 
 
@@ -164,13 +203,12 @@ def _commented(code: str, comment: str) -> str:
 
 
 def write_templates(folder: Path, trial: Trial) -> list[Path]:
-    """Writes both files.
+    """Writes the files of all sides.
 
     Raises:
-        OutputError: One is there already, or cannot be written; then neither is.
+        OutputError: One is there already, or cannot be written; then none is.
     """
-    roles: tuple[Role, Role] = ("alice", "bob")
-    paths = [folder / f"{role}.toml" for role in roles]
+    paths = [folder / f"{name}.toml" for name in trial.sides]
     for path in paths:
         if path.exists():
             raise OutputError(
@@ -186,6 +224,6 @@ def write_templates(folder: Path, trial: Trial) -> list[Path]:
             where=str(folder),
             hint=Hint("name another folder with {folder}"),
         ) from None
-    for role, path in zip(roles, paths, strict=True):
-        write_private(path, template(role, trial))
+    for name, path in zip(trial.sides, paths, strict=True):
+        write_private(path, template(name, trial))
     return paths

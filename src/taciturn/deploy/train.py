@@ -25,6 +25,7 @@ from taciturn.crypto.engines import on_engine
 from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
+from taciturn.deploy.identity import identity_of
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
@@ -78,6 +79,7 @@ from taciturn.results.parties import (
     Sizes,
 )
 from taciturn.results.serialise import record_of
+from taciturn.results.training import FeatureParty
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
@@ -103,6 +105,19 @@ _FREE_LIMITS = {
     "budget_total",
     "ledger",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """What a dry run tells of the peer, or of all.
+
+    Args:
+        columns: How many columns it has, or all Alices together.
+        widths: How many each of several Alices has.
+    """
+
+    columns: int
+    widths: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,27 +191,58 @@ class Party:
         Raises:
             TaciturnError: The two sides do not fit, or cannot meet.
         """
-        tables, bits = self.tables, self.magnitude_bits
-        program = dry_run(
-            self.config.role, self.terms, tables.train, tables.held_out, bits, self.peer_table
-        )
+        tables, program = self.tables, self._dry_program()
         start = time.perf_counter()
         # A cluster that cannot be used is said now.
         with engine_of(self.config, self.log), self._session.meet(DRY_RUN) as meeting:
-            hello = meeting.run(program)
+            met = meeting.run(program)
             meeting.finish(self._session.patience.opening)
         self.log("dry run passed", seconds=round(time.perf_counter() - start, 3))
         return DryRun(
             identity=self.identity(),
-            peer_columns=hello.columns,
-            agreement=Sizes(
-                hello.columns if self.config.role == "bob" else len(tables.train.columns),
-                tables.train.rows,
-            ),
+            peer_columns=met.columns,
+            parties=self.feature_parties(met.widths),
+            agreement=Sizes(self._alice_columns(met), tables.train.rows),
             outlook=outlook(self.config, tables, self.terms),
             estimate=self._estimate(),
             columns_exposed=self._exposure(),
         )
+
+    def _dry_program(self) -> Program[Met]:
+        """The first words of a training."""
+        tables, bits, coins = self.tables, self.magnitude_bits, KeyedEntropy.from_system()
+        train, held_out, peer = tables.train, tables.held_out, self.peer_table
+        if self.terms.agreement.parties is None:
+            hello = yield from dry_run(
+                self.config.role, self.terms, train, held_out, bits, self.peer_table
+            )
+            return Met(hello.columns)
+        # Each side loads its own programs only.
+        if self.config.role == "bob":
+            from taciturn.protocol.bob.party import dry_run as bobs
+
+            names = tuple(self.terms.agreement.parties)
+            state = yield from bobs(self.terms, train, held_out, peer, names, coins)
+            return Met(state.columns, state.widths)
+        from taciturn.protocol.alice.inputs import AliceInputs
+        from taciturn.protocol.alice.party import dry_run as alices
+
+        inputs = AliceInputs(
+            train, self.terms, coins, held_out=held_out, identity=identity_of(self.config)
+        )
+        state = yield from alices(inputs, bits)
+        return Met(state.columns, state.widths)
+
+    def _alice_columns(self, met: Met) -> int:
+        """Those of all Alices, as ``[agreement]`` may hold their number."""
+        if met.widths:
+            return sum(met.widths)
+        return met.columns if self.config.role == "bob" else len(self.tables.train.columns)
+
+    def feature_parties(self, widths: tuple[int, ...]) -> tuple[FeatureParty, ...] | None:
+        """Several Alices, with their columns; None with one."""
+        named = zip(self.terms.agreement.parties or {}, widths, strict=True)
+        return tuple(FeatureParty(name, columns) for name, columns in named) or None
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
         """Trains, or resumes.
@@ -228,7 +274,8 @@ class Party:
                     ended = Ended.of_bytes(past.done, kept.shelf)
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
-                session = meeting.name
+                # A journal of an earlier version does not name it.
+                session = ended.session or meeting.name
             if not ended.assessed:
                 # From here on what is done, and how long it takes, may depend on labels.
                 self._endpoint.close()
@@ -449,8 +496,23 @@ class Party:
         from taciturn.protocol.alice.party import alice_program
 
         return alice_program(
-            AliceInputs(tables.train, terms, coins, resume, tables.held_out, memory, scratch)
+            AliceInputs(
+                tables.train,
+                terms,
+                coins,
+                resume,
+                tables.held_out,
+                memory,
+                scratch,
+                identity_of(self.config),
+            )
         )
+
+    @property
+    def name(self) -> str:
+        """Which of several Alices this side is; empty elsewhere."""
+        identity = identity_of(self.config)
+        return "" if identity is None else identity.name
 
     def bob_side(self, coins: Entropy, spent: dict[str, Any] | None = None) -> BobSide | None:
         """Bob's labels and ledger, the latter as it stood at the checkpoint; None at Alice."""
@@ -607,6 +669,7 @@ class _Training:
         run = PartyRun(
             identity=self.party.identity(),
             model=str(config.path(config.output.model)),
+            parties=self.party.feature_parties(result.trained.company.widths),
             stopped=None if stopped is None else stopped.value,
             metrics=PartyMetrics(curve=curve or None),
             suspected_wraps=self._suspected_wraps(result.trained),
@@ -616,7 +679,7 @@ class _Training:
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
-        return Ended.of(run, result)
+        return Ended.of(run, result, share.session)
 
     def _save(self, share: ModelShare) -> None:
         """Writes the model; one of an earlier session keeps a name of its own."""
@@ -652,13 +715,14 @@ class _Training:
     def _share(self, result: PartyResult) -> ModelShare:
         """This side's share of the model, for its file."""
         tables, terms, trained = self.party.tables, self.party.terms, result.trained
+        several, names = trained.company.widths, terms.agreement.parties or {}
         return ModelShare(
             role=self.party.config.role,
             columns=tables.train.columns,
             weights=trained.weights,
             preparation=tables.preparation,
             agreement=terms.agreement.model_dump(),
-            session=self.meeting.name,
+            session=trained.company.session if several else self.meeting.name,
             rows=tables.train.rows,
             data_digest=tables.train.digest(),
             metrics={} if result.quality is None else {"told_quality": record_of(result.quality)},
@@ -670,6 +734,8 @@ class _Training:
             scales={} if trained.share is None else trained.share.scales.to_json(),
             magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
             whitening=_whitening_of(trained.share) or _whitening_of(trained.bob_share),
+            name=self.party.name,
+            parties=dict(zip(names, several, strict=True)),
         )
 
     def _importance(self, weights: FloatArray) -> tuple[ColumnImportance, ...] | None:
@@ -764,13 +830,14 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
                 setting="rows",
                 hint=Hint("write {rows} on both sides", rows=tables.train.rows),
             )
-        if config.role == "alice" and known is not None and known != own:
+        alone = config.role == "alice" and not config.parties
+        if alone and known is not None and known != own:
             raise AgreementError(
                 f"alice-columns is {known}, and her prepared table has {own}",
                 setting="alice_columns",
                 hint=Hint("write {alice_columns} on both sides", alice_columns=own),
             )
-        common = agree(settings, columns, tables.train.rows)
+        common = agree(settings, columns, tables.train.rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)
 

@@ -36,7 +36,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.arrays import IndexArray
+from taciturn.arrays import BoolArray, IndexArray
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require_elements
 from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
@@ -63,6 +63,8 @@ ALIGNMENT_VERSION = 1
 SHARE_BYTES = 32
 TURN_IDS = 8192
 MAX_IDS = 1 << 26
+PARTIES = "parties"
+"""What names several Alices among the terms."""
 PART_IDS = 256
 """Ids that a thread takes at a time."""
 BUCKET_IDS = 1 << 16
@@ -70,16 +72,24 @@ BUCKET_IDS = 1 << 16
 SORTED_IDS = 1 << 20
 """Common ids that are put in order at a time, about."""
 _SAMPLED = 256
-_CONTEXT, _SALT, _LIST = (
+_CONTEXT, _SALT, _LIST, _REMAINING = (
     b"taciturn alignment id 1\0",
     b"taciturn alignment salt\0",
     b"taciturn aligned\0",
+    b"taciturn common to all\0",
 )
 
 RowArray: TypeAlias = NDArray[np.uint32]
 Spread: TypeAlias = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
 """Applies a function to each part of some work and gives the results in order: ``map``, or a
 pool's. The program itself knows no thread."""
+Report: TypeAlias = Callable[[int, int], Program[None]]
+"""Says how many ids are through, and of how many."""
+
+
+def report_progress(done: int, total: int) -> Program[None]:
+    """How far the only alignment is."""
+    yield from emit(Aligning(done, total))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +131,63 @@ def align(
         RemoteProtocolError: The peer says something that it may not say.
         OutputError: There is no room for the elements.
     """
+    match = yield from match_ids(role, ids, terms, entropy, spread, scratch)
+    return Alignment(in_order_of_ids(ids, match.rows), match.peer_ids, match.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a pair has in common, before it is put in the order of ids.
+
+    Args:
+        rows: This side's rows that the other has too, in the order of their twice blinded elements:
+            the same on both sides, and without a word on where an id stands among the others.
+        peer_ids: How many ids the other side has.
+        digest: The same on both sides, and of this session only.
+        salt: Of the session.
+        own: This side's elements.
+        peers: The other's.
+    """
+
+    rows: RowArray = field(repr=False)
+    peer_ids: int
+    digest: str
+    salt: bytes = field(repr=False)
+    own: ElementBuckets = field(repr=False)
+    peers: ElementBuckets = field(repr=False)
+
+    def narrowed(self, kept: BoolArray) -> tuple[RowArray, bytes]:
+        """Some of the rows, and a digest of their elements.
+
+        Args:
+            kept: Which of the rows.
+        """
+        return _common(self.own, self.peers, self.salt, kept)
+
+
+def match_ids(
+    role: Role,
+    ids: RowIds,
+    terms: str,
+    entropy: Entropy,
+    spread: Spread = map,
+    scratch: Scratch = MEMORY,
+    report: Report = report_progress,
+) -> Program[Match]:
+    """One side's part in all that is said between two.
+
+    Args:
+        role: As for ``align``, and so are the others.
+        ids: Its ids, normalised.
+        terms: What both sides must have chosen alike.
+        entropy: Its coins.
+        spread: How work is done on parts.
+        scratch: Room for both sides' elements.
+        report: Says how far it is.
+
+    Raises:
+        TaciturnError: As ``align`` does.
+    """
     if not 0 < len(ids) <= MAX_IDS:
         raise ShapeError(f"{len(ids)} ids cannot be aligned", hint=f"between 1 and {MAX_IDS:,} can")
     share = PublicBytes(entropy.fork("salt").token(SHARE_BYTES))
@@ -130,10 +197,10 @@ def align(
     blinder = _Blinder(Scalar.draw(entropy.fork("scalar")), _CONTEXT + salt, spread)
     order = entropy.fork("order").permutation(len(ids)).astype(np.uint32)
     own, peers = _room_for(len(ids), theirs.rows, scratch)
-    yield from _exchange(ids, order, blinder, own, peers)
+    yield from _exchange(ids, order, blinder, own, peers, report)
     rows, digest = _common(own, peers, salt)
-    yield from _conclude(AlignmentEnd(len(rows), PublicBytes(digest)))
-    return Alignment(_by_id(ids, rows), theirs.rows, digest.hex())
+    yield from compare_lists(AlignmentEnd(len(rows), PublicBytes(digest)))
+    return Match(rows, theirs.rows, digest.hex(), salt, own, peers)
 
 
 def _room_for(own: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
@@ -195,13 +262,7 @@ def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
         )
     require_roles(ours.role, theirs.role)
     if theirs.terms != ours.terms:
-        named = differences(ours.terms, theirs.terms) or ["spelled differently"]
-        if any(text.partition(":")[0] in MODEL_KEYS for text in named):
-            raise other_model(named)
-        raise AgreementError(
-            "the two sides normalise ids differently: " + "; ".join(named),
-            hint=Hint("give the same {normalise} on both sides"),
-        )
+        raise _other_terms(differences(ours.terms, theirs.terms) or ["spelled differently"])
     if not 0 < theirs.rows <= MAX_IDS:
         raise RemoteProtocolError(
             f"the peer says it has {theirs.rows} ids",
@@ -212,6 +273,23 @@ def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
     return theirs
 
 
+def _other_terms(apart: list[str]) -> AgreementError:
+    """For two sides that do not align on the same terms; says on which."""
+    keys = {text.partition(":")[0] for text in apart}
+    if keys & MODEL_KEYS:
+        return other_model(apart)
+    # One of them is named by its place.
+    if any(key.startswith((PARTIES, "party ")) for key in keys):
+        return AgreementError(
+            "the peer names other parties: " + "; ".join(apart),
+            hint=Hint("give the same {parties} on all sides"),
+        )
+    return AgreementError(
+        "the two sides normalise ids differently: " + "; ".join(apart),
+        hint=Hint("give the same {normalise} on both sides"),
+    )
+
+
 def _joint_salt(ours: AlignmentHello, theirs: AlignmentHello) -> bytes:
     """Fresh, if one of the two shares is."""
     alice, bob = (ours, theirs) if ours.role == "alice" else (theirs, ours)
@@ -220,7 +298,12 @@ def _joint_salt(ours: AlignmentHello, theirs: AlignmentHello) -> bytes:
 
 
 def _exchange(
-    ids: RowIds, order: RowArray, blinder: _Blinder, own: ElementBuckets, peers: ElementBuckets
+    ids: RowIds,
+    order: RowArray,
+    blinder: _Blinder,
+    own: ElementBuckets,
+    peers: ElementBuckets,
+    report: Report,
 ) -> Program[None]:
     """Fills both sides' buckets with twice blinded elements, ours in a secret order.
 
@@ -246,7 +329,7 @@ def _exchange(
             # They are compared and not raised again: nothing else would refuse what is no element.
             blinder.require_elements(elements)
             own.add(elements, order[here])
-        yield from emit(Aligning(here.stop + there.stop, own.count + peers.count))
+        yield from report(here.stop + there.stop, own.count + peers.count)
 
 
 def _send_ids(turn: int, blinded: Iterable[bytes]) -> Program[None]:
@@ -286,21 +369,33 @@ def _expected(message: BlindedIds | TwiceBlinded, turn: int, count: int) -> Grou
     return message.elements
 
 
-def _common(own: ElementBuckets, peers: ElementBuckets, salt: bytes) -> tuple[IndexArray, bytes]:
-    """The rows whose elements are on both sides, in no order that means anything, and the digest.
+def _common(
+    own: ElementBuckets, peers: ElementBuckets, salt: bytes, kept: BoolArray | None = None
+) -> tuple[RowArray, bytes]:
+    """The rows whose elements are on both sides, in the elements' order, and their digest.
 
     The digest is over the elements in the order of their bytes: that of the ids would tell a peer
     which forges a match for an id that it does not know where this id stands among the others.
+
+    Args:
+        own: This side's elements.
+        peers: The other's.
+        salt: Of the session.
+        kept: Which of the common ones to take; None for all.
     """
-    digest, rows = hashlib.sha256(_LIST + salt), [np.empty(0, np.int64)]
+    digest = hashlib.sha256((_LIST if kept is None else _REMAINING) + salt)
+    rows, start = [np.empty(0, np.uint32)], 0
     for matched, elements in common_to(own, peers):
-        digest.update(elements.tobytes())
-        rows.append(matched)
+        stop = start + len(matched)
+        chosen = slice(None) if kept is None else kept[start:stop]
+        digest.update(elements[chosen].tobytes())
+        rows.append(matched[chosen].astype(np.uint32))
+        start = stop
     return np.concatenate(rows), digest.digest()
 
 
-def _by_id(ids: RowIds, rows: IndexArray) -> IndexArray:
-    """Rows in the order of their ids: the one order that both sides have.
+def in_order_of_ids(ids: RowIds, rows: RowArray | IndexArray) -> IndexArray:
+    """Rows in the order of their ids: the one order that all sides have.
 
     One range of ids after the other: sorting all of many millions takes eighty bytes for each.
     """
@@ -310,10 +405,11 @@ def _by_id(ids: RowIds, rows: IndexArray) -> IndexArray:
     for place, block in row_blocks(rows) if len(bounds) else ():
         ranges[place] = bounds.search_sorted(ids.series.gather(block), side="right").to_numpy()
     parts = (rows[ranges == number] for number in range(len(bounds) + 1))
-    return np.concatenate([part[ids.series.gather(part).arg_sort().to_numpy()] for part in parts])
+    ranked = [part[ids.series.gather(part).arg_sort().to_numpy()] for part in parts]
+    return np.concatenate(ranked).astype(np.int64, copy=False)
 
 
-def _conclude(ours: AlignmentEnd) -> Program[None]:
+def compare_lists(ours: AlignmentEnd) -> Program[None]:
     """Compares what the two sides have come to."""
     yield from send(ours)
     theirs = yield from receive(AlignmentEnd)

@@ -50,6 +50,7 @@ from taciturn.protocol.messages import Introduction
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 
 _NONCE, _SEED, _SIGNED = b"taciturn nonce", b"taciturn joint seed", b"taciturn roster"
+_SESSION = b"taciturn session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +312,28 @@ class ZeroSum:
 
 NO_MASKS = ZeroSum()
 """For a single Alice, whose answers are hers alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """What all sides know of several Alices after they were introduced.
+
+    Args:
+        widths: How many columns each Alice has, in the agreement's order; none of a single one.
+        seed: The joint seed.
+    """
+
+    widths: tuple[int, ...] = ()
+    seed: bytes = field(default=b"", repr=False)
+
+    @property
+    def session(self) -> str:
+        """One name of the session for all sides."""
+        return hashlib.sha256(_SESSION + self.seed).hexdigest()[:32]
+
+
+ALONE = Company()
+"""Where there is one Alice."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -45,6 +45,7 @@ from taciturn.protocol.messages import (
     BlindedIds,
     BudgetSpent,
     CarryShares,
+    CommonToAll,
     EncryptedResidues,
     Endorsement,
     Endorsements,
@@ -125,6 +126,7 @@ MESSAGES: tuple[type[Message], ...] = (
     Endorsement,
     Endorsements,
     MaskedScores,
+    CommonToAll,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

@@ -453,3 +453,18 @@ class MaskedScores(Message):
 
     iteration: int
     scores: ShareNumbers = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CommonToAll(Message):
+    """Of the ids that an Alice shares with Bob, which all Alices have: one bit for each.
+
+    The first id has the highest bit of the first byte. They are in the order of the pair's twice
+    blinded elements, which both have: a list of rows is no shorter unless few remain, and its
+    length would tell whoever watches the line how many do.
+    """
+
+    code = 38
+    senders = ("bob",)
+
+    bits: PublicBytes = field(repr=False)

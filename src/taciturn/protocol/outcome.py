@@ -11,7 +11,7 @@ from enum import Enum
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.numerics.whitening import Whitening
-from taciturn.protocol.circle import Circle
+from taciturn.protocol.circle import ALONE, Circle, Company
 from taciturn.protocol.scales import Scales
 
 
@@ -52,7 +52,7 @@ class Trained:
         share: The party's share of Alice's weights, where they are shared.
         bob_share: Its share of Bob's, where those are shared too.
         circle: What one of several Alices knows of the others: scores of her model need masks too.
-        widths: How many columns each of several Alices has, as Bob knows it.
+        company: What all sides know of several Alices.
     """
 
     weights: FloatArray = field(repr=False)
@@ -61,7 +61,7 @@ class Trained:
     share: WeightShare | None = None
     bob_share: WeightShare | None = None
     circle: Circle | None = field(default=None, repr=False)
-    widths: tuple[int, ...] = ()
+    company: Company = ALONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import StateError
 from taciturn.faces import Hint
-from taciturn.protocol.circle import Circle
+from taciturn.protocol.circle import ALONE, Circle, Company
 
 Load: TypeAlias = Callable[[], FloatArray]
 
@@ -185,7 +185,7 @@ class TrainingState:
         suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
         search: Where Bob's search stands, in newton; None elsewhere.
         mutual: What belongs to shares of Bob's weights; None where he has them himself.
-        widths: How many columns each of several Alices has, as Bob knows it.
+        widths: How many columns each of several Alices has.
         circle: What one of several Alices knows of the others; None where she is alone.
     """
 
@@ -203,6 +203,11 @@ class TrainingState:
     mutual: MutualState | None = field(default=None, repr=False)
     widths: tuple[int, ...] = ()
     circle: Circle | None = field(default=None, repr=False)
+
+    @property
+    def company(self) -> Company:
+        """What all sides know of several Alices."""
+        return Company(self.widths, self.seed) if self.widths else ALONE
 
     def at(
         self,

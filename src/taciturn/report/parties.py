@@ -276,9 +276,7 @@ def _ledger(result: PartyRun) -> list[Block]:
 def alignment_blocks(result: AlignmentResult) -> list[Block]:
     """How many rows are common, where the list is, and what comes next."""
     facts = {
-        "common rows": f"{result.common:,}: {share(result.common / result.ids, 1)} of "
-        f"{result.ids:,} here, {share(result.common / result.peer_ids, 1)} of "
-        f"{result.peer_ids:,} there",
+        **_common_rows(result),
         "normalised": result.normalise,
         "time": _time(result.seconds, result.waiting_seconds),
         "traffic": _crossed(result.bytes_sent, result.bytes_received),
@@ -292,6 +290,19 @@ def alignment_blocks(result: AlignmentResult) -> list[Block]:
         *_settings(result),
         *([] if result.peer_confirmed else [Paragraph(_NO_LIST, "warning")]),
     ]
+
+
+def _common_rows(result: AlignmentResult) -> dict[str, str]:
+    here = f"{result.common:,}: {share(result.common / result.ids, 1)} of {result.ids:,} here"
+    if result.parties is None:
+        there = f"{share(result.common / result.peer_ids, 1)} of {result.peer_ids:,} there"
+        return {"common rows": f"{here}, {there}"}
+    shared = {
+        f"shared with {peer.name}": f"{peer.common:,}: {share(peer.common / result.ids, 1)} of "
+        f"{result.ids:,} here, {share(peer.common / peer.ids, 1)} of {peer.ids:,} there"
+        for peer in result.parties
+    }
+    return {"common to all": here, **shared}
 
 
 def _spellings(result: AlignmentResult) -> list[Block]:

@@ -14,6 +14,7 @@ from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
+from taciturn.results.training import FeatureParty
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,7 @@ class PartyRun(Result):
 
     identity: Identity = field(metadata=INLINE)
     model: str
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     stopped: str | None
     metrics: PartyMetrics
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
@@ -130,9 +132,19 @@ class DryRun(Result):
     dry_run: Literal[True] = True
     outlook: Outlook = field(metadata=INLINE)
     peer_columns: int
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     agreement: Sizes
     estimate: Estimate | None
     columns_exposed: ColumnExposure | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedIds:
+    """A peer in an alignment of several: how many ids it has, and how many this side has too."""
+
+    name: str
+    ids: int
+    common: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +154,9 @@ class AlignmentResult(Result):
     ``match`` is the common fraction of the shorter list. ``spellings`` is about this side's own
     ids, where some did not match. ``added`` has the lines that were written into the party's file
     (``settings``), ``to_add`` those that a person has to write.
+
+    With several Alices ``parties`` are this side's peers, ``common`` is how many ids all have, and
+    ``peer_ids`` and ``match`` are of the shortest list that this side knows of.
     """
 
     role: str
@@ -151,6 +166,7 @@ class AlignmentResult(Result):
     peer_ids: int
     common: int
     match: float
+    parties: tuple[SharedIds, ...] | None = field(default=None, metadata=OMITTED)
     spellings: tuple[Spelling, ...]
     file: str
     configured: bool

@@ -1,7 +1,8 @@
-"""Both sides of an alignment in one process: the same programs, every frame through the codec."""
+"""All sides of an alignment in one process: the same programs, every frame through the codec."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.data.own import ids_alone
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
-from taciturn.engine.pair import run_pair
-from taciturn.protocol.align import Alignment, Spread, align
+from taciturn.engine.pair import StarTap, run_pair, run_star, unheard
+from taciturn.protocol.align import Alignment, Spread, align, match_ids
+from taciturn.protocol.align_several import hear_common, match_each, tell_common, terms_among
+from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy, KeyedEntropy
 
 
@@ -74,15 +77,84 @@ def align_ids(
     return AlignedPair(one, two, hers.take(one.rows))
 
 
-def align_tables(
-    alice: object, bob: object, *, alice_id: str, bob_id: str, normalise: str = NONE
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The rows that two tables have in common, in the same order.
+@dataclass(frozen=True, slots=True)
+class AlignedStar:
+    """What all sides have at the end: each its own rows, in the same order of common ids.
 
     Args:
-        alice: A path to a CSV or Parquet file, or a pandas or polars frame.
-        bob: The same.
-        alice_id: The column that names Alice's rows.
+        alices: What each Alice has, by her name.
+        bob: What Bob has with each: the same rows.
+        ids: The common ones.
+    """
+
+    alices: Mapping[str, Alignment] = field(repr=False)
+    bob: Mapping[str, Alignment] = field(repr=False)
+    ids: RowIds
+
+
+def align_lists(
+    alices: Mapping[str, RowIds],
+    bob: RowIds,
+    *,
+    normalisation: Normalisation | None = None,
+    entropy: Entropy | None = None,
+    spread: Spread = map,
+    tap: StarTap = unheard,
+    observe: Observer = ignore,
+) -> AlignedStar:
+    """Aligns the lists of several Alices with Bob's.
+
+    Args:
+        alices: The ids of each Alice, by her name.
+        bob: Bob's ids.
+        normalisation: What is done to each id before it is compared; nothing by default.
+        entropy: All sides' coins; the operating system's by default.
+        spread: How work is done on parts.
+        tap: Called with whose link it is, the sender and the bytes of each frame.
+        observe: Called with each event of any side.
+
+    Raises:
+        RowIdError: Two ids of one side are the same once normalised.
+
+    >>> lists = {"alice-1": RowIds.of(["cy", "ann", "bea"]), "alice-2": RowIds.of(["bea", "ann"])}
+    >>> aligned = align_lists(lists, RowIds.of(["dan", "bea", "cy"]))
+    >>> aligned.ids.series.to_list(), [one.rows.tolist() for one in aligned.alices.values()]
+    (['bea'], [[2], [0]])
+    """
+    chosen = normalisation or Normalisation()
+    coins = entropy or KeyedEntropy.from_system()
+    lists = {name: chosen.apply(ids) for name, ids in alices.items()}
+    his, terms = chosen.apply(bob), terms_among(chosen, dict.fromkeys(alices, ""))
+    theirs, own = run_star(
+        {name: _alice(ids, terms, coins.fork(name), spread) for name, ids in lists.items()},
+        _bob([*lists], his, terms, coins.fork("bob"), spread),
+        tap=tap,
+        observe=observe,
+    )
+    return AlignedStar(theirs, own, his.take(next(iter(own.values())).rows))
+
+
+def _alice(ids: RowIds, terms: str, coins: Entropy, spread: Spread) -> Program[Alignment]:
+    match = yield from match_ids("alice", ids, terms, coins, spread)
+    return (yield from hear_common(ids, match))
+
+
+def _bob(
+    names: Sequence[str], ids: RowIds, terms: str, coins: Entropy, spread: Spread
+) -> Program[dict[str, Alignment]]:
+    matches = yield from match_each(names, ids, terms, coins, spread)
+    return (yield from tell_common(ids, matches))
+
+
+def align_tables(
+    alices: Sequence[object], bob: object, *, alice_id: str, bob_id: str, normalise: str = NONE
+) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """The rows that all tables have in common, in the same order.
+
+    Args:
+        alices: A table of each Alice: a path to a CSV or Parquet file, or a pandas or polars frame.
+        bob: Bob's, likewise.
+        alice_id: The column that names Alices' rows.
         bob_id: The column that names Bob's rows.
         normalise: none, or any of trim, case, nfkc and zeros, separated by commas.
 
@@ -92,15 +164,21 @@ def align_tables(
 
     >>> hers = pl.DataFrame({"id": ["cy", "ann", "bea"], "age": [30, 40, 50]})
     >>> his = pl.DataFrame({"who": ["bea", "dan", "cy"], "paid": [1, 0, 0]})
-    >>> one, two = align_tables(hers, his, alice_id="id", bob_id="who")
+    >>> (one,), two = align_tables([hers], his, alice_id="id", bob_id="who")
     >>> one.rows(), two.rows()
     ([('bea', 50), ('cy', 30)], [('bea', 1), ('cy', 0)])
     """
-    frames = [_frame(alice, alice_id), _frame(bob, bob_id)]
-    names = (alice_id, bob_id)
-    ids = [ids_alone(frame, id_column=name) for frame, name in zip(frames, names, strict=True)]
-    matched = align_ids(ids[0], ids[1], normalisation=Normalisation.of(normalise))
-    return frames[0][matched.alice.rows], frames[1][matched.bob.rows]
+    chosen = Normalisation.of(normalise)
+    hers, his = [_frame(table, alice_id) for table in alices], _frame(bob, bob_id)
+    lists = [ids_alone(frame, id_column=alice_id) for frame in hers]
+    bobs = ids_alone(his, id_column=bob_id)
+    if len(lists) == 1:
+        pair = align_ids(lists[0], bobs, normalisation=chosen)
+        return [hers[0][pair.alice.rows]], his[pair.bob.rows]
+    named = {f"alice-{number}": ids for number, ids in enumerate(lists, start=1)}
+    aligned = align_lists(named, bobs, normalisation=chosen)
+    ends = zip(hers, aligned.alices.values(), strict=True)
+    return [frame[end.rows] for frame, end in ends], his[aligned.bob["alice-1"].rows]
 
 
 def _frame(source: object, id_column: str) -> pl.DataFrame:

@@ -49,7 +49,13 @@ def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState
         magnitude_bits,
     )
     # All Alices have the same scales: those of the largest value of all.
-    return replace(state, magnitude_bits=circle.magnitude_bits, seed=circle.seed, circle=circle)
+    return replace(
+        state,
+        magnitude_bits=circle.magnitude_bits,
+        seed=circle.seed,
+        widths=circle.widths,
+        circle=circle,
+    )
 
 
 def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, WhitenedTable]]:

@@ -55,7 +55,13 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         require_turn(type(reply).__name__, reply.iteration, batch.iteration)
         release = _released(reply, batch, terms)
         if release is None:
-            return Trained(weights, batch.iteration, StopReason.PEER, circle=state.circle)
+            return Trained(
+                weights,
+                batch.iteration,
+                StopReason.PEER,
+                circle=state.circle,
+                company=state.company,
+            )
         residues, event = release
         yield from emit(
             ResiduesSeen(batch.iteration, batch.epoch, batch.rows, weights, residues, event)
@@ -63,8 +69,14 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         step = gradient(rows, residues) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
         if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
-            return Trained(weights, batch.iteration + 1, StopReason.PEER, circle=state.circle)
-    return Trained(weights, plan.iterations, circle=state.circle)
+            return Trained(
+                weights,
+                batch.iteration + 1,
+                StopReason.PEER,
+                circle=state.circle,
+                company=state.company,
+            )
+    return Trained(weights, plan.iterations, circle=state.circle, company=state.company)
 
 
 def _released(

@@ -58,5 +58,11 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         step = gradient + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
         if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
-            return Trained(weights, batch.iteration + 1, StopReason.PEER, circle=state.circle)
-    return Trained(weights, plan.iterations, circle=state.circle)
+            return Trained(
+                weights,
+                batch.iteration + 1,
+                StopReason.PEER,
+                circle=state.circle,
+                company=state.company,
+            )
+    return Trained(weights, plan.iterations, circle=state.circle, company=state.company)

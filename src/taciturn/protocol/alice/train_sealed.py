@@ -107,7 +107,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         weights = scales.weights((yield from revealed_share(turns.ring, share)))
         yield from emit(ShareRevealed(len(scales.decay) - 1, weights))
     kept = WeightShare(share, scales, magnitude_bits=size)
-    return Trained(weights, plan.iterations, share=kept, circle=state.circle)
+    return Trained(weights, plan.iterations, share=kept, circle=state.circle, company=state.company)
 
 
 def _open(

@@ -92,7 +92,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                     yield from send(epoch_message(number, scores, grid, own))
     finally:
         prepared.close()
-    return Trained(table.weights(product), passes, circle=state.circle)
+    return Trained(table.weights(product), passes, circle=state.circle, company=state.company)
 
 
 def _unmasked_sum(

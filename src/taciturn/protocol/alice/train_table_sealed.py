@@ -80,7 +80,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         weights = table.weights(whole)
         yield from emit(ShareRevealed(passes, weights))
     kept = WeightShare(share, table.scales, table.whitening, table.magnitude_bits)
-    return Trained(weights, passes, share=kept, circle=state.circle)
+    return Trained(weights, passes, share=kept, circle=state.circle, company=state.company)
 
 
 def _open(

@@ -82,6 +82,6 @@ def _from_shares(
         inputs.terms,
         share.scales,
         coins,
-        Partners.of(inputs.partners, trained.widths or (len(share.values),)),
+        Partners.of(inputs.partners, trained.company.widths or (len(share.values),)),
     )
     return scored.scores

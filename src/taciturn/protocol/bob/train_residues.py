@@ -70,7 +70,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         # Asked before anything is drawn: Alice is told when the budget ended, and nothing else.
         if not ledger.affords(mechanism.event, batch.rows):
             yield from send_all(names, BudgetSpent(batch.iteration))
-            return BobTrained(weights, batch.iteration, StopReason.BUDGET, widths=state.widths)
+            return BobTrained(weights, batch.iteration, StopReason.BUDGET, company=state.company)
         scores, truth = require_finite(theirs + rows @ weights), inputs.labels.values[batch.rows]
         ledger.charge(mechanism.event, batch.rows)
         message, released = release(batch, scores, truth)
@@ -88,9 +88,9 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
                 return BobTrained(
-                    weights, batch.iteration + 1, StopReason.LOSS, widths=state.widths
+                    weights, batch.iteration + 1, StopReason.LOSS, company=state.company
                 )
-    return BobTrained(weights, plan.iterations, widths=state.widths)
+    return BobTrained(weights, plan.iterations, company=state.company)
 
 
 def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> None:

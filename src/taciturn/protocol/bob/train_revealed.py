@@ -56,6 +56,6 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
                 return BobTrained(
-                    weights, batch.iteration + 1, StopReason.LOSS, widths=state.widths
+                    weights, batch.iteration + 1, StopReason.LOSS, company=state.company
                 )
-    return BobTrained(weights, plan.iterations, widths=state.widths)
+    return BobTrained(weights, plan.iterations, company=state.company)

@@ -99,7 +99,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         weights,
         plan.iterations,
         share=kept,
-        widths=state.widths,
+        company=state.company,
         suspected_wraps=suspected_wraps,
     )
 

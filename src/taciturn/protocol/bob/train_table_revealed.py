@@ -55,7 +55,7 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     answers = _Answers(inputs, key, partners, shape)
     searched = yield from search(inputs, state, scales, answers.effect, shape.penalty)
     yield from answers.release_sum(terms.agreement.epochs, searched.combination)
-    return BobTrained(searched.weights, terms.agreement.epochs, widths=state.widths)
+    return BobTrained(searched.weights, terms.agreement.epochs, company=state.company)
 
 
 @dataclass(frozen=True, slots=True)

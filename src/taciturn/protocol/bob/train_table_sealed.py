@@ -65,7 +65,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         searched.weights,
         passes,
         share=WeightShare(share, scales),
-        widths=state.widths,
+        company=state.company,
         suspected_wraps=searched.suspected_wraps,
     )
 
