@@ -13,7 +13,7 @@ from taciturn.crypto.base import Scheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import run_star
+from taciturn.engine.pair import StarTap, run_star, unheard
 from taciturn.engine.transcript import Recorder, Transcript
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
@@ -200,7 +200,9 @@ def _noting(program: Program[BobTrained], kept: list[bytes]) -> Program[BobTrain
         return cast(BobTrained, end.value)
 
 
-def whole_session(star: Star, held_out: Tables) -> tuple[dict[str, PartyResult], PartyResult]:
+def whole_session(
+    star: Star, held_out: Tables, tap: StarTap = unheard
+) -> tuple[dict[str, PartyResult], PartyResult]:
     """From the first word to the last, held-out rows included."""
     tables = (
         split(held_out.alice, star.parties) if star.parties != (ONLY,) else {ONLY: held_out.alice}
@@ -209,4 +211,4 @@ def whole_session(star: Star, held_out: Tables) -> tuple[dict[str, PartyResult],
         name: alice_program(star.alice_inputs(name, held_out=tables[name])) for name in star.parties
     }
     his = HeldOut(held_out.bob, held_out.labels)
-    return run_star(alices, bob_program(star.bob_inputs(held_out=his)))
+    return run_star(alices, bob_program(star.bob_inputs(held_out=his)), tap=tap)
