@@ -12,13 +12,15 @@ import pytest
 import taciturn
 from taciturn.__main__ import run as run_command
 from taciturn.audit.bob_seat import examine_columns
-from taciturn.audit.columns import Truth
+from taciturn.audit.columns import Truth, judge_columns
 from taciturn.audit.consistency import explained
 from taciturn.audit.distinguisher import distinguish
 from taciturn.audit.seats import members
 from taciturn.audit.verdict import Status, conclude
 from taciturn.column_attacks.base import KnownRows
+from taciturn.column_attacks.discrete import DiscreteAttack
 from taciturn.column_attacks.gram import GramAttack
+from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.report import markdown
 from taciturn.report.page import audit_page
@@ -27,7 +29,9 @@ from taciturn.results.runs import AuditResult
 from taciturn.results.saved import of_record
 from taciturn.rng import KeyedEntropy
 from tests.column_attacks.runs import newton, sgd
-from tests.view.several import several
+from tests.protocol.parties import Tables, agreement
+from tests.protocol.stars import Star, converse
+from tests.view.several import NEWTON, Several, several
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -275,3 +279,26 @@ def test_a_check_rehearses_all_alices_together():
     assert result.bob_seat is not None
     assert "which of you scored what" in result.bob_seat.advice[-1]
     assert not any("mutual" in one.use for one in result.recommendations)
+
+
+@pytest.mark.parametrize("alices", [1, 2])
+@pytest.mark.parametrize(
+    ("options", "least"),
+    # Scores of levels are carried along as if they were of one category.
+    [({"batch_size": 30, "epochs": 8}, 0.75), (NEWTON, 0.99)],
+    ids=["batches", "passes"],
+)
+def test_equal_sums_are_equal_rows_of_all_alices(options, least, alices):
+    """A category of three levels at one Alice, and one of four at the other: twelve kinds."""
+    levels = KeyedEntropy.from_seed(7).integers(12, 400).astype(np.int64)
+    first, second = levels // 4, levels % 4
+    names = ("size=1", "size=2", "place=1", "place=2", "place=3")
+    values = [first == 1, first == 2, second == 1, second == 2, second == 3]
+    hers = FeatureTable.of(np.column_stack(values).astype(float), columns=names)
+    labels = LabelTable.of((levels * 7 % 12 + levels % 5 > 7).astype(np.int8))
+    tables = Tables(hers, FeatureTable.of(np.empty((400, 0))), labels)
+    star = Star.of(tables, agreement(**options), alices)
+    view = Several(star, converse(star)).bob
+    estimate = DiscreteAttack().estimate(view, KnownRows.none(view.columns))
+    score = judge_columns("discrete", estimate, Truth.of(hers), KnownRows.none(5))
+    assert score.recovered > least
