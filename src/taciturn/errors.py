@@ -65,6 +65,9 @@ class TaciturnError(Exception):
         setting: The setting, or the command's parameter, that is not possible as it is.
         value: What that is set to, where it is worth saying.
         hint: The way out.
+
+    Attributes:
+        peer: Which of several peers it is about; empty where it is about none, or the only one.
     """
 
     exit_code: ClassVar[int] = 1
@@ -81,6 +84,7 @@ class TaciturnError(Exception):
         super().__init__(message)
         self.message = message
         self.setting = setting
+        self.peer = ""
         self.face: Face | None = None
         self._where, self._value, self._hint = where, value, hint
 
@@ -109,6 +113,7 @@ class TaciturnError(Exception):
         'alice-2 sent nothing'
         """
         moved = self.at(self._where)
+        moved.peer = peer
         named = self.message.replace("the peer", peer)
         moved.message = named if peer in named else f"{peer}: {named}"
         moved.args = (moved.message,)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
+
 import numpy as np
 
 from taciturn.crypto.base import EncryptedVector
-from taciturn.protocol.events import Progress
+from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import EncryptedResidues, PartialScores
+from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
 TURNS = 3
@@ -41,3 +46,39 @@ def bob(turns: int = TURNS) -> Program[int]:
         heard += len(message.scores)
         yield from send(residues(turn, b"x" * turn))
     return heard
+
+
+# --- several Alices ------------------------------------------------------------------------------
+
+
+def spoke(
+    coins: Entropy, resume: TrainingState | None = None, turns: int = TURNS
+) -> Program[list[float]]:
+    """An Alice of several: sends a random number each turn; returns the sums that she hears."""
+    sums = [] if resume is None else resume.weights.tolist()
+    for turn in range(len(sums), turns):
+        yield from emit(Boundary(TrainingState(turn, np.array(sums))))
+        yield from send(scores(turn, float(coins.fork(f"turn {turn}").uniform((1,))[0])))
+        heard = yield from receive(EncryptedResidues)
+        sums.append(struct.unpack("<d", heard.residues.data[:8])[0])
+    return sums
+
+
+def centre(
+    coins: Entropy, peers: Sequence[str], resume: TrainingState | None = None, turns: int = TURNS
+) -> Program[list[float]]:
+    """Bob: adds up what all send and tells each of them, with some random bytes of his own."""
+    sums = [] if resume is None else resume.weights.tolist()
+    for turn in range(len(sums), turns):
+        yield from emit(Boundary(TrainingState(turn, np.array(sums))))
+        numbers = yield from together({peer: _hear(turn) for peer in peers})
+        sums.append(sum(numbers.values()))
+        fork = coins.fork(f"turn {turn}")
+        answers = {peer: struct.pack("<d", sums[-1]) + fork.token(8) for peer in peers}
+        yield from together({peer: send(residues(turn, data)) for peer, data in answers.items()})
+    return sums
+
+
+def _hear(turn: int) -> Program[float]:
+    message = yield from receive(PartialScores)
+    return float(message.scores[0])

@@ -315,10 +315,7 @@ STAR = {"alice-1": "1" * 64, "alice-2": "2" * 64, "alice": "3" * 64}
 
 
 def starry(folder: Path, role: str, **link: Any) -> PartyConfig:
-    path = write_config(folder, role, link=link)
-    lines = [f'{name} = "{pin}"' for name, pin in STAR.items()]
-    path.write_text("\n".join([path.read_text(), "[agreement.parties]", *lines]))
-    return PartyConfig.read(path)
+    return read(folder, role, link=link, **{"agreement.parties": STAR})
 
 
 def test_bob_has_several_peers_and_each_alice_has_him(tmp_path):

@@ -18,7 +18,7 @@ class LoopChannel:
         self._wire, self._inbox, self._outbox = wire, inbox, outbox
         self._closed = False
 
-    def send(self, frame: bytes) -> None:
+    def send(self, frame: bytes, *, wait: bool = True) -> None:
         if self._closed:
             raise ConnectionLost("the wire was cut")
         self._wire.passing(frame)

@@ -510,3 +510,16 @@ def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
             tap=lambda link, sender, frame: sent.append(link),
         )
     assert sent.count("alice-1") < 30
+
+
+def test_traffic_is_that_of_a_pair_for_each_alice():
+    """What crosses a link does not depend on how many there are, but for their names in terms."""
+    sizes = {
+        count: [
+            sum(len(frame) for _, frame in frames[2:])
+            for frames in listened([HERS] * count, HIS)[0].values()
+        ]
+        for count in (1, 2, 4)
+    }
+    assert len({size for links in sizes.values() for size in links}) == 1
+    assert [len(links) for links in sizes.values()] == [1, 2, 4]

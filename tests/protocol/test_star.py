@@ -178,7 +178,7 @@ def test_a_state_of_one_of_several_alices_shows_no_secret():
     _, rounds = states_of(Star.of(TABLES, agreement(mechanism="none", epochs=1), 2))
     state = rounds[0]["alice-1"]
     assert state.circle is not None
-    assert state.circle.rotation.hex() not in repr(state)
+    assert state.circle.pair_keys[1].hex() not in repr(state)
     assert state.circle.pair_keys[1].hex() in state.to_bytes().decode()
 
 
@@ -217,7 +217,7 @@ def test_an_alice_who_does_not_fit_is_named(inputs, words, dry):
     bob: Any
     alices: dict[str, Any]
     if dry:
-        alices = {name: alice_dry_run(hers, 1) for name, hers in given.items()}
+        alices = {name: alice_dry_run(hers) for name, hers in given.items()}
         bob = bob_dry_run(star.terms, TABLES.bob, None, ANY_TABLE, star.parties, BOB)
     else:
         alices = {name: ALICES["sealed"](hers) for name, hers in given.items()}
@@ -248,7 +248,7 @@ def unheard(frame: bytes) -> None:
 def test_a_dry_run_of_all_passes():
     star = Star.of(TABLES, agreement(mechanism="sealed"), 3)
     alices, bob = run_star(
-        {name: alice_dry_run(star.alice_inputs(name), 1) for name in star.parties},
+        {name: alice_dry_run(star.alice_inputs(name)) for name in star.parties},
         bob_dry_run(star.terms, TABLES.bob, None, ANY_TABLE, star.parties, BOB),
     )
     assert bob.widths == (3, 3, 3)
@@ -257,7 +257,7 @@ def test_a_dry_run_of_all_passes():
 
 def test_the_number_of_columns_of_all_is_what_is_agreed_on():
     star = Star.of(TABLES, agreement(mechanism="sealed"), 3)
-    alices = {name: alice_dry_run(star.alice_inputs(name), 1) for name in star.parties}
+    alices = {name: alice_dry_run(star.alice_inputs(name)) for name in star.parties}
     bob = bob_dry_run(star.terms, TABLES.bob, None, PeerTable(8), star.parties, BOB)
     with pytest.raises(AgreementError, match="alice-columns is 8, and the parties' tables have 9"):
         run_star(alices, bob)

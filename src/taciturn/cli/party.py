@@ -220,15 +220,17 @@ def shown(settings: PartyConfig) -> Iterator[Callbacks]:
     from taciturn.engine.callbacks import Callbacks
 
     link = settings.link
-    waiting = f"waiting for {settings.peer}, {link.connect_seconds:g} s at most"
+    limit = f"{link.connect_seconds:g} s at most"
     with progress_bar(settings.role) as meter:
-        meter.announce(waiting)
+        meter.announce(f"waiting for {settings.peer}, {limit}")
 
         def announce(text: str) -> None:
-            if text == CONNECTED:
-                meter.announce(f"connected to {settings.peer}")
-            elif text == BROKEN:
-                meter.announce(waiting)
+            # Where there are several peers, it is said whose link it is.
+            peer, _, event = text.rpartition(": ")
+            if event == CONNECTED:
+                meter.announce(f"connected to {peer or settings.peer}")
+            elif event == BROKEN:
+                meter.announce(f"waiting for {peer or settings.peer}, {limit}")
             meter.say(text)
 
         log = Log.of(settings, announce)

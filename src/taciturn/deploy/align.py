@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from taciturn.arrays import IndexArray
@@ -20,23 +20,22 @@ from taciturn.data.files import Dialect
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
-from taciturn.deploy.common_ids import Enough, fraction_of_shortest
+from taciturn.deploy.common_ids import Common, Enough, Search, fraction_of_shortest
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import ALIGNMENT
 from taciturn.deploy.log import Log
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.settings_file import add_settings
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoint
-from taciturn.errors import RowOrderError, shown_by
+from taciturn.engine.channel import Endpoints
+from taciturn.errors import shown_by
 from taciturn.faces import toml_value
 from taciturn.files import reporting_write_errors
 from taciturn.mapped import Scratch
 from taciturn.parallel import usable_cores
-from taciturn.protocol.align import Alignment, Match, Spread, align, match_ids
-from taciturn.protocol.align_several import hear_common, match_each, tell_common, terms_among
+from taciturn.protocol.align import Spread
+from taciturn.protocol.align_several import terms_among
 from taciturn.protocol.events import Aligning, Event
-from taciturn.protocol.steps import Program
 from taciturn.results.parties import AlignmentResult, SharedIds
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
@@ -60,25 +59,12 @@ def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = 
     return path
 
 
-@dataclass(frozen=True, slots=True)
-class _Common:
-    """What this side has at the end.
-
-    Args:
-        rows: Those that all sides have, in the order of their ids.
-        shared: What it has in common with each peer.
-    """
-
-    rows: IndexArray = field(repr=False)
-    shared: tuple[SharedIds, ...]
-
-
 class AligningParty:
     """One side, ready to meet the other, or the others.
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer, or to each of several.
         callbacks: Who is told what happens.
         normalisation: What is done to each id before it is compared.
         out: Where the list goes; None for where the settings say.
@@ -94,7 +80,7 @@ class AligningParty:
     def __init__(
         self,
         config: PartyConfig,
-        endpoint: Endpoint,
+        endpoint: Endpoints,
         callbacks: Callbacks,
         normalisation: Normalisation,
         out: Path | None = None,
@@ -129,24 +115,23 @@ class AligningParty:
         """
         self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
-            traffic = meeting.traffic
             common = self._align(meeting)
             # Before confirming: the peer takes a confirmation for a list that is written.
             self._write(common.rows)
-            confirmed = meeting.finish(FAREWELL_SECONDS)
+            confirmed, traffic = meeting.finish(FAREWELL_SECONDS), meeting.traffic
             seconds = time.monotonic() - (traffic.since or time.monotonic())
         self._log("aligned", rows=len(common.rows), file=str(self._file))
-        lines, lists = self._lacking(), [peer.ids for peer in common.shared]
+        lines = self._lacking()
         added = self._asked_for is None and self._add(lines)
         return AlignmentResult(
             role=self.config.role,
             peer=self.config.peer,
             normalise=str(self._normalisation),
             ids=len(self._own),
-            peer_ids=min(lists),
+            peer_ids=common.shortest,
             common=len(common.rows),
-            match=fraction_of_shortest(len(common.rows), len(self._own), *lists),
-            parties=common.shared if self.config.parties else None,
+            match=fraction_of_shortest(len(common.rows), len(self._own), common.shortest),
+            parties=self._parties(common),
             spellings=self._enough.spellings(len(common.rows)),
             file=str(self._file),
             configured=added or not (self._new or "aligned" in lines),
@@ -160,6 +145,12 @@ class AligningParty:
             bytes_received=traffic.bytes_received,
             version=__version__,
         )
+
+    def _parties(self, common: Common) -> tuple[SharedIds, ...] | None:
+        """What is shared with each peer, where there are several Alices."""
+        if not self.config.parties:
+            return None
+        return tuple(replace(one, name=one.name or self.config.peer) for one in common.shared)
 
     def _lacking(self) -> dict[str, str]:
         """What the party's file does not say yet, so that a training takes these rows."""
@@ -179,43 +170,12 @@ class AligningParty:
         self._log("settings added", file=self.config.where, lines=list(_toml_lines(lines)))
         return True
 
-    def _align(self, meeting: Meeting) -> _Common:
+    def _align(self, meeting: Meeting) -> Common:
+        parties, normalisation = self.config.parties, self._normalisation
+        terms = terms_among(normalisation, parties) if parties else normalisation.canonical()
         with on_threads() as spread, _scratch(self.config) as scratch:
-            return meeting.run(self._program(spread, scratch), observe=self._observe)
-
-    def _program(self, spread: Spread, scratch: Scratch) -> Program[_Common]:
-        """This side's part, which ends where too few ids are common."""
-        if not self.config.parties:
-            return self._as_one_of_two(spread, scratch)
-        terms = terms_among(self._normalisation, self.config.parties)
-        part = self._as_alice if self.config.role == "alice" else self._as_bob
-        return part(terms, spread, scratch)
-
-    def _as_one_of_two(self, spread: Spread, scratch: Scratch) -> Program[_Common]:
-        role, terms = self.config.role, self._normalisation.canonical()
-        pair = yield from align(role, self._common, terms, SystemEntropy(), spread, scratch)
-        self._enough.require_pair(pair)
-        return _Common(pair.rows, (_shared(self.config.peer, pair),))
-
-    def _as_alice(self, terms: str, spread: Spread, scratch: Scratch) -> Program[_Common]:
-        ids, coins = self._common, SystemEntropy()
-        match = yield from match_ids("alice", ids, terms, coins, spread, scratch)
-        self._enough.require_pair(match)
-        rows = (yield from hear_common(ids, match)).rows
-        if not len(rows):
-            # Bob ends before he says so; one who deviates may not.
-            raise RowOrderError("no id is common to all parties", where=self._enough.where)
-        return _Common(rows, (_shared(self.config.peer, match),))
-
-    def _as_bob(self, terms: str, spread: Spread, scratch: Scratch) -> Program[_Common]:
-        ids, names, coins = self._common, self.config.peers, SystemEntropy()
-        accept = self._enough.require_pair_with
-        matches = yield from match_each(names, ids, terms, coins, spread, scratch, accept)
-        # Before anybody is told: whoever hears of a list writes it.
-        self._enough.require_all(matches)
-        ends = yield from tell_common(ids, matches)
-        shared = tuple(_shared(name, match) for name, match in matches.pairs.items())
-        return _Common(ends[names[0]].rows, shared)
+            search = Search(self.config.role, [*parties], self._enough, terms, spread, scratch)
+            return meeting.run(search.program(SystemEntropy()), observe=self._observe)
 
     def _observe(self, event: Event) -> None:
         self._callbacks.observe(event)
@@ -227,10 +187,6 @@ class AligningParty:
         alike = self._common is self._own
         common = own if alike else self._common.take(rows)
         AlignedRows(own, common).write(self._file, self.config.data.id)
-
-
-def _shared(name: str, match: Alignment | Match) -> SharedIds:
-    return SharedIds(name, match.peer_ids, len(match.rows))
 
 
 @contextmanager

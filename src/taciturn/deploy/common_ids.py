@@ -1,4 +1,4 @@
-"""Are enough ids common? Who has too few of them, and what may keep more from matching.
+"""One side's alignment with its peers, which ends where too few ids are common; says who has them.
 
 With several Alices the ids of each pair are looked at as those of two sides are. Whether enough are
 common to all, only Bob can say: an Alice does not know how long the others' lists are.
@@ -7,46 +7,26 @@ common to all, only Bob can say: an Alice does not know how long the others' lis
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation, Spelling, further, in_words, spellings
 from taciturn.errors import RowOrderError
 from taciturn.faces import Hint
-from taciturn.protocol.align import Alignment, Match
-from taciturn.protocol.align_several import Matches
+from taciturn.mapped import MEMORY, Scratch
+from taciturn.protocol.align import Alignment, Match, Spread, align, match_ids
+from taciturn.protocol.align_several import Matches, hear_common, match_each, tell_common
+from taciturn.protocol.messages import Role
+from taciturn.protocol.steps import ONLY, Program
+from taciturn.results.parties import SharedIds
+from taciturn.rng import Entropy
 
 
 def fraction_of_shortest(common: int, *lists: int) -> float:
     """How much of the shortest list is common: of two lists, the same number on both sides."""
     return common / min(lists)
-
-
-def require_common(
-    match: Alignment | Match, own: int, where: str, tried: Callable[[], tuple[Spelling, ...]]
-) -> None:
-    """Insists that the two sides have an id in common.
-
-    Args:
-        match: What they came to.
-        own: How many ids this side has.
-        where: Where they stand.
-        tried: Says what else could be done to this side's ids, where that matters.
-
-    Raises:
-        RowOrderError: They have none.
-    """
-    if not len(match.rows):
-        further_ways = tried()
-        raise RowOrderError(
-            f"the two sides have no id in common: {own} here, {match.peer_ids} there",
-            where=where,
-            hint=Hint(
-                "name the same kind of id on both sides; a different spelling may need "
-                "{normalise}" + (f" ({in_words(further_ways, own)})" if further_ways else "")
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +56,8 @@ class Enough:
             RowOrderError: They have not; says what may be the reason, as far as this table shows.
         """
         common, own = len(match.rows), len(self.ids)
-        require_common(match, own, self.where, lambda: self.spellings(common))
+        if not common:
+            raise self._nothing(match)
         fraction = fraction_of_shortest(common, own, match.peer_ids)
         if fraction >= self.least:
             return
@@ -94,6 +75,17 @@ class Enough:
                 way_out + "if so few are right, write {minimum_match} under [data] on both sides",
                 normalise=str(better),
                 minimum_match=math.floor(fraction * 1000) / 1000,
+            ),
+        )
+
+    def _nothing(self, match: Alignment | Match) -> RowOrderError:
+        own, tried = len(self.ids), self.spellings(0)
+        return RowOrderError(
+            f"the two sides have no id in common: {own} here, {match.peer_ids} there",
+            where=self.where,
+            hint=Hint(
+                "name the same kind of id on both sides; a different spelling may need "
+                "{normalise}" + (f" ({in_words(tried, own)})" if tried else "")
             ),
         )
 
@@ -136,3 +128,82 @@ class Enough:
                 minimum_match=math.floor(fraction * 1000) / 1000,
             ),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What one side has at the end.
+
+    Args:
+        rows: Those that all sides have, in the order of their ids.
+        shared: What it has in common with each peer; the only one has no name.
+    """
+
+    rows: IndexArray = field(repr=False)
+    shared: tuple[SharedIds, ...]
+
+    @property
+    def shortest(self) -> int:
+        """How many ids the peer has that has the fewest."""
+        return min(peer.ids for peer in self.shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One side's alignment with its peers.
+
+    Args:
+        role: Who this side is.
+        alices: The names of several Alices; empty where there is one.
+        enough: This side's ids, and how many must be common.
+        terms: What all sides must have chosen alike.
+        spread: How work is done on parts.
+        scratch: Room for elements.
+    """
+
+    role: Role
+    alices: Sequence[str]
+    enough: Enough
+    terms: str
+    spread: Spread = map
+    scratch: Scratch = MEMORY
+
+    def program(self, coins: Entropy) -> Program[Common]:
+        """This side's part.
+
+        Raises:
+            RowOrderError: Too few ids are common.
+            TaciturnError: This side or a peer cannot continue; says why.
+        """
+        if not self.alices:
+            return self._one_of_two(coins)
+        return self._alice(coins) if self.role == "alice" else self._bob(coins)
+
+    def _one_of_two(self, coins: Entropy) -> Program[Common]:
+        ids, rest = self.enough.ids, (self.terms, coins, self.spread, self.scratch)
+        pair = yield from align(self.role, ids, *rest)
+        self.enough.require_pair(pair)
+        return Common(pair.rows, (_shared(ONLY, pair),))
+
+    def _alice(self, coins: Entropy) -> Program[Common]:
+        ids, rest = self.enough.ids, (self.terms, coins, self.spread, self.scratch)
+        match = yield from match_ids("alice", ids, *rest)
+        self.enough.require_pair(match)
+        rows = (yield from hear_common(ids, match)).rows
+        if not len(rows):
+            # Bob ends before he says so; one who deviates may not.
+            raise RowOrderError("no id is common to all parties", where=self.enough.where)
+        return Common(rows, (_shared(ONLY, match),))
+
+    def _bob(self, coins: Entropy) -> Program[Common]:
+        ids, rest = self.enough.ids, (self.terms, coins, self.spread, self.scratch)
+        matches = yield from match_each(self.alices, ids, *rest, self.enough.require_pair_with)
+        # Before anybody is told: whoever hears of a list writes it.
+        self.enough.require_all(matches)
+        ends = yield from tell_common(ids, matches)
+        shared = tuple(_shared(name, match) for name, match in matches.pairs.items())
+        return Common(ends[self.alices[0]].rows, shared)
+
+
+def _shared(name: str, match: Alignment | Match) -> SharedIds:
+    return SharedIds(name, match.peer_ids, len(match.rows))

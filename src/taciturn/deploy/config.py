@@ -139,7 +139,11 @@ class LinkSection(Checked):
     ] = 600.0
     answer_seconds: Annotated[
         Seconds,
-        _link("Longest wait for the peer's next message while connected."),
+        _link(
+            "Longest wait for the peer's next message while connected.",
+            detail="While Bob waits for another Alice he gives signs of life, and the wait begins "
+            "anew with each ([several Alices](two_machines.md#several-alices))",
+        ),
     ] = 600.0
     dead_seconds: Annotated[
         Seconds,

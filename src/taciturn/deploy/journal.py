@@ -9,20 +9,24 @@ away).
 
 A checkpoint replaces the file. It holds the frames that the peer has not confirmed, so that they
 can be sent again.
+
+Bob has one journal, however many Alices there are. Records of the first link are those of the only
+one; those of a further link are the same behind its number.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from taciturn.deploy.vault import Vault
 from taciturn.errors import StateError
 
-_META, _PEER, _CHECKPOINT, _PENDING, _SENT, _RECEIVED, _DONE, _KEPT = range(1, 9)
+_META, _PEER, _CHECKPOINT, _PENDING, _SENT, _RECEIVED, _DONE, _KEPT, _LINK = range(1, 10)
 _NUMBER = struct.Struct("<Q")
 _COUNTS = struct.Struct("<QQ")
 NONCE_BYTES = 16
@@ -72,7 +76,19 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class Past:
-    """What a journal says of the session so far."""
+    """What a journal says of the session so far: of frames, of the first link's.
+
+    Args:
+        meta: What the session is about.
+        peer: The peer's name for it.
+        checkpoint: Where the program starts.
+        pending: Frames from before it that the peer has not confirmed, by number.
+        sent: Frames that were sent since.
+        received: Frames that were received since.
+        kept: What the program wanted remembered since.
+        done: With what it ended; None where it has not.
+        further: The same of each further link, as far as it is that link's.
+    """
 
     meta: Meta
     peer: bytes = UNKNOWN
@@ -82,6 +98,19 @@ class Past:
     received: list[bytes] = field(default_factory=list, repr=False)
     kept: list[bytes] = field(default_factory=list, repr=False)
     done: bytes | None = field(default=None, repr=False)
+    further: list[Past] = field(default_factory=list, repr=False)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many frames were sent and received on the link, from the beginning."""
+        point = self.checkpoint
+        return point.sent + len(self.sent), point.received + len(self.received)
+
+    def link(self, place: int) -> Past:
+        """What there is of one of the links, by its place."""
+        while len(self.further) < place:
+            self.further.append(Past(self.meta))
+        return self.further[place - 1] if place else self
 
 
 class Journal:
@@ -98,7 +127,7 @@ class Journal:
         self._path, self._key, self._sync = path, key, sync
         self._vault: Vault | None = None
         self._meta: Meta | None = None
-        self._peer = UNKNOWN
+        self._peers: dict[int, bytes] = {}
         self._unsynced = False
 
     def begin(self, meta: Meta) -> Past:
@@ -116,28 +145,31 @@ class Journal:
         if not self._path.exists():
             return None
         vault, records = Vault.open(self._path, self._key)
+        # Closed with the journal, also where its records are not fit for use.
+        self._vault = vault
         past = _past_of(records, self._path)
         self._open(past, vault)
         return past
 
     def _open(self, past: Past, vault: Vault) -> None:
-        self._vault, self._meta, self._peer = vault, past.meta, past.peer
+        self._vault, self._meta = vault, past.meta
+        self._peers = {place: one.peer for place, one in enumerate([past, *past.further])}
 
-    def met(self, peer: bytes) -> None:
-        """Notes the peer's name for the session."""
-        self._peer = peer
-        self._append(_PEER, peer)
+    def met(self, peer: bytes, link: int = 0) -> None:
+        """Notes the peer's name for the session; where there are several, on which link."""
+        self._peers[link] = peer
+        self._append(_PEER, peer, link)
         self.settle()
 
-    def sent(self, number: int, frame: bytes) -> None:
+    def sent(self, number: int, frame: bytes, link: int = 0) -> None:
         """Notes a frame that is about to be sent; afterwards it may be."""
-        self._append(_SENT, _NUMBER.pack(number) + frame)
+        self._append(_SENT, _NUMBER.pack(number) + frame, link)
         self.settle()
 
-    def received(self, number: int, frame: bytes) -> None:
+    def received(self, number: int, frame: bytes, link: int = 0) -> None:
         """Notes a frame before the program sees it."""
         # Not settled: a frame that is lost with the machine was not confirmed, and is sent again.
-        self._append(_RECEIVED, _NUMBER.pack(number) + frame)
+        self._append(_RECEIVED, _NUMBER.pack(number) + frame, link)
 
     def kept(self, data: bytes) -> None:
         """Notes what the program wants remembered; what is said next may depend on it."""
@@ -149,12 +181,27 @@ class Journal:
         self._append(_DONE, result)
         self.settle()
 
-    def checkpoint(self, point: Checkpoint, pending: dict[int, bytes]) -> None:
-        """Forgets what came before a point, but for frames that the peer has not confirmed."""
+    def checkpoint(
+        self,
+        point: Checkpoint,
+        pending: dict[int, bytes],
+        further: Sequence[tuple[Checkpoint, dict[int, bytes]]] = (),
+    ) -> None:
+        """Forgets what came before a point, but for frames that a peer has not confirmed.
+
+        Args:
+            point: Where the program can be started, and what had crossed on the first link.
+            pending: The frames that its peer has not confirmed.
+            further: The same of each further link.
+        """
         vault, meta = self._vault, self._meta
         if vault is None or meta is None:
             raise StateError("a journal that was not started has no checkpoints")
-        past = Past(meta, self._peer, point, pending)
+        first, *others = (
+            Past(meta, self._peers.get(place, UNKNOWN), *one)
+            for place, one in enumerate([(point, pending), *further])
+        )
+        past = replace(first, further=others)
         self._vault = Vault.create(self._path, self._key, _opening(past))
         self._unsynced = False
         # The former file is whole until the new one has its name.
@@ -171,16 +218,27 @@ class Journal:
         if self._vault is not None:
             self._vault.close()
 
-    def _append(self, kind: int, body: bytes) -> None:
+    def _append(self, kind: int, body: bytes, link: int = 0) -> None:
         if self._vault is None:
             raise StateError("a journal that was not started takes no records")
-        self._vault.append(bytes([kind]) + body)
+        self._vault.append(_of_link(link, bytes([kind]) + body))
         self._unsynced = True
 
 
+def _of_link(link: int, record: bytes) -> bytes:
+    """A record as it stands in the file: bare on the first link."""
+    return bytes([_LINK, link]) + record if link else record
+
+
 def _opening(past: Past) -> list[bytes]:
-    point = past.checkpoint
     records = [bytes([_META]) + past.meta.to_bytes()]
+    for link, one in enumerate([past, *past.further]):
+        records += [_of_link(link, record) for record in _opening_of_link(one)]
+    return records
+
+
+def _opening_of_link(past: Past) -> list[bytes]:
+    point, records = past.checkpoint, []
     if past.peer != UNKNOWN:
         records.append(bytes([_PEER]) + past.peer)
     records.append(bytes([_CHECKPOINT]) + _COUNTS.pack(point.sent, point.received) + point.body)
@@ -195,25 +253,33 @@ def _past_of(records: list[bytes], path: Path) -> Past:
     past = Past(Meta.of_bytes(records[0][1:]))
     for record in records[1:]:
         kind, body = record[0], record[1:]
-        if kind == _PEER:
-            past.peer = body
-        elif kind == _CHECKPOINT:
-            sent, received = _COUNTS.unpack_from(body)
-            past.checkpoint = Checkpoint(sent, received, body[_COUNTS.size :])
-        elif kind == _PENDING:
-            past.pending[_NUMBER.unpack_from(body)[0]] = body[_NUMBER.size :]
-        elif kind == _SENT:
-            # The order gives the number: records can be neither swapped nor left out.
-            past.sent.append(body[_NUMBER.size :])
-        elif kind == _RECEIVED:
-            past.received.append(body[_NUMBER.size :])
-        elif kind == _KEPT:
+        if kind == _KEPT:
             past.kept.append(body)
         elif kind == _DONE:
             past.done = body
+        elif kind == _LINK and len(body) > 1:
+            _take(past.link(body[0]), body[1], body[2:], path)
         else:
-            raise StateError("the journal holds a record of an unknown kind", where=str(path))
+            _take(past, kind, body, path)
     return past
+
+
+def _take(past: Past, kind: int, body: bytes, path: Path) -> None:
+    """Adds a record to what is known of its link."""
+    if kind == _PEER:
+        past.peer = body
+    elif kind == _CHECKPOINT:
+        sent, received = _COUNTS.unpack_from(body)
+        past.checkpoint = Checkpoint(sent, received, body[_COUNTS.size :])
+    elif kind == _PENDING:
+        past.pending[_NUMBER.unpack_from(body)[0]] = body[_NUMBER.size :]
+    elif kind == _SENT:
+        # The order gives the number: records can be neither swapped nor left out.
+        past.sent.append(body[_NUMBER.size :])
+    elif kind == _RECEIVED:
+        past.received.append(body[_NUMBER.size :])
+    else:
+        raise StateError("the journal holds a record of an unknown kind", where=str(path))
 
 
 def changed_facts(meta: Meta, facts: dict[str, Any]) -> list[str]:

@@ -11,6 +11,10 @@ Frames are numbered from 1 on each side. Both open every new channel with their 
 session, the peer's as they know it, and the number of the last frame that they have in their
 journal; each then sends again what the other lacks, byte for byte as it was. A frame is in the
 receiver's journal before its program sees it, and in the sender's before it leaves.
+
+Bob has a link to each of several Alices, and waits for one at a time. Meanwhile he tends the other
+links: takes the call of one that broke, and sends a note now and then, so that nobody who waits for
+him gives up before he does.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import contextlib
 import math
 import struct
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from taciturn.deploy.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
@@ -41,6 +46,10 @@ from taciturn.faces import Hint
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
 LAST_WORDS_SECONDS = 0.2
+# How long one of several links is waited for before the others are tended.
+TENDING_SECONDS = 1.0
+# How long a link that is tended may be silent, and how long it may take to open.
+NOTE_SECONDS = 5.0
 CONNECTED, BROKEN = "connected", "the connection broke; reconnecting"
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
 _OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
@@ -63,7 +72,8 @@ class Patience:
 
     Args:
         connect: For the peer to be there, at the start and after every break.
-        answer: For the peer's next message while the link stands.
+        answer: For the peer's next message while the link stands; anew after each note. A Bob who
+            waits for another Alice sends such notes, so that his patience counts, and not hers.
         opening: For the peer's first words on a new link.
     """
 
@@ -88,6 +98,17 @@ class Traffic:
     def total_bytes(self) -> int:
         """Those of all frames, in both directions."""
         return self.bytes_sent + self.bytes_received
+
+    @classmethod
+    def sum(cls, parts: Iterable[Traffic]) -> Traffic:
+        """That of several links, since the first of them."""
+        total = cls()
+        for part in parts:
+            for name in ("sent", "received", "bytes_sent", "bytes_received", "waiting", "links"):
+                setattr(total, name, getattr(total, name) + getattr(part, name))
+            if part.since is not None:
+                total.since = min(part.since, total.since or part.since)
+        return total
 
 
 class Pace:
@@ -155,6 +176,9 @@ class Link:
         patience: How long to wait.
         announce: Called with what happens to the link.
         pace: When frames leave.
+        place: Which of the journal's links it is.
+        name: Of the peer, where there are several; errors say it.
+        meanwhile: Called now and then while the peer is waited for.
     """
 
     def __init__(
@@ -168,15 +192,18 @@ class Link:
         patience: Patience = PATIENT,
         announce: Announce = silent,
         pace: Pace = AT_ONCE,
+        place: int = 0,
+        name: str = "",
+        meanwhile: Callable[[], None] | None = None,
     ) -> None:
-        self._pace = pace
+        self._pace, self._place, self._name, self._meanwhile = pace, place, name, meanwhile
+        self._spoke, self._refusal = 0.0, ""
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
         self._patience, self._announce, self._rejoins = patience, announce, rejoins
         self._mine, self._peer = past.meta.nonce, past.peer
         self._channel: Channel | None = None
         self._unconfirmed = with_pending(past)
-        self._sent = past.checkpoint.sent + len(past.sent)
-        self._received = past.checkpoint.received + len(past.received)
+        self._sent, self._received = past.counts
         self.traffic = Traffic()
 
     @property
@@ -196,7 +223,48 @@ class Link:
 
     def connect(self) -> None:
         """Waits for the peer; afterwards both know what the other has."""
-        self._live()
+        with self._by_name():
+            self._live()
+
+    def tend(self) -> None:
+        """Looks after the link while another peer is waited for; does not wait for this one.
+
+        Raises:
+            TaciturnError: The session cannot go on with this peer.
+        """
+        with self._by_name():
+            try:
+                channel = self._endpoint.connect(0.0)
+            except PeerAbsent:
+                self._note()
+                return
+            if self._channel is not None:
+                # It calls anew where its link broke, which was not noticed here.
+                self._broken()
+            self._adopt(channel, min(self._patience.opening, NOTE_SECONDS))
+
+    def _note(self) -> None:
+        """Tells a peer that may be waiting that this side is there."""
+        now = time.monotonic()
+        if self._channel is None or now - self._spoke < NOTE_SECONDS:
+            return
+        self._spoke = now
+        if self._journal is not None:
+            self._journal.settle()
+        # A link that broke may hold frames to read: that it did is noticed when it is used.
+        with contextlib.suppress(ConnectionLost):
+            self._channel.send(_CONFIRM.pack(_NOTE, self._received), wait=False)
+
+    @contextlib.contextmanager
+    def _by_name(self) -> Iterator[None]:
+        """Errors that are the peer's say who that is, where there are several."""
+        try:
+            yield
+        except (TransportError, RemoteProtocolError, PeerStopped, StateError) as problem:
+            # While this peer is waited for, another that is tended may fail.
+            if not self._name or problem.peer:
+                raise
+            raise problem.by(self._name) from None
 
     def decline(self, code: int, reason: str, timeout: float) -> None:
         """Tells a peer that is there within the time why this side does not begin.
@@ -217,15 +285,20 @@ class Link:
             TransportError: The peer cannot be reached.
             OutputError: The frame could not be noted; it was not sent.
         """
+        with self._by_name():
+            self._send(frame)
+
+    def _send(self, frame: bytes) -> None:
         number = self._sent + 1
         if self._journal is not None:
             # Before it leaves: after a crash the same bytes are sent again, never other ones.
-            self._journal.sent(number, frame)
+            self._journal.sent(number, frame, self._place)
         self._sent = number
         self._unconfirmed[number] = frame
         self.traffic.sent += 1
         self.traffic.bytes_sent += len(frame)
         self._pace.wait()
+        self._spoke = time.monotonic()
         if self._channel is None:
             self._live()  # opening a link sends what the peer lacks, this frame included
             return
@@ -261,12 +334,19 @@ class Link:
             PeerStopped: The peer has aborted.
             RemoteProtocolError: What it sends is not of this session.
         """
+        with self._by_name():
+            return self._next()
+
+    def _next(self) -> bytes:
         while True:
             channel = self._live()
             start = time.monotonic()
             try:
-                frame = self._data(channel.receive(self._patience.answer))
-            except ConnectionLost:
+                frame = self._data(self._envelope(channel))
+            except ConnectionLost as problem:
+                if problem.peer:
+                    # Another's, whose link was tended meanwhile.
+                    raise
                 self._broken()
                 continue
             finally:
@@ -276,6 +356,22 @@ class Link:
                 self.traffic.received += 1
                 self.traffic.bytes_received += len(frame)
                 return frame
+
+    def _envelope(self, channel: Channel) -> bytes:
+        """What the peer says next; meanwhile other links are tended."""
+        patience = self._patience.answer
+        if self._meanwhile is None:
+            return channel.receive(patience)
+        deadline = time.monotonic() + patience
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                return channel.receive(min(left, TENDING_SECONDS))
+            except PeerSilent:
+                self._meanwhile()
+        raise PeerSilent(
+            f"the peer has sent nothing for {patience:g} s",
+            hint="look whether it still runs, or allow more time",
+        )
 
     def finish(self, timeout: float) -> bool:
         """Confirms everything received and waits until the peer has confirmed all that was sent.
@@ -310,7 +406,8 @@ class Link:
             return
         text = reason.encode()[:_MOST_REASON]
         try:
-            self._channel.send(_REASON.pack(_FAIL, code) + text)
+            # It must not wait behind a peer that does not read: others are still to be told.
+            self._channel.send(_REASON.pack(_FAIL, code) + text, wait=False)
         except TaciturnError:
             # The link broke meanwhile: nobody is there to be told.
             self._channel = None
@@ -341,30 +438,52 @@ class Link:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise PeerAbsent(
-                    f"no connection to the peer within {timeout:g} seconds",
+                    f"no connection to the peer within {timeout:g} seconds{self._refusal}",
                     hint="start the peer; run this side again to resume where it stopped",
                 )
-            channel = self._endpoint.connect(left)
-            try:
-                self._open(channel, min(left, self._patience.opening))
-            except (ConnectionLost, PeerSilent) as problem:
-                channel.close()
-                if isinstance(problem, PeerSilent):
-                    self._announce("the peer is connected and has not begun; waiting")
-                # Before the two have met, a session of one link has not used it up.
-                if not self._rejoins and self._peer != UNKNOWN:
-                    raise _over() from None
-                # A peer that is itself starting up may drop a link; it is not asked in a rush.
-                time.sleep(0.1)
-            except BaseException:
-                self._channel = channel  # so that the reason can be told
-                raise
-            else:
-                self._channel = channel
-                self.traffic.links += 1
-                self.traffic.since = self.traffic.since or time.monotonic()
-                self._announce(CONNECTED)
+            channel = self._called(left)
+            if channel is not None:
+                self._adopt(channel, min(left, self._patience.opening))
         return self._channel
+
+    def _called(self, timeout: float) -> Channel | None:
+        """A new channel; None after a while without one, in which other links are tended.
+
+        Raises:
+            PeerAbsent: None came within the time, and there are no other links.
+        """
+        if self._meanwhile is None:
+            return self._endpoint.connect(timeout)
+        try:
+            return self._endpoint.connect(min(timeout, TENDING_SECONDS))
+        except PeerAbsent as problem:
+            # It says how long was waited, which was not all; and perhaps that a call was refused.
+            _, mark, reason = problem.message.partition("; ")
+            self._refusal = mark + reason
+            self._meanwhile()
+            return None
+
+    def _adopt(self, channel: Channel, timeout: float) -> None:
+        """Makes a channel the link's, if the peer opens it; otherwise there will be another."""
+        try:
+            self._open(channel, timeout)
+        except (ConnectionLost, PeerSilent) as problem:
+            channel.close()
+            if isinstance(problem, PeerSilent):
+                self._announce("the peer is connected and has not begun; waiting")
+            # Before the two have met, a session of one link has not used it up.
+            if not self._rejoins and self._peer != UNKNOWN:
+                raise _over() from None
+            # A peer that is itself starting up may drop a link; it is not asked in a rush.
+            time.sleep(0.1)
+        except BaseException:
+            self._channel = channel  # so that the reason can be told
+            raise
+        else:
+            self._channel, self._refusal = channel, ""
+            self.traffic.links += 1
+            self.traffic.since = self.traffic.since or time.monotonic()
+            self._announce(CONNECTED)
 
     def _open(self, channel: Channel, timeout: float) -> None:
         """Exchanges openings and sends what the peer lacks."""
@@ -416,7 +535,7 @@ class Link:
             # The first meeting: from here on only this peer's session is resumed.
             self._peer = peer
             if self._journal is not None:
-                self._journal.met(peer)
+                self._journal.met(peer, self._place)
         elif peer != self._peer:
             raise StateError(
                 "this side is in the middle of a session that the peer does not know",
@@ -470,7 +589,7 @@ class Link:
             )
         frame = envelope[_HEAD.size :]
         if self._journal is not None:
-            self._journal.received(number, frame)
+            self._journal.received(number, frame, self._place)
         self._received = number
         return frame
 

@@ -8,27 +8,35 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from taciturn.deploy.journal import Checkpoint, Journal, Past
 from taciturn.deploy.link import Link
 from taciturn.engine.callbacks import Observer, ignore
-from taciturn.engine.driver import Driver, Tap
-from taciturn.errors import MalformedFrame, StateError
+from taciturn.engine.driver import Driver
+from taciturn.errors import LocalProtocolError, MalformedFrame, StateError
 from taciturn.faces import Hint
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.events import Boundary, Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import ONLY, Program
 
 R = TypeVar("R")
 Freeze: TypeAlias = Callable[[TrainingState], bytes]
 
 
-def unheard(sender: Role, frame: bytes) -> None:
+class LinkTap(Protocol):
+    """Told each frame: who sent it, its bytes, and on which link, where that is not the first."""
+
+    def __call__(self, sender: Role, frame: bytes, link: int = 0, /) -> None:
+        """Hears one frame."""
+
+
+def unheard(sender: Role, frame: bytes, link: int = 0) -> None:
     """Nobody listens in."""
 
 
@@ -55,46 +63,64 @@ USUAL = Rhythm()
 class _Keeper:
     """Writes checkpoints when they are due."""
 
-    def __init__(self, journal: Journal, link: Link, freeze: Freeze, rhythm: Rhythm) -> None:
-        self._journal, self._link, self._freeze, self._rhythm = journal, link, freeze, rhythm
-        self._passed, self._crossed = 0, link.traffic.total_bytes
+    def __init__(
+        self, journal: Journal, links: Sequence[Link], freeze: Freeze, rhythm: Rhythm
+    ) -> None:
+        self._journal, self._links, self._freeze, self._rhythm = journal, links, freeze, rhythm
+        self._passed, self._crossed = 0, self._total_bytes()
         self._last = time.monotonic()
+
+    def _total_bytes(self) -> int:
+        return sum(link.traffic.total_bytes for link in self._links)
 
     def passed(self, state: TrainingState) -> None:
         self._passed += 1
         waited = time.monotonic() - self._last
-        crossed, rhythm = self._link.traffic.total_bytes, self._rhythm
+        crossed, rhythm = self._total_bytes(), self._rhythm
         if (
             self._passed < rhythm.iterations
             and waited < rhythm.seconds
             and crossed - self._crossed < rhythm.frame_bytes
         ):
             return
-        sent, received = self._link.counts
+        (counts, pending), *further = [(link.counts, link.pending) for link in self._links]
         self._journal.checkpoint(
-            Checkpoint(sent, received, self._freeze(state)), self._link.pending
+            Checkpoint(*counts, self._freeze(state)),
+            pending,
+            [(Checkpoint(*others), frames) for others, frames in further],
         )
         self._passed, self._crossed, self._last = 0, crossed, time.monotonic()
 
 
 class _Playback:
-    """What the journal holds of frames, handed out in order."""
+    """What the journal holds of frames, handed out in order.
 
-    def __init__(self, past: Past) -> None:
-        self._sent, self._received = deque(past.sent), deque(past.received)
+    Whom the program speaks to and hears, and when, is the same every time. So it holds a beginning
+    of all that was said: where one peer's frames are used up, so are the others'.
+    """
+
+    def __init__(self, past: Past, peers: Sequence[str]) -> None:
+        pasts = {peer: past.link(place) for place, peer in enumerate(peers)}
+        self._sent = {peer: deque(one.sent) for peer, one in pasts.items()}
+        self._received = {peer: deque(one.received) for peer, one in pasts.items()}
         self._kept = deque(past.kept)
 
     @property
     def over(self) -> bool:
-        return not (self._sent or self._received or self._kept)
+        return not (self._holds_frames or self._kept)
 
-    def said(self, frame: bytes) -> bytes | None:
+    @property
+    def _holds_frames(self) -> bool:
+        return any(self._sent.values()) or any(self._received.values())
+
+    def said(self, peer: str, frame: bytes) -> bytes | None:
         """What was said then in place of this; None where nothing had been said yet."""
-        if not self._sent:
+        if not self._sent[peer]:
+            self._require_live()
             return None
         # Only the kind is compared: a mask or noise may be drawn otherwise now, and what counts is
         # what was sent.
-        before = self._sent.popleft()
+        before = self._sent[peer].popleft()
         try:
             fits = kind_of(before) is kind_of(frame)
         except MalformedFrame:
@@ -108,14 +134,17 @@ class _Playback:
         """What was kept then; None where nothing was."""
         return self._kept.popleft() if self._kept else None
 
-    def heard(self) -> bytes | None:
+    def heard(self, peer: str) -> bytes | None:
         """What was received then; None where it is still to come."""
-        if self._received:
-            return self._received.popleft()
-        if self._sent:
-            # The program waits here, but the journal says that it spoke first.
-            raise _unfit()
+        if self._received[peer]:
+            return self._received[peer].popleft()
+        self._require_live()
         return None
+
+    def _require_live(self) -> None:
+        """Insists that nothing was said or heard after this."""
+        if self._holds_frames:
+            raise _unfit()
 
 
 def _unfit() -> StateError:
@@ -131,13 +160,13 @@ def _unfit() -> StateError:
 def run_party(
     role: Role,
     program: Program[R],
-    link: Link,
+    link: Link | Mapping[str, Link],
     past: Past,
     *,
     journal: Journal | None = None,
     freeze: Freeze = TrainingState.to_bytes,
     rhythm: Rhythm = USUAL,
-    tap: Tap = unheard,
+    tap: LinkTap = unheard,
     note: Callable[[bytes], None] = unnoted,
     observe: Observer = ignore,
 ) -> R:
@@ -146,7 +175,8 @@ def run_party(
     Args:
         role: Whose program it is.
         program: Started from the past's checkpoint.
-        link: To the peer.
+        link: To the peer; to each, by the name under which the program knows it, in the order of
+            the journal's links, where there are several.
         past: What the journal says so far.
         journal: Where checkpoints go; None for none.
         freeze: Turns a state into what a checkpoint holds.
@@ -158,15 +188,25 @@ def run_party(
     Raises:
         TaciturnError: This side or the peer cannot continue; says why.
     """
-    playback = _Playback(past)
-    keeper = None if journal is None else _Keeper(journal, link, freeze, rhythm)
-    peer: Role = "bob" if role == "alice" else "alice"
+    links = link if isinstance(link, Mapping) else {ONLY: link}
+    playback = _Playback(past, tuple(links))
+    keeper = None if journal is None else _Keeper(journal, tuple(links.values()), freeze, rhythm)
+    other: Role = "bob" if role == "alice" else "alice"
+    places = {peer: [place] if place else [] for place, peer in enumerate(links)}
 
-    def outlet(frame: bytes) -> None:
-        before = playback.said(frame)
+    def speak(peer: str, frame: bytes) -> None:
+        before = playback.said(peer, frame)
         if before is None:
-            link.send(frame)
-        tap(role, before or frame)
+            links[peer].send(frame)
+        tap(role, before or frame, *places[peer])
+
+    def hear(peer: str) -> bytes:
+        if peer not in links:
+            raise LocalProtocolError(f"{role}'s program waits for a peer that is not there")
+        before = playback.heard(peer)
+        frame = links[peer].receive() if before is None else before
+        tap(other, frame, *places[peer])
+        return frame
 
     def seen(event: Event) -> None:
         observe(event)
@@ -182,15 +222,20 @@ def run_party(
         note(kept)
         return kept
 
-    driver = Driver(role, program, outlet, seen, keep)
+    driver = Driver(role, program, {peer: partial(speak, peer) for peer in links}, seen, keep)
     try:
         driver.start()
         while not driver.finished:
-            frame = playback.heard()
-            if frame is None:
-                frame = link.receive()
-            tap(peer, frame)
-            driver.feed(frame)
+            _feed(driver, hear(driver.awaits))
     finally:
         driver.close()
     return driver.result
+
+
+def _feed(driver: Driver[Any], frame: bytes) -> None:
+    """Hands a frame in; bytes that are no message are their sender's, who is named."""
+    peer = driver.awaits
+    try:
+        driver.feed(frame)
+    except MalformedFrame as problem:
+        raise problem if problem.peer or peer == ONLY else problem.by(peer) from None

@@ -30,7 +30,7 @@ from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.tables import FeatureTable
 from taciturn.deploy.align import on_threads
 from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.common_ids import Enough
+from taciturn.deploy.common_ids import Enough, Search
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
@@ -39,7 +39,7 @@ from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import PeerSession
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoint
+from taciturn.engine.channel import Endpoints
 from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
@@ -47,8 +47,7 @@ from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold, at_probability, one_half
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.registry import mechanism_class
-from taciturn.protocol.align import Spread, align, match_ids
-from taciturn.protocol.align_several import hear_common, match_each, tell_common
+from taciturn.protocol.align import Spread
 from taciturn.protocol.circle import NO_MASKS
 from taciturn.protocol.events import Event, ScoresDue
 from taciturn.protocol.messages import Role
@@ -178,23 +177,11 @@ class Question:
         """The rows that all sides have: those that are listed, or found with the others."""
         if self.rows.listed is not None:
             return Predicted(self.rows.listed, None)
-        ids, role = self.rows.table.ids, _role(self.model)
-        terms = alignment_terms(self.normalisation, self._name)
+        ids, terms = self.rows.table.ids, alignment_terms(self.normalisation, self._name)
         enough = Enough(ids, self.normalisation, 0.0, self.rows.where)
-        if not self._parties:
-            pair = yield from align(role, ids, terms, coins, spread)
-            enough.require_pair(pair)
-            return Predicted(pair.rows, pair.peer_ids)
-        if role == "alice":
-            match = yield from match_ids(role, ids, terms, coins, spread)
-            enough.require_pair(match)
-            return Predicted((yield from hear_common(ids, match)).rows, match.peer_ids)
-        names, accept = [*self._parties], enough.require_pair_with
-        matches = yield from match_each(names, ids, terms, coins, spread, accept=accept)
-        enough.require_all(matches)
-        ends = yield from tell_common(ids, matches)
-        shortest = min(match.peer_ids for match in matches.pairs.values())
-        return Predicted(ends[names[0]].rows, shortest)
+        search = Search(_role(self.model), [*self._parties], enough, terms, spread)
+        common = yield from search.program(coins)
+        return Predicted(common.rows, common.shortest)
 
     def _alice(
         self, table: FeatureTable, entropy: Entropy, identity: Identity | None
@@ -320,11 +307,11 @@ class Predictor:
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer, or to each of several.
         callbacks: Who is told what happens.
     """
 
-    def __init__(self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> None:
+    def __init__(self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> None:
         self._config = config
         self._session = PeerSession(config, endpoint, callbacks)
         self._book = score_book(config)
@@ -347,7 +334,7 @@ class Predictor:
             library()  # now, rather than when the peer waits
         start = time.perf_counter()
         with self._session.meet(question.purpose) as meeting, on_threads() as spread:
-            meeting.link.connect()
+            meeting.connect()
             identity = identity_of(self._config)
             program = question.program(KeyedEntropy.from_system(), spread, identity)
             predicted = meeting.run(program, observe=self._counting)

@@ -1,37 +1,42 @@
-"""Two parties meet: what a training, a dry run, an alignment and a prediction have in common.
+"""Parties meet: what a training, a dry run, an alignment and a prediction have in common.
 
-A session has a log and patience; a meeting has a link, which is closed at its end. Where this side
-aborts, the peer is told as much of the reason as it may know. What is said, and what is kept of it,
-is the business of each.
+A session has a log and patience; a meeting has a link to each peer, which is closed at its end.
+Where this side aborts, a peer is told as much of the reason as it may know; where that is another
+peer, its name. What is said, and what is kept of it, is the business of each.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Journal, Meta, Past
 from taciturn.deploy.link import Link, Pace, Patience, Traffic
 from taciturn.deploy.log import Log
-from taciturn.deploy.playback import USUAL, Freeze, Rhythm, run_party, unheard, unnoted
-from taciturn.engine.callbacks import SILENT, Callbacks, Observer
-from taciturn.engine.channel import Endpoint
-from taciturn.engine.driver import Tap
+from taciturn.deploy.playback import USUAL, Freeze, LinkTap, Rhythm, run_party, unheard, unnoted
+from taciturn.engine.callbacks import SILENT, Announce, Callbacks, Observer
+from taciturn.engine.channel import Endpoints
 from taciturn.errors import (
     AgreementError,
+    CryptoError,
     OutputError,
+    PeerSilent,
     PeerStopped,
     RemoteProtocolError,
     StateError,
     TaciturnError,
+    TransportError,
 )
 from taciturn.protocol.messages import Role
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import ONLY, Program
 from taciturn.rng import SystemEntropy
 
 R = TypeVar("R")
@@ -39,37 +44,54 @@ R = TypeVar("R")
 OPENING_SECONDS = 30.0
 # How long a side that cannot begin tries to tell the peer so.
 TELLING_SECONDS = 3.0
+# How long one of several links is waited for at the end before the next.
+FAREWELL_TURN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """One side while it is with the peer.
+    """One side while it is with the peer, or with several.
 
     Args:
         role: Which side this is.
-        link: To the peer; it connects when it is first used.
+        links: To the peers, by the names under which a program knows them; with one peer that is
+            ``ONLY``. A link connects when it is first used, or while another one is waited for.
         past: What the journal says so far; nothing where none is kept.
         journal: Where frames and checkpoints go; None where none is kept.
         observe: Told each event.
     """
 
     role: Role
-    link: Link
+    links: Mapping[str, Link]
     past: Past
     journal: Journal | None
     observe: Observer
 
     @property
     def traffic(self) -> Traffic:
-        """What crossed so far."""
-        return self.link.traffic
+        """What crossed so far, on all links."""
+        return Traffic.sum(link.traffic for link in self.links.values())
 
     @property
     def name(self) -> str:
-        """One name of the session for both sides."""
-        own, peer = self.link.names
-        first, second = (own, peer) if self.role == "alice" else (peer, own)
-        return hashlib.sha256(first + second).hexdigest()[:32]
+        """One name of the session for both sides; with several peers, Bob's own."""
+        names = [self.name_with(peer) for peer in self.links]
+        return names[0] if len(names) == 1 else _digest("".join(names).encode())
+
+    def name_with(self, peer: str) -> str:
+        """One name of the session for this side and one of its peers."""
+        own, other = self.links[peer].names
+        first, second = (own, other) if self.role == "alice" else (other, own)
+        return _digest(first + second)
+
+    def connect(self) -> None:
+        """Waits for all peers; afterwards all know what the others have.
+
+        Raises:
+            TaciturnError: One is not there, or does not fit.
+        """
+        for link in self.links.values():
+            link.connect()
 
     def run(
         self,
@@ -78,7 +100,7 @@ class Meeting:
         observe: Observer | None = None,
         freeze: Freeze = TrainingState.to_bytes,
         rhythm: Rhythm = USUAL,
-        tap: Tap = unheard,
+        tap: LinkTap = unheard,
         note: Callable[[bytes], None] = unnoted,
     ) -> R:
         """Runs this side's program to its end; what the journal holds is played back first.
@@ -97,7 +119,7 @@ class Meeting:
         return run_party(
             self.role,
             program,
-            self.link,
+            self.links,
             self.past,
             journal=self.journal,
             freeze=freeze,
@@ -108,23 +130,40 @@ class Meeting:
         )
 
     def finish(self, seconds: float) -> bool:
-        """Confirms what was received; whether the peer has confirmed all that was sent."""
-        return self.link.finish(seconds)
+        """Confirms what was received; whether the peers have confirmed all that was sent."""
+        links, deadline = list(self.links.values()), time.monotonic() + seconds
+        if len(links) == 1:
+            return links[0].finish(seconds)
+        # In turns, so that one that is away does not use up the time of the others.
+        while links and (left := deadline - time.monotonic()) > 0:
+            turn = min(left, FAREWELL_TURN_SECONDS)
+            links = [link for link in links if not link.finish(turn)]
+        return not links
+
+
+def _digest(names: bytes) -> str:
+    return hashlib.sha256(names).hexdigest()[:32]
 
 
 class PeerSession:
-    """One side, ready to meet the other.
+    """One side, ready to meet the other, or the others.
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer; to each of several, by name.
         callbacks: Who is told what happens.
     """
 
     def __init__(
-        self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks = SILENT
+        self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
-        self._role, self._endpoint, self._callbacks = config.role, endpoint, callbacks
+        self._role, self._callbacks = config.role, callbacks
+        # In the order of the agreement, which is that of the links in a journal.
+        self._endpoints = (
+            {peer: endpoint[peer] for peer in config.peers}
+            if isinstance(endpoint, Mapping)
+            else {ONLY: endpoint}
+        )
         self._answer_milliseconds = config.privacy.answer_milliseconds
         way = config.link
         self.log = Log.of(config, callbacks.announce)
@@ -141,45 +180,83 @@ class PeerSession:
         *,
         rejoins: bool = True,
     ) -> Iterator[Meeting]:
-        """Meets the peer; the link is closed at the end.
+        """Meets the peer, or all of them; links are closed at the end.
 
         Args:
-            purpose: What the two meet for; the peer must say the same.
+            purpose: What they meet for; each peer must say the same.
             past: What the journal says so far; None where none is kept.
             journal: Where frames are noted; None where none is kept.
             rejoins: Whether the meeting resumes over another link when one breaks.
         """
         past = past or Past(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
-        link = Link(
-            self._endpoint,
-            journal,
-            past,
-            purpose=purpose,
-            rejoins=rejoins,
-            patience=self.patience,
-            announce=self.log,
-            pace=Pace(self._answer_milliseconds, self.log),
-        )
+        links: dict[str, Link] = {}
+        for place, (peer, endpoint) in enumerate(self._endpoints.items()):
+            announce = self._announce_of(peer)
+            links[peer] = Link(
+                endpoint,
+                journal,
+                past.link(place),
+                purpose=purpose,
+                rejoins=rejoins,
+                patience=self.patience,
+                announce=announce,
+                pace=Pace(self._answer_milliseconds, announce),
+                place=place,
+                name=peer,
+                meanwhile=None if peer == ONLY else partial(_tend, links, peer),
+            )
         try:
-            yield Meeting(self._role, link, past, journal, self._callbacks.observe)
+            yield Meeting(self._role, links, past, journal, self._callbacks.observe)
         except BaseException as problem:
-            self._abort(link, problem)
+            self._abort(links, problem)
             raise
         finally:
-            link.close()
+            _at_once(Link.close, links.values())
 
     def refuse(self, purpose: int, problem: TaciturnError) -> None:
-        """Tells the peer, where it is there, that this side cannot begin."""
+        """Tells every peer that is there that this side cannot begin."""
+        code, reason = tellable(problem)
         with self.meet(purpose) as meeting:
-            meeting.link.decline(*tellable(problem), TELLING_SECONDS)
+            _at_once(
+                lambda link: link.decline(code, reason, TELLING_SECONDS), meeting.links.values()
+            )
 
-    def _abort(self, link: Link, problem: BaseException) -> None:
-        """Notes why, and tells the peer; one that aborted itself need not be told."""
+    def close(self) -> None:
+        """Ends every way to a peer: from here on nobody can call."""
+        for endpoint in self._endpoints.values():
+            endpoint.close()
+
+    def _announce_of(self, peer: str) -> Announce:
+        """Where it is told what happens to a link, and to whose."""
+        return self.log if peer == ONLY else lambda text: self.log(f"{peer}: {text}")
+
+    def _abort(self, links: Mapping[str, Link], problem: BaseException) -> None:
+        """Notes why, and tells the peers; one that aborted itself need not be told."""
         # A log that cannot be written must not keep the reason from the peer.
         with suppress(OutputError):
             self.log("aborting", reason=getattr(problem, "message", "interrupted"))
-        if not isinstance(problem, PeerStopped):
-            link.fail(*tellable(problem))
+        for peer, link in links.items():
+            if isinstance(problem, TaciturnError) and problem.peer not in ("", peer):
+                link.fail(*because_of(problem))
+            elif not isinstance(problem, PeerStopped):
+                link.fail(*tellable(problem))
+
+
+def _tend(links: Mapping[str, Link], waited_for: str) -> None:
+    """Looks after the other links while one is waited for."""
+    for peer, link in links.items():
+        if peer != waited_for:
+            link.tend()
+
+
+def _at_once(act: Callable[[Link], None], links: Iterable[Link]) -> None:
+    """Does something with all links at a time: one that hangs must not hold the others up."""
+    first, *others = links
+    if not others:
+        act(first)
+        return
+    with ThreadPoolExecutor(1 + len(others), thread_name_prefix="taciturn-links") as pool:
+        list(pool.map(act, [first, *others]))
 
 
 def tellable(problem: object) -> tuple[int, str]:
@@ -195,3 +272,28 @@ def tellable(problem: object) -> tuple[int, str]:
     if isinstance(problem, TaciturnError):
         return problem.exit_code, f"it had an error of its own ({type(problem).__name__})"
     return 1, "it was interrupted"
+
+
+# What is said of a peer to the others: no more than that it was this one, and how.
+_FAILINGS = (
+    (PeerStopped, "which aborted"),
+    (AgreementError, "which is not set up alike"),
+    (RemoteProtocolError, "which broke the protocol"),
+    (CryptoError, "which broke the protocol"),
+    (StateError, "whose state does not fit the session"),
+    (PeerSilent, "which says nothing"),
+    (TransportError, "which is not connected"),
+)
+
+
+def because_of(problem: TaciturnError) -> tuple[int, str]:
+    """What one peer may know of a problem with another.
+
+    >>> because_of(PeerStopped("the peer aborted: a secret").by("alice-2"))
+    (34, 'it cannot go on without alice-2, which aborted')
+    """
+    failing = (words for kind, words in _FAILINGS if isinstance(problem, kind))
+    return (
+        problem.exit_code,
+        f"it cannot go on without {problem.peer}, {next(failing, 'which failed')}",
+    )

@@ -37,7 +37,7 @@ from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.engine.channel import Endpoint
+from taciturn.engine.channel import Endpoints
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import (
     AgreementError,
@@ -138,7 +138,7 @@ class Party:
 
     Args:
         config: Its settings.
-        endpoint: Its way to the peer.
+        endpoint: Its way to the peer, or to each of several.
         callbacks: Who is told what happens.
 
     Raises:
@@ -147,9 +147,9 @@ class Party:
     """
 
     def __init__(
-        self, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks = SILENT
+        self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
-        self.config, self.callbacks, self._endpoint = config, callbacks, endpoint
+        self.config, self.callbacks = config, callbacks
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
@@ -165,7 +165,7 @@ class Party:
 
     @classmethod
     def of(
-        cls, config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks, *, dry_run: bool
+        cls, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks, *, dry_run: bool
     ) -> Party:
         """The same; a peer that is there is told where this side lacks the mechanism.
 
@@ -230,7 +230,7 @@ class Party:
         inputs = AliceInputs(
             train, self.terms, coins, held_out=held_out, identity=identity_of(self.config)
         )
-        state = yield from alices(inputs, bits)
+        state = yield from alices(inputs)
         return Met(state.columns, state.widths)
 
     def _alice_columns(self, met: Met) -> int:
@@ -278,7 +278,7 @@ class Party:
                 session = ended.session or meeting.name
             if not ended.assessed:
                 # From here on what is done, and how long it takes, may depend on labels.
-                self._endpoint.close()
+                self._session.close()
                 ended = Ended(self._assess(ended, past, session))
                 kept.journal.done(ended.to_bytes())
             kept.shelf.clear()
@@ -421,9 +421,8 @@ class Party:
                 where=str(self.config.path(self.config.state.folder)),
                 hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
             )
-        sent, received = past.checkpoint.sent + len(past.sent), len(past.received)
-        received += past.checkpoint.received
-        self.log("session resumed", frames_sent=sent, frames_received=received)
+        sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
+        self.log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
         return past
 
     def _facts(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A party's way to its peer: a port that it opens, or an address that it dials."""
+"""A party's way to its peer, or to its peers: a port that it opens, or an address that it dials."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.log import Log, on_change
 from taciturn.deploy.transport.limits import Limits
-from taciturn.deploy.transport.tls import load_credentials
+from taciturn.deploy.transport.tls import Credentials, load_credentials, not_the_agreed_one
 from taciturn.engine.callbacks import Announce
-from taciturn.engine.channel import Endpoint
+from taciturn.engine.channel import Endpoints
+from taciturn.errors import CertificateError
+from taciturn.faces import Hint
 
 
 @contextmanager
-def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
-    """The endpoint that a party's file describes; closed at the end.
+def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoints]:
+    """The endpoint that a party's file describes, or one for each of several; closed at the end.
 
     Args:
         config: The party's settings.
@@ -23,7 +25,8 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
             that were refused, or why nobody is connected while this side waits.
 
     Raises:
-        CertificateError: The party's own certificate, key or authority is not fit for use.
+        CertificateError: The party's own certificate, key or authority is not fit for use, or not
+            the one that was agreed on.
         ConfigError: An address or a name is not usable.
         TransportError: The port cannot be opened.
     """
@@ -31,37 +34,77 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoint]:
     credentials = load_credentials(
         config.path(link.certificate), config.path(link.key), config.path(link.ca)
     )
+    require_agreed(config, credentials)
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
+    with _opened(config, credentials, announce) as ways:
+        yield ways
+
+
+@contextmanager
+def _opened(config: PartyConfig, own: Credentials, announce: Announce) -> Iterator[Endpoints]:
+    link, log = config.link, Log.of(config, announce)
     limits = Limits(dead_after=link.dead_seconds)
-    log = Log.of(config, announce)
     waits = on_change(lambda reason: log("waiting for the peer", reason=reason))
-    endpoint: Endpoint
     # A party opens a port or dials, and loads what it does.
     if link.listen is not None:
-        from taciturn.deploy.transport.serve import ServeEndpoint
+        from taciturn.deploy.transport.serve import Hub
 
-        endpoint = served = ServeEndpoint(
+        hub = Hub(
             link.listen,
-            credentials,
-            peer=config.peer,
+            own,
+            pins={peer: config.parties.get(peer) for peer in config.peers},
             limits=limits,
             on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
             on_quiet=waits,
         )
-        announce(f"listening on port {served.port} for {config.peer}")
-    else:
-        from taciturn.deploy.transport.dial import DialEndpoint
+        announce(f"listening on port {hub.port} for {config.peer}")
+        try:
+            yield hub.endpoints if hub.several else hub.endpoints[config.peer]
+        finally:
+            hub.close()
+        return
+    from taciturn.deploy.transport.dial import DialEndpoint
 
-        endpoint = DialEndpoint(
-            str(link.connect),
-            credentials,
-            peer=config.peer,
-            limits=limits,
-            on_failed=waits,
-        )
-        announce(f"connecting to {config.peer} at {link.connect}")
+    endpoint = DialEndpoint(
+        str(link.connect), own, peer=config.peer, limits=limits, on_failed=waits
+    )
+    announce(f"connecting to {config.peer} at {link.connect}")
     try:
         yield endpoint
     finally:
         endpoint.close()
+
+
+def require_agreed(config: PartyConfig, own: Credentials) -> None:
+    """Insists that this side's certificate is the one that several parties have agreed on.
+
+    Raises:
+        CertificateError: Her name is not among them, or has another key; or Bob has her name.
+    """
+    if not config.parties:
+        return
+    where, pin = str(config.path(config.link.certificate)), config.parties.get(own.name)
+    if config.role == "bob":
+        if pin is None:
+            return
+        raise CertificateError(
+            f"Bob's certificate names {own.name}, which is one of the Alices",
+            where=where,
+            hint="give each side its own certificate",
+        )
+    if pin is None:
+        raise CertificateError(
+            f"the certificate names {own.name}, and the parties are {', '.join(config.parties)}",
+            where=where,
+            hint=Hint("name this side's own certificate, or add it to {parties} on all sides"),
+        )
+    if pin != own.fingerprint:
+        raise CertificateError(
+            f"{own.name}: {not_the_agreed_one(own.fingerprint, pin)}",
+            where=where,
+            hint=Hint(
+                "name this side's own certificate; or have its fingerprint, which taciturn certs "
+                "{show} prints, written under {parties} on all sides"
+            ),
+        )

@@ -25,8 +25,16 @@ from taciturn.deploy.tables import load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.deploy.vault import KEY_BYTES, room_to_resume
+from taciturn.deploy.way import require_agreed
 from taciturn.doctor.link import look_at_link
-from taciturn.errors import CertificateError, ConfigError, StateError, TaciturnError, counted
+from taciturn.errors import (
+    CertificateError,
+    ConfigError,
+    StateError,
+    TaciturnError,
+    counted,
+    shown_by,
+)
 from taciturn.results.doctor import Finding
 from taciturn.results.outlook import Outlook
 
@@ -67,6 +75,8 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
         credentials = load_credentials(
             config.path(link.certificate), key, config.path(link.ca), now=at
         )
+        with shown_by(config.face):
+            require_agreed(config, credentials)
     except CertificateError as problem:
         return [Finding.of_error(area, problem), *exposure]
     findings = [

@@ -6,14 +6,19 @@ break. Neither knows which role the party has, nor what is in a frame.
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
 
 
 class Channel(Protocol):
     """One live link: whole frames, in order, both ways."""
 
-    def send(self, frame: bytes) -> None:
+    def send(self, frame: bytes, *, wait: bool = True) -> None:
         """Hands a frame over; waits while too many bytes are under way.
+
+        Args:
+            frame: Its bytes.
+            wait: False for a few bytes that may go at once, behind whatever is under way.
 
         Raises:
             ConnectionLost: The link is broken. Whether the frame arrived is not known.
@@ -49,3 +54,7 @@ class Endpoint(Protocol):
 
     def close(self) -> None:
         """Ends everything that was opened. May be repeated."""
+
+
+Endpoints: TypeAlias = Endpoint | Mapping[str, Endpoint]
+"""The way to the only peer, or one for each of several, by name."""

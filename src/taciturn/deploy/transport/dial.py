@@ -197,7 +197,7 @@ class DialEndpoint:
         if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED):
             raise self._refused(
                 f"{self._peer} refused this side",
-                "it expects a party of another name: its log has the reason",
+                "it expects a party of another name or key: its log has the reason",
             )
         if code is grpc.StatusCode.UNIMPLEMENTED:
             raise self._refused(

@@ -92,8 +92,8 @@ class GrpcChannel:
         """Whether the stream is over."""
         return self._ended.is_set()
 
-    def send(self, frame: bytes) -> None:
-        """Hands a frame over; waits while too many bytes are under way."""
+    def send(self, frame: bytes, *, wait: bool = True) -> None:
+        """Hands a frame over; waits while too many bytes are under way, unless it must not."""
         if len(frame) > self._limits.max_frame:
             raise LocalProtocolError(
                 f"a frame of {len(frame)} bytes exceeds {self._limits.max_frame}",
@@ -103,7 +103,7 @@ class GrpcChannel:
             # Two senders' chunks must not mix.
             with self._sending:
                 for message in split(frame):
-                    self._outbox.put(message)
+                    self._outbox.put(message, force=not wait)
         except Ended:
             raise self._broken() from None
 

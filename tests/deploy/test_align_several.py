@@ -1,0 +1,215 @@
+"""An alignment of several Alices with Bob: over wires in memory, and as processes over TLS."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import Normalisation
+from taciturn.deploy import align as room
+from taciturn.deploy.align import AligningParty
+from taciturn.deploy.aligned import AlignedRows
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.transport.renewal import show_certificate
+from taciturn.engine.callbacks import Callbacks
+from taciturn.errors import AgreementError, PeerStopped, RowOrderError
+from taciturn.mapped import LEAST_MAPPED_BYTES
+from tests.deploy.sides import write_config
+from tests.deploy.test_align import running, some
+from tests.deploy.wires import Wire
+from tests.test_two_machines import free_port
+from tests.waiting import HANG
+
+PINS = {"alice-1": "1" * 64, "alice-2": "2" * 64}
+People = Mapping[str, list[str]]
+
+
+def role_of(name: str) -> str:
+    return "bob" if name == "bob" else "alice"
+
+
+def furnish(folder: Path, people: People, pins: Mapping[str, str] = PINS, **link: Any) -> None:
+    """A folder for each party, with its table and its file."""
+    for name, ids in people.items():
+        role, place = role_of(name), folder / name
+        place.mkdir(exist_ok=True)
+        columns = {
+            "id": ids,
+            "age": range(len(ids)),
+            "sick": [number % 2 for number in range(len(ids))],
+        }
+        pl.DataFrame(columns).write_csv(place / f"{role}.csv")
+        own = {"peer": None} if role == "bob" else {"peer": "bob"}
+        write_config(place, role, link={**own, **link}, **{"agreement.parties": dict(pins)})
+
+
+def accepting(folder: Path, name: str, fraction: float) -> None:
+    """Writes into a party's file how few may be common."""
+    path = folder / name / f"{role_of(name)}.toml"
+    path.write_text(path.read_text().replace("[data]", f"[data]\nminimum-match = {fraction}"))
+
+
+def star(folder: Path, people: People, how: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """All parties, each in a thread: a record of each, or what was raised."""
+    wires, ends = {name: Wire() for name in people if name != "bob"}, dict[str, Any]()
+
+    def side(name: str) -> None:
+        config = PartyConfig.read(folder / name / f"{role_of(name)}.toml")
+        bobs = {other: wire.endpoint(serves=True) for other, wire in wires.items()}
+        way = bobs if name == "bob" else wires[name].endpoint(serves=False)
+        chosen = Normalisation.of((how or {}).get(name, "none"))
+        try:
+            ends[name] = AligningParty(config, way, Callbacks(), chosen).run().to_dict()
+        except BaseException as problem:
+            ends[name] = problem
+
+    threads = [threading.Thread(target=side, args=(name,)) for name in people]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG)
+    assert not any(thread.is_alive() for thread in threads)
+    return ends
+
+
+def list_of(folder: Path, name: str) -> AlignedRows:
+    return AlignedRows.read(folder / name / f"{role_of(name)}.aligned.csv", "id")
+
+
+def no_list(folder: Path) -> bool:
+    return not list(folder.glob("*/*.aligned.csv"))
+
+
+def test_all_sides_write_the_same_list_and_know_their_own_counts(tmp_path):
+    people = {
+        "bob": ["eve", "dan", "bea", "cy", "fay"],
+        "alice-1": ["cy", "ann", "bea", "eve"],
+        "alice-2": ["dan", "eve", "bea"],
+    }
+    furnish(tmp_path, people)
+    ends = star(tmp_path, people)
+    for name in people:
+        assert list_of(tmp_path, name).own == RowIds.of(["bea", "eve"]), ends
+        assert ends[name]["common"] == 2
+        assert ends[name]["peer_confirmed"]
+        assert ends[name]["configured"]
+    assert ends["bob"]["peer"] == "alice-1, alice-2"
+    assert ends["bob"]["parties"] == [
+        {"name": "alice-1", "ids": 4, "common": 3},
+        {"name": "alice-2", "ids": 3, "common": 3},
+    ]
+    assert (ends["bob"]["peer_ids"], ends["bob"]["match"]) == (3, 2 / 3)
+    # An Alice knows of Bob, and not how many the other has.
+    assert ends["alice-1"]["parties"] == [{"name": "bob", "ids": 5, "common": 3}]
+    assert (ends["alice-1"]["peer_ids"], ends["alice-1"]["match"]) == (5, 2 / 4)
+    sent = sum(ends[name]["bytes_sent"] for name in PINS)
+    assert sent == ends["bob"]["bytes_received"]
+
+
+def test_spellings_that_normalise_alike_have_one_common_id(tmp_path):
+    people = {"bob": ["ANN", "BEA"], "alice-1": ["Ann", "bea"], "alice-2": ["ann", "Cy"]}
+    furnish(tmp_path, people)
+    star(tmp_path, people, dict.fromkeys(people, "case"))
+    lists = [list_of(tmp_path, name) for name in people]
+    assert {one.common[0] for one in lists} == {"ann"}
+    assert [one.own[0] for one in lists] == ["ANN", "Ann", "ann"]
+
+
+def test_an_alice_without_a_common_id_is_named_and_nobody_has_a_list(tmp_path):
+    people = {"bob": some(0, 9), "alice-1": some(0, 9), "alice-2": ["A", "B"]}
+    furnish(tmp_path, people)
+    ends = star(tmp_path, people)
+    assert isinstance(ends["bob"], RowOrderError | PeerStopped)
+    assert "alice-2" in ends["bob"].message
+    assert isinstance(ends["alice-2"], RowOrderError)
+    assert "no id in common: 2 here, 9 there" in ends["alice-2"].message
+    # The other is told who, and nothing of her ids.
+    assert isinstance(ends["alice-1"], PeerStopped)
+    assert "cannot go on without alice-2" in ends["alice-1"].message
+    assert no_list(tmp_path)
+
+
+def test_an_alice_with_too_few_common_ids_is_named(tmp_path):
+    people = {"bob": some(0, 9), "alice-1": some(0, 9), "alice-2": some(7, 17)}
+    furnish(tmp_path, people)
+    ends = star(tmp_path, people)
+    assert "alice-2" in ends["bob"].message
+    assert "only 2 ids are common, 22.2% of the shorter list" in ends["alice-2"].message
+    assert no_list(tmp_path)
+
+
+def test_lists_of_which_every_pair_shares_some_and_all_share_none(tmp_path):
+    people = {"bob": some(0, 10), "alice-1": some(0, 6), "alice-2": some(6, 12)}
+    furnish(tmp_path, people)
+    ends = star(tmp_path, people)
+    assert isinstance(ends["bob"], RowOrderError)
+    assert "no id is common to all parties; alice-2 lacks 6 that" in ends["bob"].message
+    for name in PINS:
+        assert isinstance(ends[name], PeerStopped)
+        assert "alice" not in ends[name].message
+    assert no_list(tmp_path)
+
+
+def test_too_few_for_all_are_accepted_where_bobs_file_says_so(tmp_path):
+    people = {"bob": some(0, 10), "alice-1": some(0, 6), "alice-2": some(5, 12)}
+    furnish(tmp_path, people)
+    ends = star(tmp_path, people)
+    assert isinstance(ends["bob"], RowOrderError)
+    assert "only 1 ids are common to all parties, 16.7% of the shortest list" in ends["bob"].message
+    assert "alice-2 lacks 5 that all others have" in ends["bob"].message
+    assert "minimum_match=0.166" in ends["bob"].hint
+    accepting(tmp_path, "bob", 0.166)
+    ends = star(tmp_path, people)
+    assert [ends[name]["common"] for name in people] == [1, 1, 1]
+
+
+def test_an_alice_whose_file_names_another_key_is_named(tmp_path):
+    people = {"bob": some(0, 5), "alice-1": some(0, 5), "alice-2": some(0, 5)}
+    furnish(tmp_path, people)
+    furnish(tmp_path, {"alice-2": some(0, 5)}, {**PINS, "alice-1": "3" * 64})
+    ends = star(tmp_path, people)
+    for name in ("bob", "alice-2"):
+        assert isinstance(ends[name], AgreementError | PeerStopped)
+    assert "alice-2" in ends["bob"].message
+    reasons = [ends[name].message for name in ("bob", "alice-2")]
+    assert any("names other parties" in reason for reason in reasons)
+    assert "alice-2" in ends["alice-1"].message
+    assert no_list(tmp_path)
+
+
+def test_the_elements_of_all_pairs_may_take_the_memory_of_one(tmp_path):
+    furnish(tmp_path, {"bob": ["a"], "alice-1": ["a"]})
+    for name, most in (("bob", LEAST_MAPPED_BYTES // 2), ("alice-1", LEAST_MAPPED_BYTES)):
+        config = PartyConfig.read(tmp_path / name / f"{role_of(name)}.toml")
+        with room._scratch(config) as scratch:
+            assert scratch.least == most
+
+
+# --- real processes ------------------------------------------------------------------------------
+
+
+def test_two_alices_and_bob_align_over_tls(tmp_path):
+    names = ("bob", "alice-1", "alice-2")
+    certs = tmp_path / "certs"
+    make_certificates(certs, list(names))
+    pins = {name: show_certificate(certs / f"{name}.pem").fingerprint for name in PINS}
+    people = {"bob": some(0, 30), "alice-1": some(5, 40)[::-1], "alice-2": some(0, 20)}
+    port = free_port()
+    for name, ids in people.items():
+        own = {"ca": "ca.pem", "certificate": f"{name}.pem", "key": f"{name}.key"}
+        way = {"listen" if name == "bob" else "connect": f"127.0.0.1:{port}"}
+        link = {key: str(certs / file) for key, file in own.items()}
+        furnish(tmp_path, {name: ids}, pins, **link, **way)
+    with running(tmp_path, "--json", roles=[f"{name}/{role_of(name)}" for name in names]) as sides:
+        ends = [side.end() for side in sides]
+    assert [code for code, _, _ in ends] == [0, 0, 0], ends
+    assert [json.loads(out)["common"] for _, out, _ in ends] == [15, 15, 15]
+    expected = RowIds.of(sorted(some(5, 20)))
+    assert all(list_of(tmp_path, name).own == expected for name in names)

@@ -1,0 +1,520 @@
+"""One Bob and several Alices: whatever happens to one, all end alike or know why they did not."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taciturn.deploy import link as link_module
+from taciturn.deploy.journal import Checkpoint, Journal, Meta, Past
+from taciturn.deploy.link import ALIGNMENT, Link, Patience, Traffic
+from taciturn.deploy.playback import run_party
+from taciturn.deploy.session import Meeting, PeerSession
+from taciturn.deploy.vault import Vault
+from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.pair import run_star
+from taciturn.errors import (
+    AgreementError,
+    ConnectionLost,
+    LocalProtocolError,
+    MalformedFrame,
+    OutputError,
+    PeerAbsent,
+    PeerSilent,
+    PeerStopped,
+    RemoteProtocolError,
+    StateError,
+    TaciturnError,
+)
+from taciturn.protocol.codec import encode
+from taciturn.protocol.messages import EncryptedResidues, PartialScores
+from taciturn.protocol.steps import Program, Receive, receive, send
+from taciturn.protocol.together import together, with_peer
+from taciturn.rng import KeyedEntropy
+from tests.deploy.stars import KEY, NAMES, NEVER, OFTEN, Killed, Star, configs
+from tests.deploy.talks import TURNS, centre, residues, scores, spoke
+from tests.deploy.wires import Wire
+from tests.waiting import HANG, wait_until
+
+A, B, C = b"a" * 16, b"b" * 16, b"c" * 16
+PATIENT = Patience(connect=HANG, answer=HANG, opening=HANG)
+
+
+@pytest.fixture
+def silent_kills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is killed tells nobody."""
+    abort = PeerSession._abort
+
+    def unless_killed(self: PeerSession, links: Any, problem: BaseException) -> None:
+        if not isinstance(problem, Killed):
+            abort(self, links, problem)
+
+    monkeypatch.setattr(PeerSession, "_abort", unless_killed)
+
+
+def reference(names: tuple[str, ...] = NAMES) -> list[float]:
+    """What comes out of it in one process, with the coins of a star that is not fresh."""
+    alices = {
+        name: spoke(KeyedEntropy.from_seed(place)) for place, name in enumerate(names, start=1)
+    }
+    _, sums = run_star(alices, centre(KeyedEntropy.from_seed(0), names))
+    return sums
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_star_ends_as_it_does_in_one_process(tmp_path, count):
+    names = tuple(f"alice-{number}" for number in range(1, count + 1))
+    star = Star(tmp_path, names, fresh=False)
+    assert star.run()["bob"] == reference(names)
+    star.assert_consistent()
+
+
+@pytest.mark.parametrize("late", NAMES)
+def test_an_alice_who_comes_late_is_waited_for_and_the_other_is_let_in(tmp_path, late):
+    (punctual,) = set(NAMES) - {late}
+    star = Star(tmp_path)
+    star.start("bob", punctual)
+    wait_until(lambda: f"{punctual}: connected" in star.said["bob"])
+    star.start(late)
+    star.join()
+    star.assert_consistent()
+
+
+@pytest.mark.parametrize("cut", range(1, 2 * TURNS + 6))
+@pytest.mark.parametrize("name", NAMES)
+def test_the_link_of_one_may_break_at_any_frame(tmp_path, name, cut):
+    star = Star(tmp_path, cut={name: lambda number: number == cut})
+    star.run()
+    star.assert_consistent()
+
+
+def test_all_links_may_break_all_the_time(tmp_path):
+    star = Star(tmp_path, cut={name: lambda number: number % 5 == 0 for name in NAMES})
+    star.run()
+    star.assert_consistent()
+
+
+@pytest.mark.parametrize("rhythm", [OFTEN, NEVER], ids=["checkpoints", "none"])
+@pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
+@pytest.mark.parametrize("record", range(1, 2 * TURNS + 2))
+@pytest.mark.usefixtures("silent_kills")
+def test_an_alice_may_be_killed_at_any_record(tmp_path, record, after, rhythm):
+    star = Star(tmp_path, rhythm=rhythm)
+    star.kills["alice-2"] = record, after
+    star.run()
+    assert star.starts["alice-2"] == 2
+    star.assert_consistent()
+
+
+@pytest.mark.parametrize("rhythm", [OFTEN, NEVER], ids=["checkpoints", "none"])
+@pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
+@pytest.mark.parametrize("record", range(1, 4 * TURNS + 3))
+@pytest.mark.usefixtures("silent_kills")
+def test_bob_may_be_killed_at_any_record(tmp_path, record, after, rhythm):
+    star = Star(tmp_path, rhythm=rhythm)
+    star.kills["bob"] = record, after
+    star.run()
+    assert star.starts["bob"] == 2
+    star.assert_consistent()
+
+
+@pytest.mark.usefixtures("silent_kills")
+def test_with_the_same_coins_a_killed_bob_ends_where_he_would_have(tmp_path):
+    star = Star(tmp_path, fresh=False, rhythm=OFTEN)
+    star.kills["bob"] = 4 * TURNS - 1, True
+    assert star.run()["bob"] == reference()
+    assert star.pasts[-1].checkpoint.body
+
+
+# --- the journal ---------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
+    journal = Journal(tmp_path / "journal", KEY, sync=False)
+    past = journal.begin(Meta({}, b"c", B))
+    journal.met(A)
+    journal.met(C, 1)
+    for place, frames in enumerate(([b"one", b"two"], [b"eins"])):
+        for number, frame in enumerate(frames, start=1):
+            journal.sent(number, frame, place)
+    journal.received(1, b"uno", 1)
+    journal.checkpoint(Checkpoint(2, 0, b"state"), {2: b"two"}, [(Checkpoint(1, 1), {1: b"eins"})])
+    journal.sent(2, b"zwei", 1)
+    journal.kept(b"kept")
+    journal.close()
+    again = Journal(tmp_path / "journal", KEY)
+    resumed = again.resume()
+    again.close()
+    assert resumed == Past(
+        past.meta,
+        A,
+        Checkpoint(2, 0, b"state"),
+        {2: b"two"},
+        kept=[b"kept"],
+        further=[Past(past.meta, C, Checkpoint(1, 1), {1: b"eins"}, sent=[b"zwei"])],
+    )
+    wires = [Wire(), Wire()]
+    hers = [Past(Meta({}, b"", A), B, Checkpoint(0, 1)), Past(Meta({}, b"", C), B, Checkpoint(1))]
+    ends: list[list[bytes]] = [[], []]
+
+    def alice(place: int) -> None:
+        link = Link(wires[place].endpoint(serves=False), None, hers[place], patience=PATIENT)
+        ends[place].append(link.receive())
+        if place:
+            ends[place].append(link.receive())
+
+    threads = [threading.Thread(target=alice, args=(place,)) for place in (0, 1)]
+    for place, thread in enumerate(threads):
+        thread.start()
+        endpoint = wires[place].endpoint(serves=True)
+        Link(endpoint, None, resumed.link(place), patience=PATIENT, place=place).connect()
+        thread.join(HANG)
+    assert ends == [[b"two"], [b"eins", b"zwei"]]
+
+
+def former_records(meta: Meta) -> list[bytes]:
+    """A journal with one link as it always was, byte for byte."""
+    return [
+        b"\x01" + meta.to_bytes(),
+        b"\x02" + A,
+        b"\x03" + struct.pack("<QQ", 5, 4) + b"state",
+        b"\x04" + struct.pack("<Q", 5) + b"five",
+        b"\x06" + struct.pack("<Q", 5) + b"cinque",
+        b"\x08" + b"kept",
+        b"\x05" + struct.pack("<Q", 6) + b"six",
+        b"\x07" + b"done",
+    ]
+
+
+def test_a_journal_of_two_parties_is_read_and_written_as_it_always_was(tmp_path):
+    meta = Meta({"role": "bob"}, b"coins", B)
+    Vault.create(tmp_path / "former", KEY, former_records(meta)).close()
+    former = Journal(tmp_path / "former", KEY)
+    past = former.resume()
+    former.close()
+    assert past == Past(
+        meta, A, Checkpoint(5, 4, b"state"), {5: b"five"}, [b"six"], [b"cinque"], [b"kept"], b"done"
+    )
+    journal = Journal(tmp_path / "journal", KEY, sync=False)
+    journal.begin(meta)
+    journal.met(A)
+    journal.checkpoint(Checkpoint(5, 4, b"state"), {5: b"five"})
+    journal.received(5, b"cinque")
+    journal.kept(b"kept")
+    journal.sent(6, b"six")
+    journal.done(b"done")
+    journal.close()
+    vault, records = Vault.open(tmp_path / "journal", KEY)
+    vault.close()
+    assert records == former_records(meta)
+
+
+@pytest.mark.parametrize("record", [b"\x09", b"\x09\x01", b"\x09\x01\x07done", b"\x0a"])
+def test_a_record_of_no_known_kind_is_refused(tmp_path, record):
+    records = [b"\x01" + Meta({}, b"", B).to_bytes(), record]
+    Vault.create(tmp_path / "journal", KEY, records).close()
+    journal = Journal(tmp_path / "journal", KEY)
+    with pytest.raises(StateError, match="unknown kind"):
+        journal.resume()
+    journal.close()
+
+
+def test_a_journal_of_another_order_is_refused_before_a_word_is_sent():
+    """Nothing more was said to the first peer, and yet something to the second."""
+    past = Past(Meta({}, b"", B))
+    past.link(1).sent = [encode(residues(0))]
+    links = {
+        name: Link(Wire().endpoint(serves=True), None, past.link(place), place=place)
+        for place, name in enumerate(NAMES)
+    }
+    with pytest.raises(StateError, match="does not fit the program"):
+        run_party("bob", with_peer("alice-1", send(residues(0))), links, past)
+
+
+# --- who is named --------------------------------------------------------------------------------
+
+
+def failing(problem: TaciturnError) -> Program[Any]:
+    yield from send(scores(0, 0.5))
+    raise problem
+
+
+def test_an_alice_who_aborts_is_named_to_all_and_all_resume(tmp_path):
+    star = Star(tmp_path)
+    usual = star.programs["alice-2"]
+    star.programs["alice-2"] = lambda coins, resume: failing(OutputError("no room", where="here"))
+    ends = star.run()
+    assert isinstance(ends["alice-2"], OutputError)
+    assert isinstance(ends["bob"], PeerStopped)
+    assert ends["bob"].message == "alice-2 aborted: it had an error of its own (OutputError)"
+    assert isinstance(ends["alice-1"], PeerStopped)
+    assert ends["alice-1"].message == (
+        "the peer aborted: it cannot go on without alice-2, which aborted"
+    )
+    star.programs["alice-2"] = usual
+    star.run()
+    star.assert_consistent()
+
+
+def test_what_is_wrong_with_one_is_told_to_her_and_only_that_it_is_she_to_the_others(tmp_path):
+    star = Star(tmp_path)
+
+    def refusing() -> Program[None]:
+        yield from receive(PartialScores)
+        raise AgreementError("the settings of the peer differ: a secret")
+
+    def unconcerned() -> Program[None]:
+        yield from receive(PartialScores)
+        yield from receive(PartialScores)
+
+    star.programs["bob"] = lambda coins, resume: together(
+        {"alice-1": unconcerned(), "alice-2": refusing()}
+    )
+    ends = star.run()
+    assert ends["bob"].message == "the settings of alice-2 differ: a secret"
+    assert ends["alice-2"].message.endswith("the settings of alice-2 differ: a secret")
+    assert ends["alice-1"].message.endswith("without alice-2, which is not set up alike")
+
+
+def test_a_problem_of_bobs_own_is_told_to_all_by_its_kind(tmp_path):
+    star = Star(tmp_path)
+    star.programs["bob"] = lambda coins, resume: with_peer("alice-1", failing_bob())
+    ends = star.run()
+    for name in NAMES:
+        assert "it had an error of its own (OutputError)" in ends[name].message
+
+
+def failing_bob() -> Program[None]:
+    yield from receive(PartialScores)
+    yield Receive(PartialScores, "alice-2")
+    raise OutputError("no room")
+
+
+def test_an_alice_who_never_comes_is_named(tmp_path):
+    star = Star(tmp_path, connect_seconds=0.5)
+    # The one who is there waits for Bob, however long he waits for the other.
+    star.configs["alice-1"] = configs(tmp_path / "patient")["alice-1"]
+    star.start("bob", "alice-1")
+    ends = star.join()
+    assert isinstance(ends["bob"], PeerAbsent)
+    assert ends["bob"].message == "no connection to alice-2 within 0.5 seconds"
+    assert ends["alice-1"].message.endswith("without alice-2, which is not connected")
+
+
+def bob_with(wires: dict[str, Wire], tmp_path: Path, **link: Any) -> PeerSession:
+    config = configs(tmp_path, tuple(wires), **link)["bob"]
+    return PeerSession(config, {name: wire.endpoint(serves=True) for name, wire in wires.items()})
+
+
+def opening(nonce: bytes = A, purpose: int = ALIGNMENT, known: bytes = bytes(16)) -> bytes:
+    return struct.pack("<BBB16s16sQ", 1, 1, purpose, nonce, known, 0)
+
+
+def data(number: int, frame: bytes) -> bytes:
+    return struct.pack("<BQQ", 2, number, 0) + frame
+
+
+@pytest.mark.parametrize(
+    ("frames", "error", "said"),
+    [
+        ([b"garbage" * 20], MalformedFrame, "alice-2 does not open a session"),
+        ([opening(purpose=1)], AgreementError, "alice-2 runs a training, this side an alignment"),
+        ([opening(known=C)], StateError, "alice-2 is in the middle of a session"),
+        ([opening(), data(2, b"")], RemoteProtocolError, "alice-2's frame 2 arrived"),
+        ([opening(), data(1, b"nonsense")], MalformedFrame, "^alice-2: "),
+        ([opening(), struct.pack("<BH", 4, 32) + b"why"], PeerStopped, "alice-2 aborted: why"),
+        ([opening()], PeerSilent, "alice-2 has sent nothing for 0.3 s"),
+    ],
+)
+def test_one_who_does_not_keep_to_it_is_named(tmp_path, frames, error, said):
+    wires = {name: Wire() for name in NAMES}
+    channel = wires["alice-2"].endpoint(serves=False).connect(HANG)
+    for frame in frames:
+        channel.send(frame)
+    side = bob_with(wires, tmp_path, answer_seconds=0.3, connect_seconds=0.3)
+    with pytest.raises(error, match=said) as caught, side.meet(ALIGNMENT) as meeting:
+        meeting.run(with_peer("alice-2", receive(PartialScores)))
+    assert caught.value.peer == "alice-2"
+
+
+def test_one_who_misbehaves_is_named_also_while_another_is_waited_for(tmp_path):
+    wires = {name: Wire() for name in NAMES}
+    wires["alice-2"].endpoint(serves=False).connect(HANG).send(b"garbage")
+    side = bob_with(wires, tmp_path)
+    with pytest.raises(MalformedFrame, match=r"^alice-2 does not open"), side.meet(1) as meeting:
+        meeting.links["alice-1"].receive()
+
+
+def test_a_program_that_waits_for_nobody_is_a_bug_of_ours(tmp_path):
+    side = bob_with({name: Wire() for name in NAMES}, tmp_path)
+    with pytest.raises(LocalProtocolError, match="a peer that is not there"), side.meet(1) as met:
+        met.run(receive(PartialScores))
+
+
+# --- waiting -------------------------------------------------------------------------------------
+
+
+def test_the_waits_for_several_overlap(tmp_path):
+    """Each answers when she is let to, the last one first; all were asked before any answered."""
+    names = tuple(f"alice-{number}" for number in range(1, 5))
+    star = Star(tmp_path, names)
+    asked = {name: threading.Event() for name in names}
+    go_on = {name: threading.Event() for name in names}
+
+    def slow(name: str) -> Program[None]:
+        yield from receive(EncryptedResidues)
+        asked[name].set()
+        assert go_on[name].wait(HANG)
+        yield from send(scores(0, 1.0))
+
+    def ask() -> Program[None]:
+        yield from send(residues(0))
+        yield from receive(PartialScores)
+
+    star.programs = {
+        "bob": lambda coins, resume: together({name: ask() for name in names}),
+        **{name: partial(lambda name, coins, resume: slow(name), name) for name in names},
+    }
+    star.start()
+    for name in names:
+        assert asked[name].wait(HANG)
+    for name in reversed(names):
+        go_on[name].set()
+    assert star.join() == {"bob": dict.fromkeys(names), **dict.fromkeys(names)}
+
+
+def test_who_waits_for_bob_gets_signs_of_life_while_he_waits_for_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(link_module, "NOTE_SECONDS", 0.0)
+    monkeypatch.setattr(link_module, "TENDING_SECONDS", 0.01)
+    wires = {name: Wire() for name in NAMES}
+    side, ended = bob_with(wires, tmp_path), threading.Event()
+
+    def bob() -> None:
+        with side.meet(ALIGNMENT) as meeting:
+            meeting.links["alice-1"].receive()
+        ended.set()
+
+    thread = threading.Thread(target=bob)
+    thread.start()
+    waiting = wires["alice-2"].endpoint(serves=False).connect(HANG)
+    waiting.send(opening(C))
+    assert waiting.receive(HANG)[:1] == b"\x01"
+    for _ in range(3):
+        assert waiting.receive(HANG) == struct.pack("<BQ", 3, 0)
+    assert not ended.is_set()
+    other = wires["alice-1"].endpoint(serves=False).connect(HANG)
+    other.send(opening(A))
+    other.send(data(1, b"frame"))
+    thread.join(HANG)
+    assert ended.is_set()
+
+
+class Scripted:
+    """A channel that says what it is told to, and notes how long it was waited for."""
+
+    def __init__(self, *envelopes: bytes) -> None:
+        self.envelopes, self.waits = list(envelopes), list[float]()
+
+    def send(self, frame: bytes, *, wait: bool = True) -> None:
+        """Nobody hears it."""
+
+    def receive(self, timeout: float) -> bytes:
+        self.waits.append(timeout)
+        if not self.envelopes:
+            raise PeerSilent("nothing more")
+        return self.envelopes.pop(0)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def connect(self, timeout: float) -> Scripted:
+        return self
+
+
+def test_a_sign_of_life_begins_the_wait_anew():
+    note = struct.pack("<BQ", 3, 0)
+    channel = Scripted(opening(A, 1), note, note, data(1, b"frame"))
+    link = Link(channel, None, Past(Meta({}, b"", B)), patience=Patience(answer=77.0))
+    assert link.receive() == b"frame"
+    assert channel.waits[1:] == [77.0, 77.0, 77.0]
+
+
+def test_a_link_that_broke_while_another_is_waited_for_keeps_what_had_arrived(monkeypatch):
+    """Who has finished and gone does not come back to send her last frame again."""
+    monkeypatch.setattr(link_module, "NOTE_SECONDS", 0.0)
+    wire = Wire()
+    gone = wire.endpoint(serves=False).connect(HANG)
+    gone.send(opening(A, 1))
+    gone.send(data(1, b"last words"))
+    link = Link(wire.endpoint(serves=True), None, Past(Meta({}, b"", B)), patience=PATIENT)
+    link.tend()
+    monkeypatch.setattr(type(gone), "send", broken)
+    link.tend()
+    assert link.receive() == b"last words"
+
+
+def broken(self: object, frame: bytes, *, wait: bool = True) -> None:
+    raise ConnectionLost("the wire was cut")
+
+
+def test_a_meeting_that_ends_with_its_link_is_over_for_all_when_one_calls_again(tmp_path):
+    wires = {name: Wire() for name in NAMES}
+    side = bob_with(wires, tmp_path)
+    for name, nonce in zip(NAMES, (A, C), strict=True):
+        wires[name].endpoint(serves=False).connect(HANG).send(opening(nonce))
+
+    def talk() -> None:
+        with side.meet(ALIGNMENT, rejoins=False) as meeting:
+            meeting.connect()
+            wires["alice-2"].endpoint(serves=False).connect(HANG).send(opening(C))
+            meeting.links["alice-1"].receive()
+
+    with pytest.raises(ConnectionLost, match=r"^the connection to alice-2 broke"):
+        talk()
+
+
+# --- the meeting as a whole ----------------------------------------------------------------------
+
+
+def test_each_alice_knows_the_session_by_a_name_that_bob_knows_too(tmp_path):
+    star, meetings = Star(tmp_path), list[Meeting]()
+
+    def talk(meeting: Meeting, program: Program[Any]) -> Any:
+        meetings.append(meeting)
+        return meeting.run(program), meeting.finish(HANG), meeting.traffic
+
+    star._talk = talk  # type: ignore[method-assign]
+    ends = star.run()
+    assert [end[1] for end in ends.values()] == [True] * 3
+    (bob,) = [meeting for meeting in meetings if meeting.role == "bob"]
+    hers = [meeting.name for meeting in meetings if meeting.role == "alice"]
+    assert {bob.name_with(name) for name in NAMES} == set(hers)
+    assert bob.name not in hers
+    assert ends["bob"][2].received == 2 * TURNS
+    assert ends["bob"][2].links == 2
+    assert ends["bob"][2].bytes_sent == sum(ends[name][2].bytes_received for name in NAMES)
+
+
+def test_traffic_adds_up():
+    parts = [Traffic(1, 2, 3, 4, 0.5, 1, 20.0), Traffic(10, 20, 30, 40, 0.25, 2, 10.0), Traffic()]
+    assert Traffic.sum(parts) == Traffic(11, 22, 33, 44, 0.75, 3, 10.0)
+
+
+def test_a_bob_who_cannot_begin_tells_all_who_are_there(tmp_path):
+    star = Star(tmp_path)
+    star.start(*NAMES)
+    wait_until(lambda: all(wire.links for wire in star.wires.values()))
+    side = PeerSession(star.configs["bob"], star.endpoints("bob"), Callbacks())
+    side.refuse(ALIGNMENT, AgreementError("it has another model"))
+    ends = star.join()
+    for name in NAMES:
+        assert ends[name].message == "the peer aborted: it has another model"
+
+
+def test_a_kill_is_no_error_that_a_side_tells_of():
+    assert not issubclass(Killed, TaciturnError)
