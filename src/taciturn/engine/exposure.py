@@ -91,16 +91,9 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
     """
     if terms.agreement.alices == 1:
         return ()
-    sums = (
+    return (
         f"Bob learns the sum of {terms.agreement.alices} Alices' scores of a row, and of no Alice "
         "more than that: he keeps to the protocol, and another Alice does not tell him hers",
-    )
-    if not terms.whole_table:
-        return sums
-    return (
-        *sums,
-        "newton's L2 penalty tells Bob how long all Alices' weights of each of his directions are "
-        "together, and the angles between them: their products in pairs",
     )
 
 
