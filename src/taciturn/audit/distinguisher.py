@@ -157,7 +157,7 @@ def ridge(known: FloatArray, signs: FloatArray, asked: FloatArray) -> FloatArray
     return scores
 
 
-def needed(judged: int, looks: int = len(_LOOKS)) -> int:
+def needed(judged: int) -> int:
     """From how many right guesses on it is no chance: ``FALSE_ALARM`` over all looks.
 
     >>> needed(120)
@@ -166,17 +166,17 @@ def needed(judged: int, looks: int = len(_LOOKS)) -> int:
     counts = np.arange(1, judged + 1)
     # betainc(k, n - k + 1, p) is the chance of k or more of n.
     tails = betainc(counts, judged - counts + 1, 0.5)
-    rare = np.flatnonzero(tails <= FALSE_ALARM / looks)
+    rare = np.flatnonzero(tails <= FALSE_ALARM / len(_LOOKS))
     return int(counts[rare[0]]) if len(rare) else judged + 1
 
 
-def detectable(judged: int, looks: int = len(_LOOKS)) -> float:
+def detectable(judged: int) -> float:
     """The share of coins that a dependence must tell for it to be noticed with ``POWER``.
 
     >>> round(detectable(120), 3)
     0.791
     """
-    least = needed(judged, looks)
+    least = needed(judged)
     return 1.0 if least > judged else float(betaincinv(least, judged - least + 1, POWER))
 
 

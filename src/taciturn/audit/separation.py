@@ -3,18 +3,18 @@
 Several Alices answer under masks that cancel in their sum (``taciturn.protocol.circle``). From all
 that he has, decrypted with his own keys, this takes the numbers that each Alice answered and asks
 of each whether they say anything of her scores. A ridge regression learns on the first half of the
-training which numbers go with scores above the middle, and guesses that of the second half: from a
-number, as a whole and modulo every power of two, its low bits that is; from the difference of two
-answers about the same row, or in the same place of two messages; with three Alices or more also
-from the sum of any two Alices' answers, against the sum of their scores.
+training which numbers go with high scores, and says which half of the rest are the higher ones:
+from a number, as a whole and modulo every power of two, its low bits that is; from the difference
+of two answers about the same row, or in the same place of two messages; with three Alices or more
+also from the sum of any two Alices' answers, against the sum of their scores.
 
 The same looks are given to faults: scores without masks, masks that leave the low bits alone, and
 masks that are used for two requests. So a report says what would have been noticed.
 
 **Guarantee.** If masks are independent and uniform, a dependence is said to be noticed with
-probability ``FALSE_ALARM`` at most, over all looks: what is guessed is above the middle in exactly
-half of the cases, and the guesses are independent of it and of each other, so that the number of
-right ones is no farther out than a binomial one [Hoeffding56]. That holds whatever the scores are.
+probability ``FALSE_ALARM`` at most, over all looks: the half that is called the higher one is then
+any half with the same chance, so that the number of right calls is hypergeometric. That holds
+whatever the scores are.
 
 **Assumes.** Her true scores, which the judge has: from her columns and Bob's own steps in training
 by batches, and in passes from the one way in which all Alices' columns make the sum. Where columns
@@ -30,9 +30,11 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
+from scipy.special import betaincinv, gammaln
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
-from taciturn.audit.distinguisher import FALSE_ALARM, detectable, needed, ridge
+from taciturn.audit.distinguisher import FALSE_ALARM, POWER, ridge
+from taciturn.column_attacks.scores import table_scores
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
@@ -116,7 +118,7 @@ def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None
         numbers=sum(len(one.numbers) for one in answers),
         looks=looks,
         false_alarm=FALSE_ALARM,
-        detectable=detectable(looks[0].judged, len(looks)),
+        detectable=_detectable(looks[0].judged, len(looks)),
         faults=faults,
         noticed=any(look.noticed for look in looks),
         seconds=time.perf_counter() - start,
@@ -145,8 +147,7 @@ def answers_of(view: BobView, tables: Sequence[FeatureTable]) -> list[Answers]:
     return [
         _joined(
             [
-                # Below the rows of a pass stand those that carry the penalty.
-                Answers(rows, np.arange(len(rows)), answered[turn][: len(rows)], parts[alice])
+                Answers(rows, np.arange(len(rows)), answered[turn], parts[alice])
                 for turn, rows, parts in asked
             ]
         )
@@ -189,8 +190,7 @@ def _of_passes(
     """Each pass with the Alices' scores: the columns of all make the sum."""
     rows = np.arange(view.features.rows)
     joined = np.hstack([table.values for table in tables])
-    sums = np.stack([event.scores[: len(rows)] for event in view.directions], axis=1)
-    weights = np.linalg.lstsq(joined, sums, rcond=1e-9)[0]
+    weights = np.linalg.lstsq(joined, table_scores(view), rcond=1e-9)[0]
     stops = np.cumsum([len(table.columns) for table in tables])[:-1]
     for event, direction in zip(view.directions, weights.T, strict=True):
         pairs = zip(tables, np.split(direction, stops), strict=True)
@@ -209,10 +209,31 @@ def _look(name: str, answers: Answers, looks: int) -> Look:
     known, asked = known[: len(known) // 2 * 2], asked[: len(asked) // 2 * 2]
     signs = np.where(_above(answers.scores[known]), 1.0, -1.0)
     features = _features(answers.numbers)
-    guesses = ridge(features[known], signs, features[asked]) > 0
+    guesses = _above(ridge(features[known], signs, features[asked]))
     right, judged = int(np.count_nonzero(guesses == _above(answers.scores[asked]))), len(asked)
     low, high = clopper_pearson(right, judged)
     return Look(name, right, judged, right / judged, low, high, right >= needed(judged, looks))
+
+
+def needed(judged: int, looks: int) -> int:
+    """From how many right calls on it is no chance: ``FALSE_ALARM`` over all looks.
+
+    >>> needed(1000, 4)
+    582
+    """
+    half = judged // 2
+    hits = np.arange(half + 1)
+    # As many of the higher half were called so, and as many of the lower one were not.
+    ways = gammaln(half + 1) - gammaln(hits + 1) - gammaln(half - hits + 1)
+    chances = np.exp(2.0 * ways + 2.0 * gammaln(half + 1) - gammaln(2 * half + 1))
+    rare = np.flatnonzero(np.cumsum(chances[::-1])[::-1] <= FALSE_ALARM / looks)
+    return 2 * int(hits[rare[0]]) if len(rare) else judged + 1
+
+
+def _detectable(judged: int, looks: int) -> float:
+    """The share of calls that a dependence must make right for it to be noticed with ``POWER``."""
+    least = needed(judged, looks)
+    return 1.0 if least > judged else float(betaincinv(least, judged - least + 1, POWER))
 
 
 def _above(scores: FloatArray) -> BoolArray:

@@ -77,8 +77,8 @@ def separation_blocks(tried: Separation) -> list[Block]:
         else "No single Alice's scores were told from her answers. That is not a proof of safety."
     )
     words = (
-        f"Whether a score lies in the upper half, guessed from {tried.numbers:,} numbers under "
-        "masks; learnt on the first half of the training. Where masks are uniform, something is "
+        f"Which half of her scores are the higher ones, guessed from {tried.numbers:,} numbers "
+        "under masks; learnt on the first half of the training. With uniform masks something is "
         f"noticed with probability {tried.false_alarm:g} at most; what tells "
         f"{share(tried.detectable, 0)} of the scores is noticed in 95 of 100 audits."
     )
