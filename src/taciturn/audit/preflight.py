@@ -39,7 +39,6 @@ from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
 from taciturn.protocol.bob.forecast import forecast
-from taciturn.results.audit import Seat
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -54,7 +53,7 @@ def preflight(
     raw: RawData,
     *,
     own_labels: bool = False,
-    seat: Seat = "alice",
+    seat: str = "alice",
     known_rows: int | None = None,
     announce: Announce = silent,
 ) -> CheckResult:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.audit.alice_seat import alice_view
+from taciturn.audit.seats import alice_view
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
@@ -61,10 +61,7 @@ def random_table(rows: int, columns: int) -> RawData:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small training on coin labels, as Alice saw it, and the real one's sizes.
-
-    ``columns`` are those of all Alices, where there are several; the view is one's.
-    """
+    """A small training on coin labels, as Alice saw it, or several together, and real sizes."""
 
     settings: Settings
     terms: Terms
@@ -118,6 +115,8 @@ class Rehearsal:
         columns = len(outcome.data.alice_train.columns)
         # Whether the real table is large enough is said here, before anything else is.
         terms = agree(settings, columns, rows, parties=outcome.terms.agreement.parties)
+        if outcome.transcript is None:
+            raise TranscriptError("the rehearsal kept no transcript")
         return cls(
             settings=settings,
             terms=terms,
@@ -125,7 +124,7 @@ class Rehearsal:
             rows=rows,
             columns=columns,
             bob_columns=len(outcome.data.bob_train.columns),
-            view=alice_view(outcome),
+            view=alice_view(outcome.transcript, outcome.data),
             labels=outcome.data.labels_train,
             outcome=outcome,
             own_labels=own_labels,

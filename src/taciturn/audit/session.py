@@ -29,6 +29,7 @@ from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.runner import Examination, examine
+from taciturn.audit.seats import alice_view, members
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError, counted
@@ -42,7 +43,6 @@ from taciturn.results.audit import (
     Evidence,
     Findings,
     Membership,
-    Seat,
 )
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
@@ -79,7 +79,7 @@ class Session:
         canary: Whether to run a canary beside each run.
         shuffle_truth: Judge against labels shuffled after the run.
         attacks: Which to run; loaded before anything is trained, in case one is broken.
-        seat: Whose seat is audited.
+        seat: Whose seat is audited (``taciturn.audit.seats``).
         known_rows: How many rows of Alice's Bob knows; None for a few, and as many as her columns.
     """
 
@@ -88,7 +88,7 @@ class Session:
     canary: bool = True
     shuffle_truth: bool = False
     attacks: tuple[LabelAttack, ...] = field(default_factory=attacks)
-    seat: Seat = "alice"
+    seat: str = "alice"
     known_rows: int | None = None
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
@@ -104,16 +104,22 @@ class Session:
             settings, self.raw, keep=True, record=record, observe=observe, coins=coins
         )
         require_arrived(outcome.result)
-        view, labels = alice_view(outcome), outcome.data.labels_train
+        view, labels = self._view(outcome), outcome.data.labels_train
         if self.seat == "bob":
             run = self._unlooked(view, labels, outcome.result)
         else:
             run = self.examine(settings, view, labels, outcome.result)
             run = replace(run, membership=self._membership(view, outcome))
-        if self.seat == "alice":
+        if self.seat not in ("bob", "both"):
             return run
         bob = BobAudit(self.raw, self.known_rows, self.canary, self.callbacks)
-        return replace(run, seat=self.seat, bob_seat=bob.audit(settings, coins, outcome))
+        return replace(run, bob_seat=bob.audit(settings, coins, outcome))
+
+    def _view(self, outcome: Outcome) -> AliceView:
+        if outcome.transcript is None:
+            raise TranscriptError("the run kept no transcript")
+        names = [name for name, _ in outcome.data.alices]
+        return alice_view(outcome.transcript, outcome.data, members(self.seat, names))
 
     def _unlooked(self, view: AliceView, labels: LabelTable, training: TrainingRun) -> AuditRun:
         """A run of which Alice's seat is not audited: controls and messages alone."""
@@ -127,6 +133,8 @@ class Session:
             evidence=None,
             messages=tuple(messages_to_alice(view)),
             membership=None,
+            seat=self.seat,
+            pooled=_pooled(view),
         )
 
     def examine(
@@ -160,6 +168,8 @@ class Session:
             distinguisher=look_at_ciphertexts(view, settings.seed, self.callbacks)
             if wanted
             else None,
+            seat=self.seat,
+            pooled=_pooled(view),
         )
 
     def surroundings(self, settings: Settings, findings: Findings, claim: float) -> Surroundings:
@@ -192,7 +202,7 @@ class Session:
             return findings, ()
         self.callbacks.announce("canary run")
         outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
-        view, labels = alice_view(outcome), outcome.data.labels_train
+        view, labels = self._view(outcome), outcome.data.labels_train
         whole = self._examine(view, labels)
         return whole.findings, tuple(self._over_epochs(view, labels, whole))
 
@@ -221,7 +231,7 @@ class Session:
         outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
         labels = outcome.data.labels_train
         examination = examine(
-            alice_view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
+            self._view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
         )
         return evidence(examination.guesses, labels, outcome.result.ledger)
 
@@ -253,18 +263,8 @@ def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
     return root.fork(purpose)
 
 
-def require_one_alice(settings: Settings) -> None:
-    """Refuses an audit that does not say whose seat it is.
-
-    Raises:
-        ConfigError: There are several Alices.
-    """
-    if settings.parties > 1:
-        raise ConfigError(
-            "audits of several parties name a seat, and this one does not",
-            setting="parties",
-            hint=Hint("leave {parties} out, or let check rehearse it"),
-        )
+def _pooled(view: AliceView) -> tuple[str, ...] | None:
+    return None if view.agreement.parties is None else view.names
 
 
 def _shuffled(settings: Settings) -> Settings:
