@@ -650,7 +650,6 @@ def _audit_recorded(
     from taciturn.audit.session import Session
 
     run = RecordedRun.of(transcript)
-    require_one_alice(run.settings)
     for name in options:
         # Where the rows lie now is no part of the run; all else is the recording's.
         if name != "data_dir":

@@ -100,7 +100,7 @@ def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
     if rehearsal.terms.agreement.alices == 1:
         return ()
     columns = counted(rehearsal.own_columns, "column")
-    return (f"the verdicts are of {rehearsal.view.names[0]}, who has {columns}: no Alice has more",)
+    return (f"the verdicts are of all Alices together, who have {columns}: no Alice learns more",)
 
 
 def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:

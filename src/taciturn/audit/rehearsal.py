@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.audit.seats import alice_view
+from taciturn.audit.seats import outcome_view
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
@@ -115,8 +115,6 @@ class Rehearsal:
         columns = len(outcome.data.alice_train.columns)
         # Whether the real table is large enough is said here, before anything else is.
         terms = agree(settings, columns, rows, parties=outcome.terms.agreement.parties)
-        if outcome.transcript is None:
-            raise TranscriptError("the rehearsal kept no transcript")
         return cls(
             settings=settings,
             terms=terms,
@@ -124,7 +122,7 @@ class Rehearsal:
             rows=rows,
             columns=columns,
             bob_columns=len(outcome.data.bob_train.columns),
-            view=alice_view(outcome.transcript, outcome.data),
+            view=outcome_view(outcome),
             labels=outcome.data.labels_train,
             outcome=outcome,
             own_labels=own_labels,

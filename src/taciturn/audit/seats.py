@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from taciturn.data.split import VerticalData
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError, nearest
+from taciturn.errors import ConfigError, TranscriptError, nearest
 from taciturn.results.audit import SEATS
+from taciturn.simulation.outcome import Outcome
 from taciturn.view.alice_view import AliceView
 from taciturn.view.coalition import pooled
 
@@ -71,3 +72,18 @@ def alice_view(
             if names is None or name in names
         ]
     )
+
+
+def outcome_view(outcome: Outcome, names: Sequence[str] | None = None) -> AliceView:
+    """The same of a run that was kept.
+
+    Args:
+        outcome: The run.
+        names: Which of several Alices; None for all.
+
+    Raises:
+        TranscriptError: It kept no transcript.
+    """
+    if outcome.transcript is None:
+        raise TranscriptError("the run kept no transcript")
+    return alice_view(outcome.transcript, outcome.data, names)

@@ -22,18 +22,16 @@ from pathlib import Path
 from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import attacks
-from taciturn.audit.alice_seat import alice_view
 from taciturn.audit.bob_seat import BobAudit
 from taciturn.audit.distinguisher import applies, distinguish
 from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.runner import Examination, examine
-from taciturn.audit.seats import alice_view, members
+from taciturn.audit.seats import members, outcome_view
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.errors import ConfigError, counted
-from taciturn.faces import Hint
+from taciturn.errors import counted
 from taciturn.protocol.observations import Signal
 from taciturn.results.audit import (
     Accuracy,
@@ -95,10 +93,9 @@ class Session:
         """Trains, attacks, and gathers what belongs beside it.
 
         Raises:
-            ConfigError: There are several Alices.
+            ConfigError: There is no such seat.
             DivergenceError: The model is worse than none: nobody would use such a training.
         """
-        require_one_alice(settings)
         coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
         outcome = simulate(
             settings, self.raw, keep=True, record=record, observe=observe, coins=coins
@@ -116,10 +113,8 @@ class Session:
         return replace(run, bob_seat=bob.audit(settings, coins, outcome))
 
     def _view(self, outcome: Outcome) -> AliceView:
-        if outcome.transcript is None:
-            raise TranscriptError("the run kept no transcript")
         names = [name for name, _ in outcome.data.alices]
-        return alice_view(outcome.transcript, outcome.data, members(self.seat, names))
+        return outcome_view(outcome, members(self.seat, names))
 
     def _unlooked(self, view: AliceView, labels: LabelTable, training: TrainingRun) -> AuditRun:
         """A run of which Alice's seat is not audited: controls and messages alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.transcript import Header, Transcript
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, TranscriptError
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -27,7 +27,9 @@ def own_header(
     try:
         agreement = Agreement.of(header["agreement"])
         coins = KeyedEntropy(bytes.fromhex(header["coins"][name]))
-        digest = _digests(header).get(name, header["features_digest"])
+        digests = header["features_digest"]
+        # Of several Alices each has her own.
+        digest = digests[name] if isinstance(digests, dict) else digests
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError):
         raise TranscriptError("the transcript's header is not that of a recorded run") from None
     if digest != features.digest():
@@ -36,8 +38,3 @@ def own_header(
             hint="give the dataset or the file that was used then, unchanged",
         )
     return agreement, coins
-
-
-def _digests(header: Header) -> dict[str, str]:
-    """Of each of several Alices' tables, where a recording has all of them."""
-    return {one["name"]: one["features_digest"] for one in header.get("parties", ())}
