@@ -62,10 +62,13 @@ def scores_message(
         scores: One for each row.
         grid: Their public scale.
         masks: Hers, for this message alone.
+
+    Raises:
+        DivergenceError: A score is infinite or no number; under masks it is not told by an end.
     """
     if masks:
         return _under_masks(iteration, scores, grid, masks)
-    return PartialScores(iteration, at_scale(scores, grid))
+    return PartialScores(iteration, require_finite(at_scale(scores, grid)))
 
 
 def epoch_message(
@@ -74,7 +77,7 @@ def epoch_message(
     """The same of held-out rows at the end of an epoch."""
     if masks:
         return _under_masks(iteration, scores, grid, masks)
-    return EpochScores(iteration, at_scale(scores, grid))
+    return EpochScores(iteration, require_finite(at_scale(scores, grid)))
 
 
 def _under_masks(
