@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.model.share import ModelShare
 from taciturn.results.model import Coefficient, ModelCard
+from taciturn.results.training import FeatureParty
 
 OWN, SHARED, REVEALED, BOTH = "own", "shared", "revealed", "both"
 
@@ -31,6 +32,8 @@ def card(model: ModelShare) -> ModelCard:
     agreed = model.agreement
     return ModelCard(
         role=model.role,
+        name=model.name or None,
+        parties=tuple(FeatureParty(*pair) for pair in model.parties.items()) or None,
         weights=weights,
         holds=_holds(model, weights),
         coefficients=None if weights == SHARED else coefficients(model),

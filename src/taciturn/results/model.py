@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from taciturn.results.serialise import Result
+from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.training import FeatureParty
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class ModelCard(Result):
     """
 
     role: str
+    name: str | None = field(default=None, metadata=OMITTED)
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
     weights: str
     holds: str
     coefficients: tuple[Coefficient, ...] | None = field(repr=False)
