@@ -12,7 +12,10 @@ from taciturn.results.model import ListedModel, ModelCard, ModelList
 
 def card_blocks(card: ModelCard, top: int) -> list[Block]:
     """What a model's file says; at most so many coefficients and lines of the preparation."""
-    blocks: list[Block] = [Paragraph(f"{card.name or card.role}'s share of a model", "strong"), _facts(card)]
+    blocks: list[Block] = [
+        Paragraph(f"{card.name or card.role}'s share of a model", "strong"),
+        _facts(card),
+    ]
     if card.coefficients is not None:
         blocks += _coefficients(card, top)
     metrics = _metrics(card.metrics)
