@@ -62,10 +62,13 @@ def scores_message(
         scores: One for each row.
         grid: Their public scale.
         masks: Hers, for this message alone.
+
+    Raises:
+        DivergenceError: A score without a mask is infinite, or is so at its scale, or no number.
     """
     if masks:
         return _under_masks(iteration, scores, grid, masks)
-    return PartialScores(iteration, at_scale(scores, grid))
+    return PartialScores(iteration, require_finite(at_scale(scores, grid)))
 
 
 def epoch_message(
