@@ -103,8 +103,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         solver: `newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs
             and a learning rate (default: newton on own data).
-        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with `mutual`
-            40).
+        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with several
+            Alices 20, with `mutual` 40).
         batch_size: `sgd`: rows per iteration.
         minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
             merged with the one before it.

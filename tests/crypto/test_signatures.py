@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from taciturn.crypto.exchange import ExchangeKey, seal, unseal
+from taciturn.crypto.exchange import ExchangeKey
 from taciturn.crypto.signatures import KeyIdentity, fingerprint, verify
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
@@ -83,16 +83,3 @@ def test_two_halves_make_one_key_and_a_third_another():
 def test_what_is_no_half_or_gives_everybody_the_key_is_refused(half):
     with pytest.raises(CryptoError, match="not one of Curve25519"):
         ExchangeKey(COINS).common(half, b"")
-
-
-def test_an_envelope_opens_with_its_key_alone():
-    sealed = seal(bytes(32), b"secret")
-    assert unseal(bytes(32), sealed) == b"secret"
-    for key, envelope in (
-        (b"1" * 32, sealed),
-        (bytes(32), sealed[:-1]),
-        (bytes(32), sealed[:-1] + bytes([sealed[-1] ^ 1])),
-        (bytes(32), b""),
-    ):
-        with pytest.raises(CryptoError, match="cannot be opened"):
-            unseal(key, envelope)

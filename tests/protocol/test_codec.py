@@ -137,11 +137,11 @@ EXAMPLES: dict[str, Message] = {
     "CarryShares": CarryShares(4, EncryptedAnswer(b"\x0f", 2)),
     "GivenShare": GivenShare(ShareNumbers(whole(-(2**58), 5))),
     "Introduction": Introduction(
-        PublicBytes(bytes(range(32))), PublicBytes(b"\x10"), PublicBytes(b"\x11\x12")
+        PublicBytes(bytes(range(32))), PublicBytes(b"\x10"), PublicBytes(b"\x11\x12"), 3
     ),
     "Roster": Roster('{"alices":[]}'),
-    "Endorsement": Endorsement(PublicBytes(b"\x13"), PublicBytes(b"\x14"), PublicBytes(b"")),
-    "Endorsements": Endorsements('{"nonces":[]}', PublicBytes(b"\x15")),
+    "Endorsement": Endorsement(PublicBytes(b"\x13"), PublicBytes(b"\x14")),
+    "Endorsements": Endorsements('{"nonces":[]}'),
     "MaskedScores": MaskedScores(6, ShareNumbers(whole(-(2**63), 2**63 - 1))),
     "CommonToAll": CommonToAll(PublicBytes(b"\xa0\x80")),
 }
@@ -215,10 +215,10 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     Segments: st.builds(Segments, ints, st.builds(EncryptedVector, blobs, lengths)),
     CarryShares: st.builds(CarryShares, ints, st.builds(EncryptedAnswer, blobs, lengths)),
     GivenShare: st.builds(GivenShare, wholes),
-    Introduction: st.builds(Introduction, blobs, blobs, blobs),
+    Introduction: st.builds(Introduction, blobs, blobs, blobs, ints),
     Roster: st.builds(Roster, texts),
-    Endorsement: st.builds(Endorsement, blobs, blobs, blobs),
-    Endorsements: st.builds(Endorsements, texts, blobs),
+    Endorsement: st.builds(Endorsement, blobs, blobs),
+    Endorsements: st.builds(Endorsements, texts),
     MaskedScores: st.builds(MaskedScores, ints, wholes),
     CommonToAll: st.builds(CommonToAll, blobs),
 }

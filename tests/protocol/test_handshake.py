@@ -13,14 +13,13 @@ from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol.codec import MAX_TEXT
 from taciturn.protocol.handshake import (
-    MAX_MAGNITUDE_BITS,
     PROTOCOL_VERSION,
     PeerTable,
     compare,
     shake_hands,
     wire_form,
 )
-from taciturn.protocol.messages import EncryptedResidues, Hello
+from taciturn.protocol.messages import MAX_MAGNITUDE_BITS, EncryptedResidues, Hello
 from taciturn.protocol.steps import Program, receive, send
 from tests.protocol.parties import ByHand, Tables, agreement
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,24 +10,29 @@ from typing import Any
 import numpy as np
 import pytest
 
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
-from taciturn.errors import AgreementError
+from taciturn.errors import AgreementError, LocalProtocolError
 from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.whole_table import optimum
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import dry_run as alice_dry_run
 from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.bob.observations import BatchScored, DirectionScored
+from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.party import dry_run as bob_dry_run
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
+from taciturn.protocol.circle import ZeroSum
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.messages import EpochScores, MaskedScores, NoisyResidues, PartialScores
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Emit, Program
+from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import BOB, Tables, agreement, centralised
 from tests.protocol.stars import Star, StarTalk, converse, names, pins, whole_session
 
@@ -178,7 +184,7 @@ def test_a_state_of_one_of_several_alices_shows_no_secret():
     _, rounds = states_of(Star.of(TABLES, agreement(mechanism="none", epochs=1), 2))
     state = rounds[0]["alice-1"]
     assert state.circle is not None
-    assert state.circle.rotation.hex() not in repr(state)
+    assert state.circle.pair_keys[1].hex() not in repr(state)
     assert state.circle.pair_keys[1].hex() in state.to_bytes().decode()
 
 
@@ -217,7 +223,7 @@ def test_an_alice_who_does_not_fit_is_named(inputs, words, dry):
     bob: Any
     alices: dict[str, Any]
     if dry:
-        alices = {name: alice_dry_run(hers, 1) for name, hers in given.items()}
+        alices = {name: alice_dry_run(hers) for name, hers in given.items()}
         bob = bob_dry_run(star.terms, TABLES.bob, None, ANY_TABLE, star.parties, BOB)
     else:
         alices = {name: ALICES["sealed"](hers) for name, hers in given.items()}
@@ -248,7 +254,7 @@ def unheard(frame: bytes) -> None:
 def test_a_dry_run_of_all_passes():
     star = Star.of(TABLES, agreement(mechanism="sealed"), 3)
     alices, bob = run_star(
-        {name: alice_dry_run(star.alice_inputs(name), 1) for name in star.parties},
+        {name: alice_dry_run(star.alice_inputs(name)) for name in star.parties},
         bob_dry_run(star.terms, TABLES.bob, None, ANY_TABLE, star.parties, BOB),
     )
     assert bob.widths == (3, 3, 3)
@@ -257,7 +263,92 @@ def test_a_dry_run_of_all_passes():
 
 def test_the_number_of_columns_of_all_is_what_is_agreed_on():
     star = Star.of(TABLES, agreement(mechanism="sealed"), 3)
-    alices = {name: alice_dry_run(star.alice_inputs(name), 1) for name in star.parties}
+    alices = {name: alice_dry_run(star.alice_inputs(name)) for name in star.parties}
     bob = bob_dry_run(star.terms, TABLES.bob, None, PeerTable(8), star.parties, BOB)
     with pytest.raises(AgreementError, match="alice-columns is 8, and the parties' tables have 9"):
         run_star(alices, bob)
+
+
+# --- what Bob sees --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [{"epochs": 1}, NEWTON], ids=["sgd", "newton"])
+def test_what_bob_sees_is_the_same_for_any_rotation_of_all_columns(settings):
+    """So it does not tell how columns are divided: a rotation mixes those of all Alices.
+
+    To the rounding of columns: sums of nine products, each of which is off by 2^-9 at most.
+    """
+    coins = KeyedEntropy.from_seed(12)
+    turn = np.linalg.qr(coins.uniform((9, 9)) - 0.5)[0]
+    turned = replace(TABLES, alice=replace(TABLES.alice, values=TABLES.alice.values @ turn))
+    agreed = agreement(**{"mechanism": "sealed", **settings})
+    views = [sums_seen(converse(Star.of(tables, agreed, 3))) for tables in (TABLES, turned)]
+    # Directions follow from sums before them, so that roundings add up over passes.
+    for one, other in zip(*views, strict=True):
+        assert np.abs(one - other).max() < 0.05
+
+
+def sums_seen(talk: StarTalk) -> list[FloatArray]:
+    return [
+        event.scores for event in talk.events if isinstance(event, BatchScored | DirectionScored)
+    ][:4]
+
+
+SESSIONS: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    "add": {"mechanism": "add", "epsilon": 2.0, "noise": "discrete"},
+    "sealed": {"mechanism": "sealed"},
+    "none newton": {"mechanism": "none", **NEWTON, "epochs": 3},
+    "sealed newton": {"mechanism": "sealed", **NEWTON, "epochs": 3},
+}
+
+
+@pytest.mark.parametrize("case", SESSIONS)
+def test_no_mask_is_used_twice_in_a_whole_session(case, monkeypatch):
+    drawn: Counter[tuple[bytes, ...]] = Counter()
+    over = ZeroSum.over
+
+    def noting(self: ZeroSum, values: IntArray) -> IntArray:
+        drawn[tuple(stream.key for stream in (*self.added, *self.subtracted))] += 1
+        return over(self, values)
+
+    monkeypatch.setattr(ZeroSum, "over", noting)
+    held_out = Tables.make(rows=15, alice=9, bob=2, intercept=True, seed=8)
+    agreed = agreement(**{"held_out": 0.2, "evaluate": "epoch", **SESSIONS[case]})
+    whole_session(Star.of(TABLES, agreed, 3), held_out)
+    assert len(drawn) > 10
+    assert set(drawn.values()) == {1}
+
+
+def test_one_of_several_alices_says_nothing_without_masks():
+    star = Star.of(TABLES, agreement(mechanism="none", epochs=1), 3)
+    _, rounds = states_of(star)
+    forgetful = replace(rounds[0]["alice-2"], circle=None)
+    program = ALICES["revealed"](star.alice_inputs("alice-2", resume=forgetful))
+    with pytest.raises(LocalProtocolError, match="does not know the others"):
+        opening_words(program)
+
+
+def test_what_bob_decrypts_of_one_alice_is_uniform(monkeypatch):
+    """Half of its signs are set, to 5 deviations (6e-7); the sum of all is a score."""
+    kept: dict[str, list[IntArray]] = {name: [] for name in names(2)}
+    ask = Partners.ask
+
+    def listening(self: Partners, question: Any) -> Program[Any]:
+        results = yield from ask(self, question)
+        for partner, result in zip(self.all, results, strict=True):
+            if len(result) == TABLES.labels.rows:
+                kept[partner.name].append(result)
+        return results
+
+    monkeypatch.setattr(Partners, "ask", listening)
+    talk = converse(Star.of(TABLES, agreement(mechanism="sealed", **NEWTON), 2))
+    assert talk.bob.share is not None
+    ring = talk.bob.share.scales.ring(1, 1)
+    for numbers in kept.values():
+        signs = np.concatenate(numbers) < 0
+        assert len(signs) == 12 * TABLES.labels.rows
+        assert abs(signs.mean() - 0.5) < 5 * 0.5 / np.sqrt(len(signs))
+    first, second = (np.concatenate(numbers) for numbers in kept.values())
+    sums = ring.centred(first + second)
+    assert np.abs(talk.bob.share.scales.scores(sums, 0)).max() < 64

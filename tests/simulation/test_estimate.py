@@ -55,13 +55,13 @@ def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypa
 def test_the_forecast_of_several_alices_bytes_is_that_of_all_links(name, solver, monkeypatch):
     monkeypatch.setattr(forecast_table, "TRIALS", 1)
     monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
-    steps = {"passes": 2} if solver == "newton" else {"epochs": 1}
+    steps = {"passes": 2} if solver == "newton" else {"epochs": 1, "batch_size": 32}
     options: dict[str, Any] = {"dataset": "breast-cancer", "parties": 3, "mechanism": name, **steps}
     forecast = taciturn.estimate(solver=solver, alice_columns=23, **options)
     record = taciturn.train(solver=solver, alice_columns=23, seed=1, **options).to_dict()
     assert forecast.iterations == record["iterations"]
     # The last step of all brings no scores with it.
-    near = 0.01 if solver == "newton" else 0.05
+    near = 0.01 if solver == "newton" else 0.15
     assert forecast.bytes_to_alice == pytest.approx(record["bytes_to_alice"], rel=near)
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=near)
 

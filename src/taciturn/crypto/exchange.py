@@ -5,24 +5,17 @@ key [RFC7748, §6.1]; the same halves in another context give an independent one
 
 **Assumes.** The computational Diffie-Hellman assumption on Curve25519, HKDF-SHA256 behaves like a
 random function, and that each has the other's half and no third one's: whoever carries the halves
-could put his own in their place. They have to be signed. An envelope (``seal``) hides what is in
-it, and cannot be altered unnoticed [RFC8439, §2.8], if its key serves once.
+could put his own in their place. They have to be signed.
 """
 
 from __future__ import annotations
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from taciturn.errors import CryptoError
 from taciturn.rng import KEY_BYTES, Entropy
-
-TAG_BYTES = 16
-# A key serves one envelope: any nonce does.
-_NONCE = bytes(12)
 
 
 class ExchangeKey:
@@ -58,30 +51,3 @@ class ExchangeKey:
 
     def __repr__(self) -> str:
         return "ExchangeKey(<hidden>)"
-
-
-def seal(key: bytes, data: bytes) -> bytes:
-    """An envelope, ``TAG_BYTES`` longer than what is in it.
-
-    Args:
-        key: Of 32 bytes, for this envelope alone.
-        data: What only another holder of the key may read.
-
-    >>> unseal(bytes(32), seal(bytes(32), b"secret"))
-    b'secret'
-    """
-    return ChaCha20Poly1305(key).encrypt(_NONCE, data, None)
-
-
-def unseal(key: bytes, envelope: bytes) -> bytes:
-    """What is in an envelope.
-
-    Raises:
-        CryptoError: It was sealed with another key, or altered.
-    """
-    try:
-        return ChaCha20Poly1305(key).decrypt(_NONCE, envelope, None)
-    except InvalidTag:
-        raise CryptoError(
-            "an envelope cannot be opened: its key is another, or it was altered"
-        ) from None

@@ -51,7 +51,9 @@ def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = 
     Raises:
         ConfigError: The file cannot be a list.
     """
-    path = config.path(config.data.aligned or f"{config.role}.aligned.csv") if out is None else out
+    # Several Alices may try it out in one folder.
+    stem = Path(config.where).stem if config.parties else config.role
+    path = config.path(config.data.aligned or f"{stem}.aligned.csv") if out is None else out
     if out is None and rows is not None:
         path = rows.with_name(f"{rows.name.partition('.')[0]}.aligned.csv")
     with shown_by(config.face):

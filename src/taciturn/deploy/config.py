@@ -547,8 +547,9 @@ class PartyConfig:
             # Only sgd stops early; who asks for that without naming a solver has it in mind.
             common.setdefault("solver", "sgd")
         limits = self.privacy.model_dump(include={"budget", "delta"})
+        alices = {"parties": max(1, len(self.parties))}
         with shown_by(self.face):
-            return Settings.of({**common, **limits}).resolved()
+            return Settings.of({**common, **limits, **alices}).resolved()
 
     @property
     def alice_columns(self) -> int | None:

@@ -130,7 +130,11 @@ def template(name: str, trial: Trial) -> str:
     }
     # Where it cannot be otherwise, Bob is shown what he has to accept.
     leak = () if chosen.claims_protection else ("#accept_leak",)
-    own["privacy"] = page.lines("privacy", (*leak, *_LIMITS) if role == "bob" else _COUNTED)
+    # Several Alices may try it out in one folder: each has a count of her own.
+    counted = ("#scores_per_row", "scores") if trial.parties else _COUNTED
+    own["privacy"] = page.lines(
+        "privacy", (*leak, *_LIMITS) if role == "bob" else counted, scores=f"{name}.scores.json"
+    )
     head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
     sections = "\n".join(_section(title, lines) for title, lines in own.items())

@@ -230,7 +230,7 @@ class Party:
         inputs = AliceInputs(
             train, self.terms, coins, held_out=held_out, identity=identity_of(self.config)
         )
-        state = yield from alices(inputs, bits)
+        state = yield from alices(inputs)
         return Met(state.columns, state.widths)
 
     def _alice_columns(self, met: Met) -> int:

@@ -93,16 +93,9 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
     """
     if terms.agreement.alices == 1:
         return ()
-    sums = (
+    return (
         f"Bob learns the sum of {terms.agreement.alices} Alices' scores of a row and no single "
         "Alice's, as long as he keeps to the protocol and another Alice does not tell him hers",
-    )
-    if not terms.whole_table:
-        return sums
-    return (
-        *sums,
-        "for newton's L2 penalty Bob also learns the products in pairs of all Alices' joint "
-        "weights in his directions: how long they are, and the angles between them",
     )
 
 

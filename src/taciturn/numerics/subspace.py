@@ -11,9 +11,11 @@ which is the exact objective: ``c Q c^T`` is ``l2 |w_A|^2``. The next direction 
 descent in w~, ``slope/n + z_A/4n - a`` with ``a = c A`` and ``z_A = c Z``, less what earlier
 directions have of it, at a fixed length: so the range of what is sent and answered is public.
 
-**Several Alices** (``penalty``): Bob knows the sum of their scores, from which Q does not follow.
-He has it from rows of their own (``taciturn.numerics.penalty_rows``): ``Q = Y Y^T / 4n`` with their
-scores Y, and a direction has numbers for them too, ``-c Y / 4n``; of the rows it is ``slope/n``.
+**Several Alices** (``unwhitened``): Bob knows the sum of their scores, and must not learn how it is
+made up. So nobody whitens: all tables are divided by the same public number, their weights are
+``w = X^T a`` of the joined table, and with the penalty's factor mu in these coordinates ``Q = mu A
+Z^T``; the steepest descent is ``slope/n - mu a``. What he sees depends on ``X X^T`` alone, and is
+the same for any rotation of all columns together.
 
 **Rows come by blocks** (``taciturn.mapped.over_blocks``): what is needed of all rows is a sum over
 blocks in their order, so that neither cores nor memory change a digit. Directions and scores of all
@@ -39,7 +41,6 @@ from taciturn.arrays import FloatArray
 from taciturn.mapped import MEMORY, Scratch, forget, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.logistic import Penalty
-from taciturn.numerics.penalty_rows import MeasuredPenalty
 
 OUTER_ITERATIONS = 8
 """Newton's iterations before the first direction, on Bob's own columns, and after the last."""
@@ -84,7 +85,7 @@ class SubspaceSolver:
         free: How many of his last columns (the intercept) carry no penalty.
         passes: How many directions there will be at most.
         scratch: Where directions and scores lie.
-        penalty: The rows that carry the penalty of several Alices; None with one.
+        unwhitened: Where Alice's columns are not whitened, what the square of a weight costs.
 
     >>> from functools import partial
     >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
@@ -105,9 +106,9 @@ class SubspaceSolver:
         free: int,
         passes: int,
         scratch: Scratch = MEMORY,
-        penalty: MeasuredPenalty | None = None,
+        unwhitened: float | None = None,
     ) -> None:
-        self._measured = penalty
+        self._unwhitened = unwhitened
         self._likelihood, self._own, self._free = likelihood, own, free
         self._penalty = Penalty(l2=l2)
         self._rows, columns = own.shape
@@ -150,9 +151,7 @@ class SubspaceSolver:
     @property
     def position(self) -> FloatArray:
         """The rest of the state: a few numbers for each pair of passes, whatever the rows."""
-        matrices = [self._products, self._crossed, self._basis, self._excess, self._cross_bound]
-        if self._measured is not None:
-            matrices += [self._measured.numbers, self._measured.scores]
+        matrices = self._products, self._crossed, self._basis, self._excess, self._cross_bound
         return np.concatenate([*(matrix.ravel() for matrix in matrices), self.coefficients])
 
     def resume(
@@ -173,17 +172,13 @@ class SubspaceSolver:
                 forget(kept)
         columns = len(self.weights)
         square = count * count
-        carried = 0 if self._measured is None else count * self._measured.count
-        sizes = [square, square, square, square, count * columns]
-        sizes += [carried, carried, count, columns]
+        sizes = [square, square, square, square, count * columns, count, columns]
         parts = np.split(position, np.cumsum(sizes)[:-1])
         self._products, self._crossed, self._basis, self._excess = (
             part.reshape(count, count) for part in parts[:4]
         )
         self._cross_bound = parts[4].reshape(count, columns)
-        if self._measured is not None:
-            self._measured = self._measured.with_passes(parts[5].copy(), parts[6].copy())
-        self._combined, self.weights = parts[7].copy(), parts[8].copy()
+        self._combined, self.weights = parts[5].copy(), parts[6].copy()
         # Before the first direction nothing was solved yet, not even for his own columns.
         self._solved = count > 0
         if count:
@@ -196,26 +191,21 @@ class SubspaceSolver:
         """
         if not self._solved:
             self._solve(OUTER_ITERATIONS)
-        descent: FloatArray = self._scratch.unnamed((self._rows + self._carried,), np.float64)
+        descent: FloatArray = self._scratch.unnamed((self._rows,), np.float64)
         mixture = self.mixture
-        # With rows of its own the penalty is not taken from the scores.
-        from_scores = float(self._measured is None)
+        # Of weights: what the penalty takes from them, and what their own scores give back.
+        taken, given = (1.0, 0.25) if self._unwhitened is None else (self._unwhitened, 0.0)
 
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
             theirs = self._combined @ scores
             total = bounded(theirs + self._own[place] @ self.weights)
             slope = self._likelihood(total, place).slope
-            part = (slope + from_scores * theirs / 4.0) / self._rows
-            part -= from_scores * (mixture @ directions)
+            part = (slope + given * theirs) / self._rows - taken * (mixture @ directions)
             descent[place] = part
             return directions @ part, scores @ part
 
-        by_directions, by_scores = self._sums(falls, descent)
-        tail = self._pull(mixture)
-        if self._measured is not None:
-            by_directions = by_directions + self._measured.numbers @ tail
-        known = self._known(by_directions, by_scores)
+        known = self._known(*self._sums(falls, descent))
 
         def new(place: slice) -> float:
             directions, scores = self._block(place)
@@ -223,38 +213,20 @@ class SubspaceSolver:
             part -= known[0] @ directions + known[1] @ scores
             return float(part @ part)
 
-        length = self._sum(new, descent)
-        if self._measured is not None:
-            tail = tail - known[0] @ self._measured.numbers
-            descent[self._rows :] = self._measured.sent(tail)
-        divisor = math.sqrt(self._rows) * max(math.sqrt(length + float(tail @ tail)), _TINY)
+        length = math.sqrt(self._sum(new, descent))
+        divisor = math.sqrt(self._rows) * max(length, _TINY)
         for _, part in row_blocks(descent):
             part /= divisor
         return descent
-
-    @property
-    def _carried(self) -> int:
-        """How many rows carry the penalty of several Alices."""
-        return 0 if self._measured is None else self._measured.count
-
-    def _pull(self, mixture: FloatArray) -> FloatArray:
-        """Where the penalty's own rows draw a direction to."""
-        if self._measured is None:
-            return np.empty(0)
-        pull: FloatArray = mixture @ self._measured.scores / (-4.0 * self._rows)
-        return pull
 
     def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
         """Takes a direction and continues the search.
 
         Args:
-            direction: As it was sent: rounded; numbers of rows that carry a penalty stand last.
-            scores: Alice's, for it, likewise.
+            direction: As it was sent: rounded.
+            scores: Alice's, for it.
             last: Whether none follows; then the search is brought to its end.
         """
-        if self._measured is not None:
-            tails = direction[self._rows :], scores[self._rows :]
-            self._measured = self._measured.with_pass(tails[0], _bounded_scores(tails[1]))
         self._append(direction, scores)
         self._combined = np.append(self._combined, 0.0)
         self._solve(OUTER_ITERATIONS if last else ITERATIONS)
@@ -268,10 +240,7 @@ class SubspaceSolver:
     def combination(self) -> FloatArray:
         """``a``: one number for each row, whose product with Alice's columns is her weights."""
         mixture = self.mixture
-        rows = self._filled(lambda place: mixture @ self._directions[: self._passes, place])
-        if self._measured is None:
-            return rows
-        return np.concatenate([rows, self._measured.sent(mixture @ self._measured.numbers)])
+        return self._filled(lambda place: mixture @ self._directions[: self._passes, place])
 
     def conclude(self) -> tuple[FloatArray, FloatArray]:
         """Where the search ends: ``a`` and his own weights."""
@@ -324,13 +293,12 @@ class SubspaceSolver:
         def kept(place: slice) -> tuple[Any, ...]:
             directions, known = self._block(place)
             directions[count] = direction[place]
-            known[count] = _bounded_scores(scores[place])
+            answer = np.nan_to_num(scores[place], nan=0.0, posinf=_MOST_SCORE, neginf=-_MOST_SCORE)
+            known[count] = np.clip(answer, -_MOST_SCORE, _MOST_SCORE)
             newest = known[count]
             return directions @ directions[count], newest @ newest, known[:count] @ newest
 
         products, square, overlap = self._sums(kept, direction, scores)
-        if self._measured is not None:
-            products = products + self._measured.numbers @ self._measured.numbers[count]
         self._products = _bordered(self._products, products)
         scale = self._orthonormalise(count, square, overlap)
 
@@ -348,14 +316,14 @@ class SubspaceSolver:
         crossed[count] = by_scores
         self._crossed = crossed
         # The products in pairs of the combinations' weights, less those of their scores over 4n.
-        if self._measured is None:
-            weights = self._basis @ crossed[:, count]
-            weights[count] -= float(weights[count] != 0.0)
-        else:
-            carried = self._basis @ self._measured.scores
-            weights = carried @ carried[count] / (4.0 * self._rows)
+        weights = self._basis @ crossed[:, count]
         # A combination of nothing is given a penalty, so that its coefficient stays zero.
-        weights[count] += float(not self._basis[count].any())
+        if weights[count] == 0.0:
+            weights[count] = 1.0
+        elif self._unwhitened is None:
+            weights[count] -= 1.0
+        else:
+            weights *= self._unwhitened
         self._excess = _bordered(self._excess, weights)
         self._quadratic = _definite(self._excess)
         self._cross_bound = np.vstack([self._cross_bound, bound / (4.0 * self._rows)])
@@ -423,9 +391,8 @@ class SubspaceSolver:
         """
         first, second = math.sqrt(self._rows), 1.0 / math.sqrt(4.0 * self._rows)
         size = self._passes
-        if self._measured is not None:
-            # Of several Alices scores are no combination of weights: they mix those of different
-            # tables, and are worth a pass.
+        if self._unwhitened is not None:
+            # Scores are no combination of weights then: they are worth a pass.
             fit = least_change(self._products * self._rows, first * by_directions)
             return first * fit, np.zeros(size)
         matrix = np.empty((2 * size, 2 * size))
@@ -531,12 +498,6 @@ class SubspaceSolver:
         price = 0.5 * float(combined @ self._quadratic @ combined)
         price += self._penalty.value(weights, self._free)
         return float(price - value / self._rows)
-
-
-def _bounded_scores(scores: FloatArray) -> FloatArray:
-    """Finite, and no larger than scores of a direction can be."""
-    answer = np.nan_to_num(scores, nan=0.0, posinf=_MOST_SCORE, neginf=-_MOST_SCORE)
-    return np.clip(answer, -_MOST_SCORE, _MOST_SCORE)
 
 
 def _bordered(square: FloatArray, border: FloatArray) -> FloatArray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from functools import reduce
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,6 @@ from taciturn.arrays import FloatArray
 from taciturn.mapped import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
-from taciturn.numerics.penalty_rows import MeasuredPenalty, penalty_rows
 from taciturn.numerics.subspace import SubspaceSolver, least_change
 from taciturn.numerics.whitening import Whitening
 
@@ -67,14 +65,11 @@ def fit_in_clear(
     Raises:
         ConfigError: Her columns cannot be whitened with this penalty.
     """
-    whitening = _whitening(alice, l2, widths)
-    whitened, penalty = whitening.apply(alice), None
-    if len(widths) > 1:
-        # No rotation need hide these rows here.
-        plain = np.eye(alice.shape[1])
-        penalty = MeasuredPenalty.empty(len(plain), len(alice), 0)
-        whitened = np.vstack([whitened, penalty_rows(whitening, l2, plain, plain, 0)])
-    solver = SubspaceSolver(likelihood, own, l2, free, passes, penalty=penalty)
+    several = len(widths) > 1
+    whitening = _divided(alice) if several else Whitening.of(alice, l2)
+    price = l2 / whitening.factor[0, 0] ** 2 if several else None
+    whitened = whitening.apply(alice)
+    solver = SubspaceSolver(likelihood, own, l2, free, passes, unwhitened=price)
     for number in range(1, passes + 1):
         direction = solver.direction()
         solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
@@ -82,15 +77,10 @@ def fit_in_clear(
     return Fit(weights, solver.weights, solver.scores())
 
 
-def _whitening(alice: FloatArray, l2: float, widths: Sequence[int]) -> Whitening:
-    """That of a table, or of several side by side, which do not know each other."""
-    if len(widths) < 2:
-        return Whitening.of(alice, l2)
-    factor = np.zeros((alice.shape[1], alice.shape[1]))
-    for start, stop in pairwise(accumulate(widths, initial=0)):
-        place = slice(start, stop)
-        factor[place, place] = Whitening.of(alice[:, place], l2).factor
-    return Whitening(factor)
+def _divided(alice: FloatArray) -> Whitening:
+    """Several tables side by side, divided by one number: no direction has long weights."""
+    size = float(np.sqrt(np.sum(np.square(alice)) / len(alice))) / 2.0
+    return Whitening(np.eye(alice.shape[1]) * (size or 1.0))
 
 
 def penalised_loss(

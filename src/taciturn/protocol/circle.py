@@ -16,18 +16,18 @@ are theirs and not Bob's. From them follow
 - **masks that cancel** (``ZeroSum``): any two Alices have a key in common, from which one adds and
   the other subtracts the same pseudo-random numbers. Bob's sum over all Alices is right, and each
   single answer is uniform to him;
-- **the joint seed** of batches and of the key's uniform half, to which everybody contributes;
-- **a secret of all Alices**, the seed of the rotation in which newton's penalty travels
-  (``taciturn.numerics.penalty_rows``): the first of them draws it, and sends it to each other one
-  in an envelope under the key that the two have in common.
+- **the joint seed** of batches and of the key's uniform half, to which everybody contributes.
 
 **Guarantee.** Of the Alices' answers Bob learns their sum, and nothing of how it is made up, if two
-of them do not tell him theirs: what he learns of those two is the sum of the two. If one party
+of them do not help him: what he learns of those two is the sum of the two. The sums themselves are
+the same for any rotation of all Alices' columns together, in whatever parts they are. If one party
 draws her or his nonce at random, the seed is random, whatever the others do, but for ending the
 run: all are bound to their nonces before any is told.
 
 **Assumes.** An honest-but-curious Bob: one who sends two Alices vectors that do not belong
-together isolates an answer. The agreement's fingerprints are right. Signatures
+together isolates an answer. The agreement's fingerprints are right, and an Alice whom Bob runs
+counts as Bob. Trainings with other sets of Alices subtract: with and without her is her answer.
+Signatures
 (``taciturn.crypto.signatures``), exchange keys (``taciturn.crypto.exchange``) and streams
 (``taciturn.rng``) are what they claim to be; SHA-256 binds and hides.
 """
@@ -44,13 +44,20 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.signatures import fingerprint, verify
-from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError
+from taciturn.errors import (
+    AgreementError,
+    CryptoError,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
 from taciturn.files import canonical_json
-from taciturn.protocol.messages import Introduction
+from taciturn.protocol.messages import MAX_COLUMNS, MAX_MAGNITUDE_BITS, Introduction
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 
 _NONCE, _SEED, _SIGNED = b"taciturn nonce", b"taciturn joint seed", b"taciturn roster"
 _SESSION = b"taciturn session"
+BOB = "bob"
+"""The name under which Bob is bound to his nonce."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Member:
         name: Her name in the agreement.
         columns: How many columns she has.
         magnitude_bits: The size of her values.
+        spread_bits: That of her columns together, where it is needed (``TableShape``).
         exchange_key: Her half of the keys that she will have with the others.
         commitment: What binds her to her nonce.
         public_key: The key of her certificate.
@@ -69,6 +77,7 @@ class Member:
     name: str
     columns: int
     magnitude_bits: int
+    spread_bits: int
     exchange_key: str
     commitment: str
     public_key: str
@@ -80,6 +89,7 @@ class Member:
             name,
             columns,
             magnitude_bits,
+            introduction.spread_bits,
             introduction.exchange_key.hex(),
             introduction.commitment.hex(),
             introduction.public_key.hex(),
@@ -115,9 +125,24 @@ class Members:
             members = cls(alices, values["commitment"])
         except (KeyError, TypeError):
             raise _unreadable() from None
-        if members.to_text() != text or not all(map(_plausible, alices)):
+        if members.to_text() != text:
             raise _unreadable()
+        members.require_sound()
         return members
+
+    def require_sound(self) -> None:
+        """Insists that all numbers are within their bounds, and that keys are some.
+
+        Raises:
+            RemoteProtocolError: What one of them says of herself is not possible.
+        """
+        seen: set[str] = set()
+        for member in self.alices:
+            if not _plausible(member) or member.exchange_key in seen:
+                raise RemoteProtocolError(
+                    f"what {str(member.name)[:64]} says of herself is not possible"
+                )
+            seen.add(member.exchange_key)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -133,6 +158,11 @@ class Members:
     def magnitude_bits(self) -> int:
         """The size of the largest value of all Alices: all have the same scales."""
         return max(member.magnitude_bits for member in self.alices)
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Of each Alice: the size of her values, and that of her columns together."""
+        return tuple((member.magnitude_bits, member.spread_bits) for member in self.alices)
 
     def require_pins(self, parties: Mapping[str, str]) -> None:
         """Insists on the agreed names, in their order, and on the agreed keys.
@@ -150,7 +180,9 @@ class Members:
 
     def signed_text(self, terms: str) -> bytes:
         """What each Alice signs: names, keys, bound nonces and sizes, under these terms."""
-        return _signed(terms, self.to_text())
+        # Digests of one length each: no text can run into the next.
+        texts = (terms, self.to_text())
+        return _SIGNED + b"".join(hashlib.sha256(text.encode()).digest() for text in texts)
 
     def seed_of(self, endorsed: Endorsed, signed: bytes) -> bytes:
         """The joint seed, once all signatures and nonces are right.
@@ -167,7 +199,7 @@ class Members:
             require_signature(member, bytes.fromhex(signature), signed)
         nonces = [bytes.fromhex(nonce) for nonce in endorsed.nonces]
         bound = [(member.name, member.commitment) for member in self.alices]
-        for (name, digest), nonce in zip([*bound, ("bob", self.commitment)], nonces, strict=True):
+        for (name, digest), nonce in zip([*bound, (BOB, self.commitment)], nonces, strict=True):
             require_nonce(name, nonce, digest)
         return common_seed(nonces)
 
@@ -187,11 +219,6 @@ def require_signature(member: Member, signature: bytes, signed: bytes) -> None:
         ) from None
 
 
-def _signed(*texts: str) -> bytes:
-    # Digests of one length each: no text can run into the next.
-    return _SIGNED + b"".join(hashlib.sha256(text.encode()).digest() for text in texts)
-
-
 def require_pin(parties: Mapping[str, str], name: str, public_key: bytes) -> None:
     """Insists that a key is the agreed one of a party.
 
@@ -207,9 +234,9 @@ def require_pin(parties: Mapping[str, str], name: str, public_key: bytes) -> Non
         )
 
 
-def commitment(nonce: bytes) -> bytes:
-    """What binds a party to a nonce that it does not tell yet."""
-    return hashlib.sha256(_NONCE + nonce).digest()
+def commitment(name: str, nonce: bytes) -> bytes:
+    """What binds a party to a nonce that it does not tell yet; nobody else can use it."""
+    return hashlib.sha256(_NONCE + hashlib.sha256(name.encode()).digest() + nonce).digest()
 
 
 def common_seed(nonces: Sequence[bytes]) -> bytes:
@@ -227,7 +254,7 @@ def require_nonce(name: str, nonce: bytes, bound: str) -> None:
     Raises:
         RemoteProtocolError: It is another.
     """
-    if len(nonce) != KEY_BYTES or commitment(nonce).hex() != bound:
+    if len(nonce) != KEY_BYTES or commitment(name, nonce).hex() != bound:
         raise RemoteProtocolError(f"the nonce of {name} does not match its commitment")
 
 
@@ -346,7 +373,7 @@ class Circle:
         magnitude_bits: The size of the largest value of all.
         seed: The joint seed.
         pair_keys: The key in common with each other Alice; nothing in her own place.
-        rotation: The secret of all Alices.
+        sizes: Of each Alice, the size of her values and that of her columns together.
     """
 
     widths: tuple[int, ...]
@@ -354,7 +381,7 @@ class Circle:
     magnitude_bits: int
     seed: bytes = field(repr=False)
     pair_keys: tuple[bytes, ...] = field(repr=False)
-    rotation: bytes = field(repr=False)
+    sizes: tuple[tuple[int, int], ...] = ()
 
     @property
     def masks(self) -> ZeroSum:
@@ -366,12 +393,6 @@ class Circle:
             tuple(stream for stream in before if stream is not None),
         )
 
-    @property
-    def columns(self) -> slice:
-        """Where her columns stand among those of all."""
-        start = sum(self.widths[: self.place])
-        return slice(start, start + self.widths[self.place])
-
     def to_json(self) -> dict[str, Any]:
         """For a state; whoever reads it can take her masks off."""
         return {
@@ -380,7 +401,7 @@ class Circle:
             "magnitude_bits": self.magnitude_bits,
             "seed": self.seed.hex(),
             "pair_keys": [key.hex() for key in self.pair_keys],
-            "rotation": self.rotation.hex(),
+            "sizes": [list(pair) for pair in self.sizes],
         }
 
     @classmethod
@@ -392,24 +413,43 @@ class Circle:
             int(values["magnitude_bits"]),
             bytes.fromhex(values["seed"]),
             tuple(bytes.fromhex(key) for key in values["pair_keys"]),
-            bytes.fromhex(values["rotation"]),
+            tuple((int(size), int(spread)) for size, spread in values["sizes"]),
         )
 
 
-def masks_of(circle: Circle | None) -> ZeroSum:
-    """An Alice's masks; none where she is the only one."""
-    return NO_MASKS if circle is None else circle.masks
+def masks_of(circle: Circle | None, parties: Mapping[str, str] | None) -> ZeroSum:
+    """An Alice's masks; none where she is the only one.
+
+    Args:
+        circle: What she knows of the others.
+        parties: Those of the agreement.
+
+    Raises:
+        LocalProtocolError: The agreement names others, and she does not know them.
+    """
+    if circle is not None:
+        return circle.masks
+    if parties is not None:
+        # Without this her scores would leave as they are, and nobody would notice.
+        raise LocalProtocolError("one of several Alices does not know the others")
+    return NO_MASKS
 
 
 def _plausible(member: Member) -> bool:
-    counts = (member.columns, member.magnitude_bits)
+    """Whether a member's numbers are within their bounds, and her bytes are some."""
+    counts = (
+        (member.columns, range(1, MAX_COLUMNS + 1)),
+        (member.magnitude_bits, range(MAX_MAGNITUDE_BITS + 1)),
+        (member.spread_bits, range(-MAX_MAGNITUDE_BITS, MAX_MAGNITUDE_BITS + 1)),
+    )
     texts = (member.exchange_key, member.commitment, member.public_key)
-    if not all(type(count) is int and count >= 0 for count in counts):
+    if not all(type(count) is int and count in bounds for count, bounds in counts):
         return False
     try:
-        return all(bytes.fromhex(text).hex() == text for text in texts)
+        lengths = [len(bytes.fromhex(text)) for text in texts]
     except (TypeError, ValueError):
         return False
+    return lengths[:2] == [KEY_BYTES, KEY_BYTES]
 
 
 def _parsed(text: str) -> dict[str, Any]:

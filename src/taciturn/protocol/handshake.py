@@ -16,14 +16,13 @@ from dataclasses import dataclass, replace
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.faces import Hint
-from taciturn.protocol.messages import Hello, Role
+from taciturn.files import canonical_json
+from taciturn.protocol.messages import MAX_COLUMNS, MAX_MAGNITUDE_BITS, Hello, Role
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import differences
 
 PROTOCOL_VERSION = 4
-MAX_MAGNITUDE_BITS = 40
-MAX_COLUMNS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +146,20 @@ def open_training(
     hello = yield from shake_hands(ours)
     peer.require(hello)
     return hello
+
+
+def circle_terms(terms: Terms, features: FeatureTable) -> str:
+    """What several Alices sign with the list of their keys: settings, rows and version.
+
+    Each compares them with Bob; by the signatures all know that they are the same everywhere.
+    """
+    agreed = {
+        "agreement": terms.agreement.canonical(),
+        "ids": features.ids.digest(),
+        "purpose": "train",
+        "version": PROTOCOL_VERSION,
+    }
+    return canonical_json(agreed)
 
 
 def compare(ours: Hello, theirs: Hello) -> None:

@@ -14,6 +14,8 @@ from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
 from taciturn.privacy.base import MaskedProduct, Released
 
 Role = Literal["alice", "bob"]
+MAX_MAGNITUDE_BITS = 40
+MAX_COLUMNS = 1 << 20
 PublicBytes = NewType("PublicBytes", bytes)
 """Bytes that say nothing about a label: a public key, a seed for the batches."""
 
@@ -401,7 +403,10 @@ class GivenShare(Message):
 
 @dataclass(frozen=True, slots=True)
 class Introduction(Message):
-    """One of several Alices: her half of the keys with the others, and what binds her nonce."""
+    """One of several Alices: her half of the keys with the others, and what binds her nonce.
+
+    ``spread_bits`` is the size of her columns together, as a power of two, where that is needed.
+    """
 
     code = 33
     senders = ("alice",)
@@ -409,6 +414,7 @@ class Introduction(Message):
     exchange_key: PublicBytes = field(repr=False)
     commitment: PublicBytes = field(repr=False)
     public_key: PublicBytes = field(repr=False)
+    spread_bits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,25 +429,23 @@ class Roster(Message):
 
 @dataclass(frozen=True, slots=True)
 class Endorsement(Message):
-    """An Alice's nonce, her signature of the roster, and keys for the others in their envelopes."""
+    """An Alice's nonce, and her signature of the roster."""
 
     code = 35
     senders = ("alice",)
 
     nonce: PublicBytes = field(repr=False)
     signature: PublicBytes = field(repr=False)
-    envelopes: PublicBytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Endorsements(Message):
-    """All nonces and signatures, in the roster's order, and the envelope for this Alice."""
+    """All nonces and signatures, in the roster's order."""
 
     code = 36
     senders = ("bob",)
 
     text: str
-    envelope: PublicBytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,7 @@ class TrainingState:
         search: Where Bob's search stands, in newton; None elsewhere.
         mutual: What belongs to shares of Bob's weights; None where he has them himself.
         widths: How many columns each of several Alices has.
+        sizes: Of each, the size of her values, and that of her columns together.
         circle: What one of several Alices knows of the others; None where she is alone.
     """
 
@@ -202,6 +203,7 @@ class TrainingState:
     search: SearchState | None = field(default=None, repr=False)
     mutual: MutualState | None = field(default=None, repr=False)
     widths: tuple[int, ...] = ()
+    sizes: tuple[tuple[int, int], ...] = ()
     circle: Circle | None = field(default=None, repr=False)
 
     @property
@@ -249,6 +251,7 @@ class TrainingState:
             "search": None if self.search is None else self.search.to_json(self.iteration, shelf),
             "mutual": None if self.mutual is None else self.mutual.to_json(),
             "widths": list(self.widths),
+            "sizes": [list(pair) for pair in self.sizes],
             "circle": None if self.circle is None else self.circle.to_json(),
         }
         return json.dumps(values).encode()
@@ -288,8 +291,9 @@ class TrainingState:
                     else SearchState.of_json(values["search"], shelf)
                 ),
                 mutual=None if values["mutual"] is None else MutualState.of_json(values["mutual"]),
-                # A state of a version that knew one Alice only has neither.
+                # A state of a version that knew one Alice only has none of these.
                 widths=tuple(map(int, values.get("widths", ()))),
+                sizes=tuple((int(one), int(two)) for one, two in values.get("sizes", ())),
                 circle=None if not values.get("circle") else Circle.of_json(values["circle"]),
             )
         except (KeyError, TypeError, ValueError):

@@ -1,13 +1,55 @@
-"""The shape of whole tables in newton, as both sides know it after the greetings."""
+"""The shape of whole tables in newton, as both sides know it after the greetings.
+
+One Alice's table is whitened (``taciturn.numerics.whitening``). Those of several are not: each
+would be whitened by itself, and products of sums over all of them would show how the columns are
+divided. They are all divided by one public power of two instead, so that the weights of a direction
+are no longer than 2, as whitened ones are::
+
+    |X^T a|^2 <= |a|^2 sum of squares of X = S^2,  |a|^2 = 1/n,  S^2 = sum of squares / n
+
+S follows from what each Alice says of her columns together (``spread_bits``), to the next power of
+two.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
+
+from taciturn.arrays import FloatArray
 from taciturn.crypto.base import TableSize, Wrapping
-from taciturn.numerics.penalty_rows import MeasuredPenalty, gain_bits
+from taciturn.mapped import over_blocks
+from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.messages import MAX_MAGNITUDE_BITS
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
+
+
+def table_sizes(values: FloatArray) -> tuple[int, int]:
+    """What an Alice says of her table: bits of its longest row, and of its columns together.
+
+    Args:
+        values: Rows by columns.
+
+    >>> table_sizes(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    (3, 2)
+    """
+
+    def squares(place: slice) -> tuple[float, float]:
+        lengths = np.einsum("ij,ij->i", values[place], values[place])
+        return float(lengths.max(initial=0.0)), float(lengths.sum())
+
+    parts = list(over_blocks(squares, len(values), values))
+    longest, total = max(part[0] for part in parts), sum(part[1] for part in parts)
+    return magnitude_bits(math.sqrt(longest)), _exponent(total / len(values), -MAX_MAGNITUDE_BITS)
+
+
+def _exponent(square: float, least: int) -> int:
+    """The least e, and no less than this, with a square of at most 4^e."""
+    return max(least, math.ceil(math.log2(square) / 2)) if square > 0.0 else least
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,41 +59,38 @@ class TableShape:
     Args:
         rows: The training rows.
         widths: How many columns each Alice has.
-        magnitude_bits: No whitened value of any of them exceeds two to this.
+        magnitude_bits: No value of any of them, as it is multiplied, exceeds two to this.
+        divisor_bits: Several Alices' tables are divided by two to this; None of one, whose table is
+            whitened.
     """
 
     rows: int
     widths: tuple[int, ...]
     magnitude_bits: int
+    divisor_bits: int | None = None
+
+    @classmethod
+    def of(cls, rows: int, state: TrainingState) -> TableShape:
+        """That of a training, after the greetings."""
+        if not state.widths:
+            return cls(rows, (state.columns,), state.magnitude_bits)
+        lengths, spreads = zip(*state.sizes, strict=True)
+        divisor = _exponent(sum(4.0**bits for bits in spreads), -MAX_MAGNITUDE_BITS) - 1
+        longest = _exponent(sum(4.0**bits for bits in lengths), 0)
+        return cls(rows, state.widths, max(0, longest - divisor), divisor)
 
     @property
-    def columns(self) -> int:
-        """Those of all Alices."""
-        return sum(self.widths)
+    def widest(self) -> int:
+        """The most columns that one Alice has."""
+        return max(self.widths)
 
-    @property
-    def carried(self) -> int:
-        """How many rows carry the penalty of several (``taciturn.numerics.penalty_rows``)."""
-        return self.columns if len(self.widths) > 1 else 0
-
-    @property
-    def height(self) -> int:
-        """How many rows a table has in all."""
-        return self.rows + self.carried
-
-    @property
-    def gain(self) -> int:
-        """By how many bits those are enlarged."""
-        return gain_bits(self.rows, self.magnitude_bits)
-
-    @property
-    def penalty(self) -> MeasuredPenalty | None:
-        """What Bob has of them before the first pass."""
-        return MeasuredPenalty.empty(self.carried, self.rows, self.gain) if self.carried else None
+    def price(self, l2: float) -> float | None:
+        """What the square of a weight costs in these coordinates; None of whitened ones."""
+        return None if self.divisor_bits is None else l2 * 4.0**-self.divisor_bits
 
     def size(self, columns: int) -> TableSize:
         """That of an Alice's table."""
-        return TableSize(self.height, columns)
+        return TableSize(self.rows, columns)
 
     def scales(self, terms: Terms) -> Scales:
         """The public scales.
@@ -59,11 +98,9 @@ class TableShape:
         Raises:
             ConfigError: The modulus has no room for them.
         """
-        # Each Alice's scores of a direction are within what the scales have room for, and add up.
-        sums = (len(self.widths) - 1).bit_length()
-        size = self.size(self.columns)
-        return Scales.of_table(terms.agreement, size.rows, size.columns, self.magnitude_bits + sums)
+        columns = sum(self.widths)
+        return Scales.of_table(terms.agreement, self.rows, columns, self.magnitude_bits)
 
     def ring(self, scales: Scales) -> Wrapping:
         """The sizes of their products."""
-        return scales.ring(self.magnitude_bits, max(self.height, *self.widths))
+        return scales.ring(self.magnitude_bits, max(self.rows, *self.widths))

@@ -68,6 +68,8 @@ OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10
 DEFAULT_PASSES = 12
 # Where the model is told with noise: that grows with each pass, and few steps go most of the way.
 DEFAULT_TOLD_PASSES = 4
+# Several Alices do not whiten, which takes some more.
+DEFAULT_SEVERAL_PASSES = 20
 # Where nobody sees a score there is no search: steps on a public schedule, which need more.
 DEFAULT_SHARED_PASSES = 40
 # What only sgd has: refused by name with newton.
@@ -337,7 +339,8 @@ class Settings(TableSettings, Protection):
         Annotated[int, Field(ge=1, le=1000)] | None,
         _model(
             f"`newton`: passes over the rows (default: {DEFAULT_PASSES}; with `reveal-epsilon` "
-            f"{DEFAULT_TOLD_PASSES}, with `mutual` {DEFAULT_SHARED_PASSES}).",
+            f"{DEFAULT_TOLD_PASSES}, with several Alices {DEFAULT_SEVERAL_PASSES}, with `mutual` "
+            f"{DEFAULT_SHARED_PASSES}).",
             detail="Each gives Bob one more score of every row, but in `mutual`",
             example=DEFAULT_PASSES,
         ),
@@ -555,7 +558,9 @@ class Settings(TableSettings, Protection):
         """How many passes newton takes where the number is not given."""
         if self.mechanism == "mutual":
             return DEFAULT_SHARED_PASSES
-        return DEFAULT_PASSES if self.reveal_epsilon is None else DEFAULT_TOLD_PASSES
+        if self.reveal_epsilon is not None:
+            return DEFAULT_TOLD_PASSES
+        return DEFAULT_PASSES if self.parties == 1 else DEFAULT_SEVERAL_PASSES
 
     def _usual_solver(self) -> Solver:
         """The paper's on its datasets; on own data newton, unless what is asked for has sgd alone.

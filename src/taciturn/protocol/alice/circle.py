@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from taciturn.crypto.exchange import TAG_BYTES, ExchangeKey, seal, unseal
+from taciturn.crypto.exchange import ExchangeKey
 from taciturn.crypto.signatures import Identity
 from taciturn.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from taciturn.protocol.circle import (
@@ -22,9 +22,7 @@ from taciturn.protocol.messages import (
     Roster,
 )
 from taciturn.protocol.steps import Program, receive, send
-from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
-
-_ENVELOPE = KEY_BYTES + TAG_BYTES
+from taciturn.rng import KEY_BYTES, Entropy
 
 
 def join_circle(
@@ -34,6 +32,7 @@ def join_circle(
     entropy: Entropy,
     columns: int,
     magnitude_bits: int,
+    spread_bits: int = 0,
 ) -> Program[Circle]:
     """Introduces her, and checks the others.
 
@@ -44,6 +43,7 @@ def join_circle(
         entropy: Her coins.
         columns: How many columns she has.
         magnitude_bits: The size of her values.
+        spread_bits: That of her columns together, where it is needed.
 
     Raises:
         AgreementError: Another Alice is not the agreed one, or has not signed the same roster.
@@ -55,7 +55,10 @@ def join_circle(
     own = ExchangeKey(coins.fork("exchange"))
     nonce = coins.fork("nonce").token(KEY_BYTES)
     introduction = Introduction(
-        PublicBytes(own.public), PublicBytes(commitment(nonce)), PublicBytes(identity.public_key)
+        PublicBytes(own.public),
+        PublicBytes(commitment(identity.name, nonce)),
+        PublicBytes(identity.public_key),
+        spread_bits,
     )
     yield from send(introduction)
     members = _members((yield from receive(Roster)).text, parties)
@@ -63,17 +66,10 @@ def join_circle(
     _require_herself(members.alices[place], introduction, columns, magnitude_bits)
     signed = members.signed_text(terms)
     keys = _pair_keys(own, members, place, signed)
-    # Drawn by all, used by the first: the others' coins must not depend on who is first.
-    rotation = coins.fork("rotation").token(KEY_BYTES)
-    envelopes = b"" if place else b"".join(seal(_once(key), rotation) for key in keys if key)
-    yield from send(
-        Endorsement(PublicBytes(nonce), PublicBytes(identity.sign(signed)), PublicBytes(envelopes))
-    )
-    reply = yield from receive(Endorsements)
-    seed = members.seed_of(Endorsed.of_text(reply.text, len(members.alices)), signed)
-    if place:
-        rotation = _unsealed(keys[0], reply.envelope, members.names[0])
-    return Circle(members.widths, place, members.magnitude_bits, seed, keys, rotation)
+    yield from send(Endorsement(PublicBytes(nonce), PublicBytes(identity.sign(signed))))
+    text = (yield from receive(Endorsements)).text
+    seed = members.seed_of(Endorsed.of_text(text, len(members.alices)), signed)
+    return Circle(members.widths, place, members.magnitude_bits, seed, keys, members.sizes)
 
 
 def _members(text: str, parties: Mapping[str, str]) -> Members:
@@ -109,18 +105,3 @@ def _pair_keys(own: ExchangeKey, members: Members, place: int, signed: bytes) ->
             raise RemoteProtocolError(f"{member.name}: {problem.message}") from None
 
     return tuple(with_member(number, member) for number, member in enumerate(members.alices))
-
-
-def _once(pair_key: bytes) -> bytes:
-    """The key of the one envelope that a pair of Alices has."""
-    return KeyedEntropy(pair_key).fork("envelope").key
-
-
-def _unsealed(pair_key: bytes, envelope: bytes, sender: str) -> bytes:
-    try:
-        rotation = unseal(_once(pair_key), envelope)
-    except CryptoError as problem:
-        raise RemoteProtocolError(f"{sender}: {problem.message}") from None
-    if len(rotation) != KEY_BYTES or len(envelope) != _ENVELOPE:
-        raise RemoteProtocolError(f"{sender}: an envelope has another length")
-    return rotation

@@ -22,8 +22,9 @@ def report(
     held_out = inputs.scored_each_epoch
     if held_out is None:
         return False
-    scores = require_finite(held_out.values @ weights)
-    own = masks.fork(f"held out {iteration}")
+    scores, own = held_out.values @ weights, masks.fork(f"held out {iteration}")
+    # Under masks a score that is none must not tell itself by an end here.
+    scores = scores if own else require_finite(scores)
     yield from send(epoch_message(iteration, scores, inputs.terms.score_grid, own))
     if inputs.terms.agreement.patience is None:
         return False

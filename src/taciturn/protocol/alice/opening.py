@@ -11,23 +11,26 @@ from dataclasses import replace
 import numpy as np
 
 from taciturn.crypto.base import PublicKey
-from taciturn.errors import LocalProtocolError
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.circle import join_circle
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.whitened import WhitenedTable, largest_bits
-from taciturn.protocol.handshake import open_training
+from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.handshake import circle_terms, open_training
 from taciturn.protocol.messages import KeyOffer
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, receive
+from taciturn.protocol.table_shape import table_sizes
 
 
-def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState]:
-    """The state before the first iteration; it has neither key nor seed yet.
+def greet(
+    inputs: AliceInputs, magnitude_bits: int = 0, spread_bits: int = 0
+) -> Program[TrainingState]:
+    """The state before the first iteration; it has no key yet, and a seed only of several Alices.
 
     Args:
         inputs: What the training is run with.
         magnitude_bits: The size of her values, where the conversation needs it.
+        spread_bits: That of her columns together, likewise.
 
     Raises:
         AgreementError: The two sides do not fit.
@@ -42,11 +45,12 @@ def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState
         return state
     circle = yield from join_circle(
         agreed.parties,
-        agreed.canonical(),
+        circle_terms(inputs.terms, inputs.features),
         inputs.identity,
         inputs.entropy,
         columns,
         magnitude_bits,
+        spread_bits,
     )
     # All Alices have the same scales: those of the largest value of all.
     return replace(
@@ -54,6 +58,7 @@ def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState
         magnitude_bits=circle.magnitude_bits,
         seed=circle.seed,
         widths=circle.widths,
+        sizes=circle.sizes,
         circle=circle,
     )
 
@@ -61,8 +66,9 @@ def greet(inputs: AliceInputs, magnitude_bits: int = 0) -> Program[TrainingState
 def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, WhitenedTable]]:
     """The same for a training with her whole table, which is whitened; or the state to resume.
 
-    One Alice rounds her table first, and says how large its values are. Several have the scales of
-    the largest of all, which they know after the greetings.
+    One Alice whitens and rounds her table first, and says how large its values are. Several have
+    the scales of all tables together, which they know after the greetings, and do not whiten: what
+    whitens would show in the sums who has which columns.
 
     Raises:
         AgreementError: The two sides do not fit.
@@ -73,10 +79,8 @@ def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, Whiten
         return inputs.resume or (yield from greet(inputs, table.magnitude_bits)), table
     state = inputs.resume
     if state is None:
-        state = yield from greet(inputs, largest_bits(inputs.features, inputs.terms))
-    if state.circle is None:
-        raise LocalProtocolError("the state of one of several Alices does not know the others")
-    return state, WhitenedTable.among(inputs, state.circle)
+        state = yield from greet(inputs, *table_sizes(inputs.features.values))
+    return state, WhitenedTable.among(inputs, state)
 
 
 def with_key(inputs: AliceInputs, state: TrainingState) -> Program[tuple[TrainingState, PublicKey]]:

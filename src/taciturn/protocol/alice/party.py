@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
@@ -12,6 +13,7 @@ from taciturn.protocol.party import PartyResult, compare_held_out
 from taciturn.protocol.prediction import whitened_rows
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
+from taciturn.protocol.table_shape import table_sizes
 
 
 def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
@@ -23,7 +25,7 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     if inputs.resume is None:
         yield from compare_held_out("alice", held_out)
     trained = yield from TRAININGS[terms.conversation](inputs)
-    masks = masks_of(trained.circle)
+    masks = masks_of(trained.circle, terms.agreement.parties)
     if trained.share is None:
         grid, weights = terms.score_grid, trained.weights
         yield from predict.predict(inputs.features, weights, grid, masks.fork("training rows"))
@@ -43,15 +45,16 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     return PartyResult(trained, quality=(yield from hear(inputs, trained.iterations)))
 
 
-def dry_run(inputs: AliceInputs, magnitude_bits: int) -> Program[TrainingState]:
+def dry_run(inputs: AliceInputs) -> Program[TrainingState]:
     """The first words of one of several Alices, and nothing more: do all fit?
 
     Args:
         inputs: What her training would be run with.
-        magnitude_bits: The size of her values.
 
     Raises:
         AgreementError: They do not.
     """
     yield from compare_held_out("alice", inputs.held_out)
-    return (yield from greet(inputs, magnitude_bits))
+    table = inputs.features
+    sizes = table_sizes(table.values) if inputs.terms.whole_table else ()
+    return (yield from greet(inputs, *(sizes or (magnitude_bits(table.largest),))))

@@ -42,14 +42,17 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     features, terms = inputs.features, inputs.terms
     state = inputs.resume or (yield from greet(inputs))
     state = yield from with_seed(inputs, state)
-    plan, masks = terms.plan(state.seed, features.rows), masks_of(state.circle)
+    plan = terms.plan(state.seed, features.rows)
+    masks = masks_of(state.circle, terms.agreement.parties)
 
     rate, penalty = terms.rate, terms.penalty
     weights = state.weights
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        scores, own = require_finite(rows @ weights), masks.fork(f"scores {batch.iteration}")
+        # Under masks a score that is none must not tell itself by an end here.
+        scores, own = rows @ weights, masks.fork(f"scores {batch.iteration}")
+        scores = scores if own else require_finite(scores)
         yield from send(scores_message(batch.iteration, scores, terms.score_grid, own))
         reply = yield from receive(ResidueReply)
         require_turn(type(reply).__name__, reply.iteration, batch.iteration)

@@ -66,7 +66,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
     resume, held_out = inputs.resume, inputs.scored_each_epoch
     state = resume or (yield from greet(inputs, magnitude_bits(features.largest)))
-    size, masks = state.magnitude_bits, masks_of(state.circle)
+    size, masks = state.magnitude_bits, masks_of(state.circle, terms.agreement.parties)
     scales = Scales.of(terms.agreement, features.rows, size)
     # Several Alices are asked alike, in the way that suits the one with the most columns.
     widest = len(features.columns) if state.circle is None else max(state.circle.widths)

@@ -57,9 +57,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     """
     terms = inputs.terms
     state, table = yield from greet_with_table(inputs)
-    masks = masks_of(state.circle)
+    masks = masks_of(state.circle, terms.agreement.parties)
     # Several Alices send their scores in the same parts.
-    widest = table.whole.shape[1] if state.circle is None else max(state.circle.widths)
+    widest = table.widest or table.whole.shape[1]
     keys = Keys(terms, table.ring, None, state.key)
     key = yield from keys.receive()
     state = replace(state, key=keys.to_bytes())
@@ -75,7 +75,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             yield from emit(
                 MomentsSeen(
                     number,
-                    table.training_rows,
+                    table.whole,
                     product,
                     scales.feature_bits,
                     scales.residue_bits,

@@ -63,7 +63,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state, table = yield from greet_with_table(inputs)
     state, keys = yield from _open(inputs, table, state)
     passes, share = terms.agreement.epochs, np.empty(0, dtype=np.int64)
-    conversation = _Passes(inputs, table, keys, masks_of(state.circle))
+    conversation = _Passes(inputs, table, keys, masks_of(state.circle, terms.agreement.parties))
     try:
         for number in range(state.iteration, passes + 1):
             yield from emit(Boundary(state.at(number, _NO_WEIGHTS)))

@@ -1,5 +1,7 @@
 """Alice's table as newton's passes use it: whitened, rounded once, ready for encrypted products.
 
+That of one of several Alices is divided by a public number instead (``TableShape``).
+
 Whitening needs no label, so she does it alone. The table is rounded once, and to the nearest: the
 solver is exact for the rounded table. New roundings in each pass would give her new equations about
 the same numbers of Bob's, where she sees products in clear.
@@ -21,14 +23,12 @@ from taciturn.data.tables import FeatureTable
 from taciturn.mapped import BLOCK_ROWS, Scratch, over_blocks
 from taciturn.numerics.descent import BoundedTable
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.numerics.penalty_rows import penalty_rows, rotation
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.circle import Circle
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.state import TrainingState
 from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.terms import Terms
-from taciturn.rng import KeyedEntropy
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,19 +40,14 @@ class WhitenedTable:
         whitening: What made them.
         scales: The public scales.
         magnitude_bits: No whitened value exceeds two to this; Bob is told it.
-        carried: How many of the last rows carry the penalty of several Alices.
+        widest: The most columns that one of several Alices has; 0 of one.
     """
 
     whole: IntArray
     whitening: Whitening
     scales: Scales
     magnitude_bits: int
-    carried: int = 0
-
-    @property
-    def training_rows(self) -> IntArray:
-        """Those that stand for people."""
-        return self.whole[: len(self.whole) - self.carried]
+    widest: int = 0
 
     @classmethod
     def of(cls, inputs: AliceInputs) -> WhitenedTable:
@@ -73,25 +68,22 @@ class WhitenedTable:
         return table
 
     @classmethod
-    def among(cls, inputs: AliceInputs, circle: Circle) -> WhitenedTable:
-        """The same of one of several Alices: on the scales of all, with rows for the penalty.
+    def among(cls, inputs: AliceInputs, state: TrainingState) -> WhitenedTable:
+        """The table of one of several Alices, on the scales of all: divided, and not whitened.
 
         Raises:
-            ConfigError: The table cannot be whitened, or does not fit the modulus.
+            ConfigError: The table does not fit the modulus.
             OutputError: There is no room for it.
         """
         features, terms = inputs.features, inputs.terms
-        shape = TableShape(features.rows, circle.widths, circle.magnitude_bits)
-        scales, l2 = shape.scales(terms), terms.agreement.l2
-        whitening = Whitening.of(features.values, l2)
-        common = rotation(shape.columns, KeyedEntropy(circle.rotation))[:, circle.columns]
-        own = rotation(len(features.columns), inputs.entropy.fork("own rotation"))
-        grid = _Grid(whitening, scales, shape.magnitude_bits, inputs.scratch, "whitened")
-        carried = penalty_rows(whitening, l2, common, own, shape.gain)
-        whole, _ = grid.rounded(features.values, carried)
-        table = cls(whole, whitening, scales, shape.magnitude_bits, shape.carried)
-        size = shape.size(len(features.columns))
-        terms.scheme.check_tables(table.ring, size, terms.agreement.epochs + 1)
+        shape, columns = TableShape.of(features.rows, state), len(features.columns)
+        scales, factor = shape.scales(terms), 2.0 ** -(shape.divisor_bits or 0)
+        bits = shape.magnitude_bits
+        grid = _Grid(None, scales, bits, inputs.scratch, "whitened", factor=factor)
+        whitening = Whitening(np.eye(columns) / factor)
+        table = cls(grid.rounded(features.values)[0], whitening, scales, bits, shape.widest)
+        size, products = shape.size(columns), terms.agreement.epochs + 1
+        terms.scheme.check_tables(table.ring, size, products)
         return table
 
     @classmethod
@@ -124,7 +116,7 @@ class WhitenedTable:
     @property
     def ring(self) -> Wrapping:
         """The sizes of its products."""
-        return self.scales.ring(self.magnitude_bits, max(self.whole.shape))
+        return self.scales.ring(self.magnitude_bits, max(*self.whole.shape, self.widest))
 
     def others(self, features: FeatureTable, scratch: Scratch) -> IntArray:
         """Other rows in the same coordinates; what lies beyond the table's range is cut to it."""
@@ -169,20 +161,10 @@ class _Grid:
         """Whether values of this size are on it as they should be."""
         return replace(self, bits=bits).kind is self.kind
 
-    def rounded(
-        self, values: FloatArray, carried: FloatArray | None = None
-    ) -> tuple[IntArray, int]:
-        """The integers, rows by columns, and the size of the values (``_bits``).
-
-        Args:
-            values: The rows.
-            carried: More rows, which stand last and are in the new coordinates already.
-        """
+    def rounded(self, values: FloatArray) -> tuple[IntArray, int]:
+        """The integers, rows by columns, and the size of the values (``_bits``)."""
         rows, columns = values.shape
-        more = 0 if carried is None else len(carried)
-        by_columns = self.scratch.empty(self.name, (columns, rows + more), self.kind)
-        if carried is not None:
-            by_columns[:, rows:] = self.scales.feature_grid.rounded(carried).T
+        by_columns = self.scratch.empty(self.name, (columns, rows), self.kind)
         bound = 2.0**self.bits
 
         def work(place: slice) -> int:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from taciturn.crypto.exchange import TAG_BYTES
-from taciturn.errors import LocalProtocolError, RemoteProtocolError
+from taciturn.errors import LocalProtocolError
 from taciturn.protocol.bob.partners import send_all
-from taciturn.protocol.circle import Endorsed, Member, Members, commitment
+from taciturn.protocol.circle import BOB, Endorsed, Member, Members, commitment
 from taciturn.protocol.messages import (
     Endorsement,
     Endorsements,
     Hello,
     Introduction,
-    PublicBytes,
     Roster,
 )
-from taciturn.protocol.steps import Program, receive, send
-from taciturn.protocol.together import together, with_peer
+from taciturn.protocol.steps import Program, receive
+from taciturn.protocol.together import together
 from taciturn.rng import KEY_BYTES, Entropy
-
-_ENVELOPE = KEY_BYTES + TAG_BYTES
 
 
 def gather_circle(
@@ -51,8 +47,9 @@ def gather_circle(
         Member.of(name, hello.columns, hello.magnitude_bits, introductions[name])
         for name, hello in hellos.items()
     )
-    members = Members(tuple(alices), commitment(nonce).hex())
+    members = Members(tuple(alices), commitment(BOB, nonce).hex())
     members.require_pins(parties)
+    members.require_sound()
     yield from send_all([*hellos], Roster(members.to_text()))
     answers = yield from together({name: receive(Endorsement) for name in hellos})
     endorsed = Endorsed(
@@ -60,23 +57,5 @@ def gather_circle(
         tuple(answer.signature.hex() for answer in answers.values()),
     )
     seed = members.seed_of(endorsed, members.signed_text(terms))
-    text, envelopes = endorsed.to_text(), _envelopes(members.names, answers)
-    for name in hellos:
-        message = Endorsements(text, PublicBytes(envelopes.get(name, b"")))
-        yield from with_peer(name, send(message))
+    yield from send_all([*hellos], Endorsements(endorsed.to_text()))
     return members, seed
-
-
-def _envelopes(names: Sequence[str], answers: Mapping[str, Endorsement]) -> dict[str, bytes]:
-    """The first Alice's envelopes, by whom they are for.
-
-    Raises:
-        RemoteProtocolError: There are not as many as others.
-    """
-    first, *others = names
-    data = answers[first].envelopes
-    if len(data) != _ENVELOPE * len(others):
-        raise RemoteProtocolError(f"{first} sent another number of envelopes than there are others")
-    starts = range(0, len(data), _ENVELOPE)
-    parts = (data[start : start + _ENVELOPE] for start in starts)
-    return dict(zip(others, parts, strict=True))

@@ -17,7 +17,7 @@ from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.circle import gather_circle
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import send_all
-from taciturn.protocol.handshake import PeerTable, open_training
+from taciturn.protocol.handshake import PeerTable, circle_terms, open_training
 from taciturn.protocol.messages import KeyOffer, PublicBytes
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program, keep
@@ -68,13 +68,15 @@ def open_all(
         {name: open_training("bob", terms, features, peer=single) for name in names}
     )
     peer.require_total(sum(hello.columns for hello in hellos.values()))
-    agreed = terms.agreement
-    members, seed = yield from gather_circle(agreed.parties, agreed.canonical(), hellos, entropy)
+    members, seed = yield from gather_circle(
+        terms.agreement.parties, circle_terms(terms, features), hellos, entropy
+    )
     return replace(
         state,
         columns=sum(members.widths),
         magnitude_bits=members.magnitude_bits,
         widths=members.widths,
+        sizes=members.sizes,
         seed=seed,
     )
 

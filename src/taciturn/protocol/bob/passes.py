@@ -25,7 +25,6 @@ from taciturn.mapped import forget, over_blocks
 from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import Metrics, evaluate
-from taciturn.numerics.penalty_rows import MeasuredPenalty
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
@@ -115,7 +114,7 @@ def search(
     state: TrainingState,
     scales: Scales,
     measure: Measure,
-    penalty: MeasuredPenalty | None = None,
+    unwhitened: float | None = None,
 ) -> Program[Searched]:
     """All passes but the last product.
 
@@ -124,9 +123,9 @@ def search(
         state: Where the search stands.
         scales: The public scales.
         measure: Asks what a direction does.
-        penalty: The rows that carry the penalty of several Alices.
+        unwhitened: Where several Alices do not whiten, what the square of a weight costs.
     """
-    solver, passes = _solver(inputs, state, penalty), inputs.terms.agreement.epochs
+    solver, passes = _solver(inputs, state, unwhitened), inputs.terms.agreement.epochs
     looks = _Looks.of(inputs, state)
     losses, suspected_wraps = state.losses, state.suspected_wraps
     scratch = inputs.scratch
@@ -158,13 +157,13 @@ def search(
 
 
 def _solver(
-    inputs: BobInputs[EncryptedMechanism], state: TrainingState, penalty: MeasuredPenalty | None
+    inputs: BobInputs[EncryptedMechanism], state: TrainingState, unwhitened: float | None
 ) -> Solver:
     """His solver, as the state left it."""
     features, agreed = inputs.features, inputs.terms.agreement
     make: Callable[..., Solver] = DescentSolver
     if agreed.reveal_epsilon is None:
-        make = partial(SubspaceSolver, penalty=penalty)
+        make = partial(SubspaceSolver, unwhitened=unwhitened)
     solver = make(
         of_labels(inputs.labels.values, inputs.mechanism.likelihood),
         features.values,

@@ -47,13 +47,14 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
     partners = Partners.of_training(inputs.partners, state)
-    shape = TableShape(rows, state.widths or (state.columns,), state.magnitude_bits)
+    shape = TableShape.of(rows, state)
     scales = shape.scales(terms)
     keys = Keys(terms, shape.ring(scales), None, state.key)
     key = yield from keys.offer(inputs.entropy, inputs.partners)
     state = replace(state, key=keys.to_bytes())
     answers = _Answers(inputs, key, partners, shape)
-    searched = yield from search(inputs, state, scales, answers.effect, shape.penalty)
+    price = shape.price(terms.agreement.l2)
+    searched = yield from search(inputs, state, scales, answers.effect, price)
     yield from answers.release_sum(terms.agreement.epochs, searched.combination)
     return BobTrained(searched.weights, terms.agreement.epochs, company=state.company)
 
@@ -70,7 +71,7 @@ class _Answers:
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
         """Releases a direction's sum, and hears what it does to the scores."""
         yield from self.release_sum(number, direction)
-        scores = yield from self._receive_scores(number, self.shape.height, receive_all_scores)
+        scores = yield from self._receive_scores(number, self.shape.rows, receive_all_scores)
         held_out = self.inputs.scored_each_epoch
         if held_out is None:
             return Measured(scores)

@@ -46,14 +46,14 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
     partners = Partners.of_training(inputs.partners, state)
-    shape = TableShape(rows, state.widths or (state.columns,), state.magnitude_bits)
+    shape = TableShape.of(rows, state)
     scales = shape.scales(terms)
     state = yield from with_seed(inputs, state)
     keys = Keys(terms, shape.ring(scales), state.seed, state.key)
     yield from keys.open(inputs.entropy, inputs.partners)
     state = replace(state, key=keys.to_bytes())
     ask = _Questions(inputs, keys, scales, partners, shape)
-    searched = yield from search(inputs, state, scales, ask.effect, shape.penalty)
+    searched = yield from search(inputs, state, scales, ask.effect, shape.price(terms.agreement.l2))
     passes = terms.agreement.epochs
     share = yield from ask.masked_sum(passes, searched.combination)
     release = model_release_of(terms.agreement, scales, state.columns, inputs.features)
@@ -83,7 +83,7 @@ class _Questions:
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
         """What a direction does to the scores."""
         share, scales = (yield from self.masked_sum(number, direction)), self.scales
-        exact = yield from self._ask_scores(number, share, self.shape.height, "scores")
+        exact = yield from self._ask_scores(number, share, self.shape.rows, "scores")
         held_out, others = self.inputs.scored_each_epoch, np.empty(0, dtype=np.int64)
         if held_out is not None:
             rows = held_out.features.rows
