@@ -523,6 +523,14 @@ CASES = (
         "Bob's seat of a simulation's transcript", "audit --transcript x --seat bob", "x", recorded
     ),
     Case("a seat that nobody has", "audit --dataset breast-cancer --seat carol"),
+    Case(
+        "a coalition with an Alice too many",
+        "audit --dataset breast-cancer --parties 3 --seat alice-1+alice-4",
+    ),
+    Case(
+        "a coalition that names an Alice twice",
+        "audit --dataset breast-cancer --parties 3 --seat alice-1+alice-1",
+    ),
     Case("known rows at Alice's seat", "audit --dataset breast-cancer --seat alice --known-rows 5"),
     session("a real session's recording without its side's file", "--transcript alice.transcript"),
     session("a side's file without its recording", "--party alice.toml"),

@@ -11,11 +11,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 import polars as pl
 
 from taciturn.arrays import FloatArray
+from taciturn.data.split import alice_names
 from taciturn.engine.callbacks import (
     Announce,
     Callbacks,
@@ -26,13 +27,13 @@ from taciturn.engine.callbacks import (
     silent,
 )
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError, nearest
+from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
 from taciturn.privacy.registry import mechanism_class
 from taciturn.report import notebook
 from taciturn.report.progress import in_cell
-from taciturn.results.audit import AuditRun, Seat
+from taciturn.results.audit import AuditRun
 from taciturn.results.check import CheckResult as PlainCheck
 from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
@@ -266,7 +267,7 @@ def audit(
     record: str | Path | None = None,
     shuffle_truth: bool = False,
     canary: bool = True,
-    seat: Seat | None = None,
+    seat: str | None = None,
     known_rows: int | None = None,
     observe: Observer = ignore,
     announce: Announce = silent,
@@ -288,7 +289,9 @@ def audit(
             epsilon, to set the guesses against the claim. Likewise with Alice's rows permuted
             against Bob's, for his seat.
         seat: Whose view is attacked: ``alice`` for labels, ``bob`` for Alice's columns, or
-            ``both``; None for both, and for the recorder's with a transcript.
+            ``both``; None for both, and for the recorder's with a transcript. Of several Alices
+            ``alice`` is all, who pool what they have; ``alice-1`` is one of them, and
+            ``alice-1+alice-3`` are two.
         known_rows: How many rows of Alice's columns Bob knows; None for 10, and for as many as she
             has columns.
         observe: Called with each event of the training.
@@ -309,9 +312,9 @@ def audit(
 
     callbacks = Callbacks(announce, observe, progress)
     given = _given(options, audit)
-    _check_seat(seat, known_rows)
+    _check_known_rows(seat, known_rows)
     if transcript is not None:
-        if seat not in (None, "alice"):
+        if seat in ("bob", "both"):
             raise ConfigError(
                 "this transcript was recorded at Alice's seat: Bob's coins are not in it",
                 setting="seat",
@@ -321,9 +324,10 @@ def audit(
             raise ConfigError("a transcript is read or recorded, not both", setting="record")
         loaded = Transcript.load(Path(transcript))
         return AuditResult(
-            (_audit_recorded(loaded, (data, labels), given, callbacks, shuffle_truth),)
+            (_audit_recorded(loaded, (data, labels), given, callbacks, shuffle_truth, seat),)
         )
     settings, table = _settings(data, given)
+    _check_seat(seat, known_rows, settings.parties)
     target = _target(record, settings)
     raw = load_raw(settings, table, labels)
     with in_cell(callbacks) as watching:
@@ -348,7 +352,7 @@ def audit_session(
     write_guesses: str | Path | None = None,
     shuffle_truth: bool = False,
     canary: bool = True,
-    seat: Seat | None = None,
+    seat: str | None = None,
     known_rows: int | None = None,
     announce: Announce = silent,
     observe: Observer = ignore,
@@ -530,7 +534,7 @@ def check(
     party: str | Path | None = None,
     columns: int | None = None,
     rows: int | None = None,
-    seat: Seat | None = None,
+    seat: str | None = None,
     known_rows: int | None = None,
     announce: Announce = silent,
     **options: Unpack[SettingsOptions],
@@ -591,18 +595,19 @@ def check(
 _NO_LABEL = "(no label)"
 
 
-def _check_seat(seat: str | None, known_rows: int | None) -> None:
-    if seat not in (None, *get_args(Seat)):
-        raise ConfigError(
-            f"there is no seat {seat}",
-            setting="seat",
-            hint=nearest(str(seat), get_args(Seat)),
-        )
+def _check_seat(seat: str | None, known_rows: int | None, parties: int = 1) -> None:
+    from taciturn.audit.seats import members
+
+    members(seat or "both", alice_names(parties) if parties > 1 else ())
+    _check_known_rows(seat, known_rows)
+
+
+def _check_known_rows(seat: str | None, known_rows: int | None) -> None:
     if known_rows is not None and known_rows < 0:
         raise ConfigError(
             f"Bob cannot know {known_rows} rows", setting="known_rows", hint="use 0 or more"
         )
-    if known_rows is not None and seat == "alice":
+    if known_rows is not None and seat not in (None, "bob", "both"):
         raise ConfigError(
             "known rows are Bob's: he knows them of Alice's columns",
             setting="known_rows",
@@ -614,7 +619,7 @@ def _check_party(
     path: Path,
     besides: Mapping[str, object],
     columns: int | None,
-    bob: tuple[Seat | None, int | None],
+    bob: tuple[str | None, int | None],
     announce: Announce,
 ) -> CheckResult:
     """Checks a party's file, which says everything but how many columns the other side has."""
@@ -638,13 +643,13 @@ def _audit_recorded(
     options: Mapping[str, object],
     callbacks: Callbacks,
     shuffle_truth: bool,
+    seat: str | None,
 ) -> AuditRun:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
-    from taciturn.audit.session import Session, require_one_alice
-    from taciturn.view.alice_view import AliceView
+    from taciturn.audit.seats import alice_view, members
+    from taciturn.audit.session import Session
 
     run = RecordedRun.of(transcript)
-    require_one_alice(run.settings)
     for name in options:
         # Where the rows lie now is no part of the run; all else is the recording's.
         if name != "data_dir":
@@ -656,9 +661,10 @@ def _audit_recorded(
     settings, table = _settings(given[0], {**run.settings.model_dump(), **options})
     raw = load_raw(settings, table, given[1])
     vertical = arrange(settings, raw, run.coins)
-    view = AliceView.of(transcript, vertical.alice_train)
+    names = members(seat or "alice", [name for name, _ in vertical.alices])
+    view = alice_view(transcript, vertical, names)
     run.require_labels(vertical.labels_train)
-    session = Session(raw, callbacks, shuffle_truth=shuffle_truth)
+    session = Session(raw, callbacks, shuffle_truth=shuffle_truth, seat=seat or "alice")
     return session.examine(settings, view, vertical.labels_train, run.result)
 
 

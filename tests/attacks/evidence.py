@@ -9,6 +9,7 @@ import numpy as np
 
 from taciturn.attacks.base import LabelAttack, LabelGuess
 from taciturn.audit.judge import judge
+from taciturn.audit.seats import alice_view
 from taciturn.data.tables import LabelTable
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -22,12 +23,12 @@ ALARM = 4.4
 
 
 def run(table: object = None, **options: Any) -> tuple[AliceView, LabelTable]:
-    """Alice's view of a small simulated run, and the truth."""
+    """Alice's view of a small simulated run, or all Alices' together, and the truth."""
     base = {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "seed": 5}
     settings = Settings.of({**base, **options}).resolved()
     outcome = simulate(settings, load_raw(settings, table), keep=True)
     assert outcome.transcript is not None
-    return AliceView.of(outcome.transcript, outcome.data.alice_train), outcome.data.labels_train
+    return alice_view(outcome.transcript, outcome.data), outcome.data.labels_train
 
 
 def known_run(**options: Any) -> tuple[AliceView, LabelTable]:

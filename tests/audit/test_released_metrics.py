@@ -15,6 +15,8 @@ from taciturn.protocol.messages import AlignmentEnd, AlignmentHello, CommonToAll
 BOBS = {
     "Hello": ("version", "role", "terms", "rows", "ids_digest", "magnitude_bits", "columns"),
     "KeyOffer": ("public_key",),
+    "Roster": ("text",),
+    "Endorsements": ("text", "envelope"),
     "EncryptedResidues": ("iteration", "residues"),
     "RevealedGradient": ("iteration", "gradient"),
     "NoisyResidues": ("iteration", "residues"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from taciturn.crypto.base import Scheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import run_star
+from taciturn.engine.pair import StarTap, run_star, unheard
 from taciturn.engine.transcript import Recorder, Transcript
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
@@ -29,7 +29,7 @@ from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Message, Role
 from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.party import PartyResult
-from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.steps import ONLY, Keep, Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -128,6 +128,7 @@ class StarTalk:
     bob: BobTrained
     frames: tuple[tuple[str, Role, bytes], ...]
     events: tuple[Event, ...]
+    kept: tuple[bytes, ...] = ()
 
     @property
     def alice_weights(self) -> FloatArray:
@@ -176,16 +177,32 @@ def converse(star: Star) -> StarTalk:
     """Runs all programs against each other and keeps everything."""
     frames: list[tuple[str, Role, bytes]] = []
     events: list[Event] = []
+    kept: list[bytes] = []
     alices, bob = run_star(
         star.alice_programs(),
-        star.bob_program(),
+        _noting(star.bob_program(), kept),
         tap=lambda link, sender, frame: frames.append((link, sender, frame)),
         observe=events.append,
     )
-    return StarTalk(alices, bob, tuple(frames), tuple(events))
+    return StarTalk(alices, bob, tuple(frames), tuple(events), tuple(kept))
 
 
-def whole_session(star: Star, held_out: Tables) -> tuple[dict[str, PartyResult], PartyResult]:
+def _noting(program: Program[BobTrained], kept: list[bytes]) -> Program[BobTrained]:
+    """The same program; what it wants remembered is noted."""
+    answer: Any = None
+    try:
+        while True:
+            step = program.send(answer)
+            if isinstance(step, Keep):
+                kept.append(step.data)
+            answer = yield step
+    except StopIteration as end:
+        return cast(BobTrained, end.value)
+
+
+def whole_session(
+    star: Star, held_out: Tables, tap: StarTap = unheard
+) -> tuple[dict[str, PartyResult], PartyResult]:
     """From the first word to the last, held-out rows included."""
     tables = (
         split(held_out.alice, star.parties) if star.parties != (ONLY,) else {ONLY: held_out.alice}
@@ -194,4 +211,4 @@ def whole_session(star: Star, held_out: Tables) -> tuple[dict[str, PartyResult],
         name: alice_program(star.alice_inputs(name, held_out=tables[name])) for name in star.parties
     }
     his = HeldOut(held_out.bob, held_out.labels)
-    return run_star(alices, bob_program(star.bob_inputs(held_out=his)))
+    return run_star(alices, bob_program(star.bob_inputs(held_out=his)), tap=tap)

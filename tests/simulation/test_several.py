@@ -12,7 +12,7 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.audit.alice_seat import alice_view
+from taciturn.audit.seats import outcome_view
 from taciturn.engine.disclosure import disclosure
 from taciturn.engine.exposure import column_exposure
 from taciturn.engine.transcript import Transcript
@@ -190,24 +190,8 @@ def test_a_recording_has_all_links_and_each_alice_can_be_replayed_from_it(partie
     assert {*names} < loaded.header["coins"].keys()
     assert "alice" not in loaded.header["coins"]
     assert loaded.footer["record"]["parties"][0]["name"] == "alice-1"
-    seen = alice_view(replace(outcome, transcript=loaded)).observations.weights
-    widest = max(outcome.data.alices, key=lambda entry: entry[1].stop - entry[1].start)
-    assert np.array_equal(seen, outcome.alice_weights[widest[1]])
-
-
-def test_an_audit_of_a_recording_of_several_is_refused(tmp_path):
-    target = tmp_path / "run.transcript"
-    taciturn.train(
-        dataset="breast-cancer",
-        mechanism="none",
-        scheme="clear",
-        seed=1,
-        epochs=1,
-        parties=2,
-        record=target,
-    )
-    with pytest.raises(ConfigError, match="name a seat"):
-        taciturn.audit(transcript=target)
+    seen = outcome_view(replace(outcome, transcript=loaded)).observations.weights
+    assert np.array_equal(seen, outcome.alice_weights)
 
 
 def test_canary_runs_permute_the_rows_of_all_alices_together():
@@ -249,11 +233,6 @@ def test_there_are_one_to_sixteen_alices(parties):
         record(parties, mechanism="none")
 
 
-def test_an_audit_without_a_seat_is_refused():
-    with pytest.raises(ConfigError, match="name a seat"):
-        taciturn.audit(dataset="breast-cancer", parties=2, mechanism="none", scheme="clear")
-
-
 def test_with_a_partys_file_the_number_is_refused_by_name(tmp_path):
     with pytest.raises(ConfigError, match="parties is said by the party's file") as raised:
         taciturn.check(party=tmp_path / "alice.toml", parties=2)
@@ -263,12 +242,12 @@ def test_with_a_partys_file_the_number_is_refused_by_name(tmp_path):
 # --- before a training ---------------------------------------------------------------------------
 
 
-def test_a_check_rehearses_the_alice_with_most_columns():
+def test_a_check_rehearses_all_alices_together():
     options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "none", "epochs": 2}
     result = taciturn.check(**options, parties=3, alice_columns=8, seat="both").to_dict()
     assert result["facts"]["alice_columns"] == 8
     assert [party["columns"] for party in result["facts"]["parties"]] == [3, 3, 2]
-    assert any("alice-1, who has 3 columns" in note for note in result["notes"])
+    assert any("all Alices together, who have 8 columns" in note for note in result["notes"])
     assert "the sum of 3 Alices'" in result["columns"]["warning"]
     used = " ".join(entry["use"] for entry in result["recommendations"])
     assert "mutual" not in used

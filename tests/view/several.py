@@ -41,7 +41,12 @@ class Several:
     def bob(self) -> BobView:
         tables = self.star.tables
         return BobView(
-            self.star.terms.agreement, tables.bob, tables.labels, BOB, self.talk.transcript
+            self.star.terms.agreement,
+            tables.bob,
+            tables.labels,
+            BOB,
+            self.talk.transcript,
+            kept=self.talk.kept,
         )
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.transcript import Transcript
+from taciturn.engine.transcript import Recorder, Transcript
 from taciturn.errors import RowOrderError, TranscriptError
 from taciturn.protocol.bob.observations import BobObservation
+from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.observations import (
     GradientSeen,
     MomentsSeen,
@@ -19,7 +20,8 @@ from taciturn.protocol.observations import (
     Signal,
 )
 from taciturn.view.coalition import pooled
-from tests.protocol.parties import same
+from tests.protocol.parties import Tables, same
+from tests.protocol.stars import split, whole_session
 from tests.view.several import NEWTON, several
 
 PASSES = {**NEWTON, "batch_size": 40, "epochs": 4}
@@ -107,17 +109,15 @@ def test_a_coalition_of_one_is_herself():
     assert pooled([view]) is view
 
 
-def test_the_first_sum_of_a_pass_is_over_the_rows_alone():
-    """What ``moments`` stands on: the penalty's rows have no number yet."""
+def test_the_sums_of_a_pass_are_of_bobs_numbers():
     made = several(3, **PASSES)
     assert Signal.MOMENTS in made.alices[0].signals
-    first, second = made.bob.directions[:2]
-    assert not first.direction[40:].any()
-    assert second.direction[40:].any()
     for view in made.alices:
-        seen = view.observations.of(MomentsSeen)[0]
-        numbers = np.rint(first.direction[:40] * 2.0**seen.vector_bits).astype(np.int64)
-        assert np.array_equal(numbers @ seen.table, seen.product)
+        for seen, asked in zip(
+            view.observations.of(MomentsSeen), made.bob.directions, strict=False
+        ):
+            numbers = np.rint(asked.direction * 2.0**seen.vector_bits).astype(np.int64)
+            assert np.array_equal(numbers @ seen.table, seen.product)
 
 
 def test_parties_of_other_trainings_are_no_coalition():
@@ -141,3 +141,35 @@ def test_a_recording_of_fewer_links_than_parties_is_refused():
     view = several(2).bob
     with pytest.raises(TranscriptError, match="links with 1 Alices, and 2 are agreed on"):
         assert replace(view, conversation=view.conversation.link(0)).columns
+
+
+@pytest.mark.parametrize("mechanism", ["none", "sealed"])
+@pytest.mark.parametrize("options", [{}, PASSES], ids=["batches", "passes"])
+def test_a_whole_session_shows_each_what_the_training_did(mechanism, options):
+    """With what real sessions say around it: held-out rows, joint scores at the end."""
+    made = several(3, mechanism=mechanism, held_out=0.2, evaluate="epoch", **options)
+    held_out = Tables.make(rows=15, alice=9, seed=8)
+    star, recorder = made.star, Recorder(3)
+    places = {name: place for place, name in enumerate(star.parties)}
+    whole_session(
+        star,
+        held_out,
+        tap=lambda name, sender, frame: recorder(sender, frame, places[name]),
+    )
+    recorded, parts = recorder.finish({}), split(held_out.alice, star.parties)
+    for place, view in enumerate(made.alices):
+        session = replace(
+            view,
+            conversation=recorded.link(place),
+            held_out=parts[star.parties[place]],
+            party=True,
+        )
+        assert session.names == view.names
+        assert len(session.observations.events) == len(view.observations.events)
+    bob = replace(
+        made.bob,
+        conversation=recorded,
+        held_out=HeldOut(held_out.bob, held_out.labels),
+    ).whole_session()
+    assert len(bob.observations) == len(made.bob.observations)
+    assert (bob.predictions is None) is (mechanism == "sealed")

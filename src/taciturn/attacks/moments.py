@@ -16,8 +16,7 @@ slope_0``, at a public length and rounded at random: positive for label 1, negat
 Without a column at Bob all passes are functions of ``T^T y`` and of roundings: the later ones add
 nothing to the first. With columns at Bob they add what his scores do to the slopes, and these are
 unknown to Alice; of the later ones only the last is used, which is her model. One of several Alices
-is in the same place: the first slopes do not depend on the others' columns, nor on the rows that
-carry the penalty, whose numbers are zero in the first pass.
+is in the same place: the first slopes do not depend on the others' columns, all later ones do.
 
 **Certain.** Rows of which 1 is a proof; and those of 2 where the labels fit all equations and
 chance cannot explain it, no exchange of two rows fits too, and no row's flip does.

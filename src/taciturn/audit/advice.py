@@ -43,7 +43,7 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
             advised("{mechanism}", mechanism="sealed"),
             "nothing reaches Alice in clear; rests on the encryption, costs about as much as none",
         ),
-        *(_of_one_alice() if agreed.alices == 1 else ()),
+        *(_with_one_alice() if agreed.alices == 1 else ()),
         Recommendation(
             "a guarantee that does not rest on encryption",
             advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
@@ -59,8 +59,8 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
     )
 
 
-def _of_one_alice() -> tuple[Recommendation, ...]:
-    """What there is for one Alice, and not for several."""
+def _with_one_alice() -> tuple[Recommendation, ...]:
+    """What several cannot use."""
     return (
         Recommendation(
             "the same, and Alice's columns are not to be told either",

@@ -118,11 +118,12 @@ def _advice(
     if exposed:
         names = ", ".join(f"{column.name} (R2 {column.r2:.2f})" for column in exposed)
         words.append(f"most exposed: {names}; leave them out, or make them coarser")
-    if rehearsal.terms.agreement.alices == 1:
-        words.append(
-            advised(
-                "{mechanism}: Bob sees no score in training, and the model is the same",
-                mechanism="mutual",
-            )
-        )
-    return words
+    hidden = advised(
+        "{mechanism}: Bob sees no score in training, and the model is the same",
+        mechanism="mutual",
+    )
+    several = (
+        "Bob sees sums of all Alices' scores: they hide which of you scored what, and not what all "
+        "columns together are"
+    )
+    return [*words, hidden if rehearsal.terms.agreement.alices == 1 else several]

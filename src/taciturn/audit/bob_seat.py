@@ -18,6 +18,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.audit.columns import Truth, controls, judge_columns
+from taciturn.audit.separation import separate
 from taciturn.column_attacks.base import ColumnAttack, KnownRows
 from taciturn.column_attacks.registry import COLUMN_ATTACKS
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
@@ -26,6 +27,7 @@ from taciturn.errors import TranscriptError, counted
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.bob import predict as bob_predict
 from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore, conclude_columns
+from taciturn.results.looks import Separation
 from taciturn.results.skipped import Skipped
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -66,12 +68,20 @@ class BobAudit:
         plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
         if outcome is None or outcome.terms.scheme.protects or outcome.transcript is None:
             outcome = self._simulate(plain, coins)
-        findings = self._examine(outcome, coins)
+        findings, separation = self._examine(outcome, coins), self._separate(outcome, coins)
         if not self.canary:
-            return BobSeat(findings, None)
+            return BobSeat(findings, None, separation)
         if settings.permute_rows:
-            return BobSeat(findings, findings)
-        return BobSeat(findings, self.permuted(settings, coins))
+            return BobSeat(findings, findings, separation)
+        return BobSeat(findings, self.permuted(settings, coins), separation)
+
+    def _separate(self, outcome: Outcome, coins: Coins) -> Separation | None:
+        """Whether single Alices' scores can be told, where there are several."""
+        tables = outcome.data.alice_train_parts
+        if not tables:
+            return None
+        self.callbacks.announce("telling Alices apart")
+        return separate(bob_view(outcome, coins), [*tables.values()])
 
     def permuted(self, settings: Settings, coins: Coins) -> ColumnFindings:
         """What is told of a training with her rows permuted against his, without encryption."""
@@ -114,7 +124,7 @@ def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobVie
         features=outcome.data.bob_train,
         labels=outcome.data.labels_train,
         coins=coins.bob,
-        conversation=replace(outcome.transcript, header={}),
+        conversation=replace(outcome.transcript, header={}, footer={}),
         budget=outcome.result.budget,
     )
     if not view.signals and not predict:

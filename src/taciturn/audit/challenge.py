@@ -2,7 +2,8 @@
 
 It is the canary of the ``distinguisher``. The programs (with ``newton`` those of ``sgd``), the
 encryption and the sizes of a batch are those of the training that is audited; Alice's rows are
-hers, drawn anew as often as is needed for one epoch in which every batch has a coin of its own.
+hers, drawn anew as often as is needed for one epoch in which every batch has a coin of its own. One
+Alice with all their columns stands for several who pool what they have.
 
 **Guarantee.** The coins are fair and independent of each other, of the batches, the columns and all
 randomness of the two programs. So if what Alice receives does not depend on labels, guesses made
@@ -117,6 +118,7 @@ def challenge(
     changes = {
         **_conversation(agreed),
         "over": None,
+        "parties": None,
         "epsilon": None,
         "reveal": False,
         "reveal_epsilon": None,

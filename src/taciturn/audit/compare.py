@@ -4,7 +4,7 @@
 No figure depends on the encryption: trainings run without it, and time and traffic are forecast
 with the scheme that was asked for.
 
-Of several Alices the one with most columns is looked at.
+Several Alices are looked at together, as if they pooled what they have.
 
 **Assumes.** As ``audit.session``: the schemes compute exactly, so that an unencrypted run shows the
 same view. Ciphertexts are not looked at here; an audit of one mechanism does that.
@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from taciturn.audit.alice_seat import alice_view
 from taciturn.audit.runner import examine
+from taciturn.audit.seats import outcome_view
 from taciturn.audit.verdict import (
     Measure,
     Status,
@@ -110,7 +110,7 @@ def _run(settings: Settings, raw: RawData, callbacks: Callbacks) -> tuple[Traini
     outcome = simulate(plain, raw, keep=True, observe=callbacks.observe)
     labels = outcome.data.labels_train
     return outcome.result, examine(
-        alice_view(outcome), labels, progress=callbacks.progress
+        outcome_view(outcome), labels, progress=callbacks.progress
     ).findings
 
 

@@ -64,21 +64,9 @@ def explained(view: BobView, values: FloatArray) -> float:
 
 def _of_passes(view: BobView, basis: FloatArray) -> _Scored:
     scores = table_scores(view)
-    whole = np.vstack([basis, _carried(view, basis, scores)])
-    sums = np.stack([whole.T @ event.direction for event in view.directions])
+    sums = np.stack([basis.T @ event.direction for event in view.directions])
     rows, times = (axis.ravel() for axis in np.indices(scores.shape))
     return _scaled(rows, times, scores.ravel(), sums)
-
-
-def _carried(view: BobView, basis: FloatArray, scores: FloatArray) -> FloatArray:
-    """Rows that carry the penalty of several Alices, in the estimate's coordinates.
-
-    They are scored with the same weights, so that the map from scores to the estimate is theirs.
-    """
-    tails = np.stack([event.scores[len(basis) :] for event in view.directions], axis=1)
-    factors = np.linalg.lstsq(scores, basis, rcond=1e-9)[0]
-    carried: FloatArray = tails @ factors
-    return carried
 
 
 def _of_batches(view: BobView, basis: FloatArray) -> _Scored:

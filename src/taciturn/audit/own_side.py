@@ -31,7 +31,6 @@ from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by
 from taciturn.faces import Hint
-from taciturn.results.audit import Seat
 from taciturn.results.check import CheckResult
 
 _SPELLING = "what to change is said as keys of [agreement], on both sides"
@@ -42,7 +41,7 @@ def check_party(
     columns: int | None = None,
     announce: Announce = silent,
     *,
-    seat: Seat | None = None,
+    seat: str | None = None,
     known_rows: int | None = None,
 ) -> CheckResult:
     """Rehearses the training of a party's file.
@@ -61,7 +60,7 @@ def check_party(
     """
     with shown_by(config.face):
         if config.role == "alice":
-            bob: tuple[Seat, int | None] = (seat or "both", known_rows)
+            bob: tuple[str, int | None] = (seat or "both", known_rows)
             return _at_alice(config, load_tables(config), columns, announce, bob)
         if seat not in (None, "alice") or known_rows is not None:
             raise ConfigError(
@@ -77,7 +76,7 @@ def _at_alice(
     tables: PartyTables,
     columns: int | None,
     announce: Announce,
-    bob: tuple[Seat, int | None],
+    bob: tuple[str, int | None],
 ) -> CheckResult:
     if columns is not None:
         raise ConfigError(
@@ -154,7 +153,7 @@ def _rehearsed(
     labels: LabelTable | None,
     alice: str | int,
     announce: Announce,
-    bob: tuple[Seat, int | None] = ("alice", None),
+    bob: tuple[str, int | None] = ("alice", None),
 ) -> CheckResult:
     """The rehearsal on prepared columns, which are used as they are."""
     intercept = config.role == "alice" or bool(table.free)

@@ -39,7 +39,6 @@ from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
 from taciturn.protocol.bob.forecast import forecast
-from taciturn.results.audit import Seat
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -54,7 +53,7 @@ def preflight(
     raw: RawData,
     *,
     own_labels: bool = False,
-    seat: Seat = "alice",
+    seat: str = "alice",
     known_rows: int | None = None,
     announce: Announce = silent,
 ) -> CheckResult:
@@ -101,7 +100,7 @@ def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
     if rehearsal.terms.agreement.alices == 1:
         return ()
     columns = counted(rehearsal.own_columns, "column")
-    return (f"the verdicts are of {rehearsal.view.names[0]}, who has {columns}: no Alice has more",)
+    return (f"the verdicts are of all Alices together, who have {columns}: no Alice learns more",)
 
 
 def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:

@@ -64,6 +64,12 @@ def audit_recording(
     judge = None if truth is None else OtherSide.read(truth, session.recording)
     if isinstance(view, BobView):
         _refuse_labels(write_guesses, shuffle_truth)
+        if judge is not None and view.agreement.parties is not None:
+            raise ConfigError(
+                "one Alice's table does not judge what is told of several Alices' columns",
+                setting="truth",
+                hint=Hint("leave {truth} out: what needs no known row is tried all the same"),
+            )
         return audit_columns(
             session, view, judge, known_rows=known_rows, canary=canary, callbacks=callbacks
         )
@@ -86,7 +92,8 @@ def audit_recording(
     if judge is None:
         return _unjudged(file)
     audit = audit_guesses(file, judge, shuffle_truth=shuffle_truth)
-    if audit.findings is None or not wanted:
+    # Other Alices' tables are not here, and without them it would be another training.
+    if audit.findings is None or not wanted or view.agreement.parties is not None:
         return audit
     claim = np.inf if judge.ledger is None else judge.ledger.label_epsilon_total
     trial = Session(both_tables(session.tables, judge.tables), callbacks)

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.audit.alice_seat import alice_view
+from taciturn.audit.seats import outcome_view
 from taciturn.data.ids import RowIds
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
@@ -61,10 +61,7 @@ def random_table(rows: int, columns: int) -> RawData:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small training on coin labels, as Alice saw it, and the real one's sizes.
-
-    ``columns`` are those of all Alices, where there are several; the view is one's.
-    """
+    """A small training on coin labels, as Alice saw it, or several together, and real sizes."""
 
     settings: Settings
     terms: Terms
@@ -125,7 +122,7 @@ class Rehearsal:
             rows=rows,
             columns=columns,
             bob_columns=len(outcome.data.bob_train.columns),
-            view=alice_view(outcome),
+            view=outcome_view(outcome),
             labels=outcome.data.labels_train,
             outcome=outcome,
             own_labels=own_labels,

@@ -22,17 +22,16 @@ from pathlib import Path
 from taciturn.attacks.base import LabelAttack
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import attacks
-from taciturn.audit.alice_seat import alice_view
 from taciturn.audit.bob_seat import BobAudit
 from taciturn.audit.distinguisher import applies, distinguish
 from taciturn.audit.evidence import evidence
 from taciturn.audit.membership import judge_membership
 from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.runner import Examination, examine
+from taciturn.audit.seats import members, outcome_view
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.errors import ConfigError, counted
-from taciturn.faces import Hint
+from taciturn.errors import counted
 from taciturn.protocol.observations import Signal
 from taciturn.results.audit import (
     Accuracy,
@@ -42,7 +41,6 @@ from taciturn.results.audit import (
     Evidence,
     Findings,
     Membership,
-    Seat,
 )
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
@@ -79,7 +77,7 @@ class Session:
         canary: Whether to run a canary beside each run.
         shuffle_truth: Judge against labels shuffled after the run.
         attacks: Which to run; loaded before anything is trained, in case one is broken.
-        seat: Whose seat is audited.
+        seat: Whose seat is audited (``taciturn.audit.seats``).
         known_rows: How many rows of Alice's Bob knows; None for a few, and as many as her columns.
     """
 
@@ -88,32 +86,35 @@ class Session:
     canary: bool = True
     shuffle_truth: bool = False
     attacks: tuple[LabelAttack, ...] = field(default_factory=attacks)
-    seat: Seat = "alice"
+    seat: str = "alice"
     known_rows: int | None = None
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
         """Trains, attacks, and gathers what belongs beside it.
 
         Raises:
-            ConfigError: There are several Alices.
+            ConfigError: There is no such seat.
             DivergenceError: The model is worse than none: nobody would use such a training.
         """
-        require_one_alice(settings)
         coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
         outcome = simulate(
             settings, self.raw, keep=True, record=record, observe=observe, coins=coins
         )
         require_arrived(outcome.result)
-        view, labels = alice_view(outcome), outcome.data.labels_train
+        view, labels = self._view(outcome), outcome.data.labels_train
         if self.seat == "bob":
             run = self._unlooked(view, labels, outcome.result)
         else:
             run = self.examine(settings, view, labels, outcome.result)
             run = replace(run, membership=self._membership(view, outcome))
-        if self.seat == "alice":
+        if self.seat not in ("bob", "both"):
             return run
         bob = BobAudit(self.raw, self.known_rows, self.canary, self.callbacks)
-        return replace(run, seat=self.seat, bob_seat=bob.audit(settings, coins, outcome))
+        return replace(run, bob_seat=bob.audit(settings, coins, outcome))
+
+    def _view(self, outcome: Outcome) -> AliceView:
+        names = [name for name, _ in outcome.data.alices]
+        return outcome_view(outcome, members(self.seat, names))
 
     def _unlooked(self, view: AliceView, labels: LabelTable, training: TrainingRun) -> AuditRun:
         """A run of which Alice's seat is not audited: controls and messages alone."""
@@ -127,6 +128,8 @@ class Session:
             evidence=None,
             messages=tuple(messages_to_alice(view)),
             membership=None,
+            seat=self.seat,
+            pooled=_pooled(view),
         )
 
     def examine(
@@ -160,6 +163,8 @@ class Session:
             distinguisher=look_at_ciphertexts(view, settings.seed, self.callbacks)
             if wanted
             else None,
+            seat=self.seat,
+            pooled=_pooled(view),
         )
 
     def surroundings(self, settings: Settings, findings: Findings, claim: float) -> Surroundings:
@@ -192,7 +197,7 @@ class Session:
             return findings, ()
         self.callbacks.announce("canary run")
         outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
-        view, labels = alice_view(outcome), outcome.data.labels_train
+        view, labels = self._view(outcome), outcome.data.labels_train
         whole = self._examine(view, labels)
         return whole.findings, tuple(self._over_epochs(view, labels, whole))
 
@@ -221,7 +226,7 @@ class Session:
         outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
         labels = outcome.data.labels_train
         examination = examine(
-            alice_view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
+            self._view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
         )
         return evidence(examination.guesses, labels, outcome.result.ledger)
 
@@ -253,18 +258,8 @@ def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
     return root.fork(purpose)
 
 
-def require_one_alice(settings: Settings) -> None:
-    """Refuses an audit that does not say whose seat it is.
-
-    Raises:
-        ConfigError: There are several Alices.
-    """
-    if settings.parties > 1:
-        raise ConfigError(
-            "audits of several parties name a seat, and this one does not",
-            setting="parties",
-            hint=Hint("leave {parties} out, or let check rehearse it"),
-        )
+def _pooled(view: AliceView) -> tuple[str, ...] | None:
+    return None if view.agreement.parties is None else view.names
 
 
 def _shuffled(settings: Settings) -> Settings:

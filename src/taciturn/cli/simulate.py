@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
@@ -21,7 +21,6 @@ from taciturn.version import __version__
 if TYPE_CHECKING:
     from taciturn.api import AuditResult
     from taciturn.report.blocks import Page
-    from taciturn.results.audit import Seat
     from taciturn.results.compare import Comparison
     from taciturn.results.session import SessionAudit
 
@@ -103,7 +102,7 @@ def check(
     wanted = {key: value for key, value in settings.items() if key != "record"}
     with progress_bar() as meter:
         result = api.check(
-            seat=cast(Any, seat),
+            seat=seat,
             known_rows=known_rows,
             party=party,
             columns=columns,
@@ -156,7 +155,8 @@ def audit(
         str | None,
         typer.Option(
             help="Whose view is attacked: alice (labels), bob (Alice's columns) or both (default: "
-            "both; with --transcript the recorder's)."
+            "both; with --transcript the recorder's). With --parties alice is all of them "
+            "together, and alice-1 or alice-1+alice-3 are some."
         ),
     ] = None,
     known_rows: KnownRows = None,
@@ -176,6 +176,8 @@ def audit(
     taciturn audit --dataset sklearn-digits --mechanism add --epsilon 10 --html report.html
 
     taciturn audit --dataset breast-cancer --alice-columns half --scheme clear --seat bob
+
+    taciturn audit --dataset breast-cancer --scheme clear --parties 3 --seat alice-1+alice-3
 
     taciturn audit --transcript run.transcript
 
@@ -202,7 +204,7 @@ def audit(
             transcript=transcript,
             shuffle_truth=shuffle_truth,
             canary=canary,
-            seat=cast(Any, seat),
+            seat=seat,
             known_rows=known_rows,
             observe=meter.observe,
             announce=meter.announce,
@@ -247,7 +249,7 @@ def _audit_session(
 
 
 # What Bob sees of the first two he sees of sealed too.
-DEMO: tuple[tuple[str, Seat], ...] = (
+DEMO: tuple[tuple[str, str], ...] = (
     ("none", "alice"),
     ("hybrid", "alice"),
     ("sealed", "both"),

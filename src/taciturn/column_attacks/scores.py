@@ -23,12 +23,8 @@ def noise_of(view: BobView) -> float:
 
 
 def table_scores(view: BobView) -> FloatArray:
-    """The scores of the passes of a whole-table training, rows by passes.
-
-    Of several Alices a row's scores are the same linear function of all their columns. Rows that
-    carry their penalty are nobody's, and are left out.
-    """
-    return np.stack([event.scores[: view.features.rows] for event in view.directions], axis=1)
+    """The scores of the passes of a whole-table training, rows by passes."""
+    return np.stack([event.scores for event in view.directions], axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -808,7 +808,8 @@ def _recording(
         "features_digest": party.tables.train.digest(),
         "held_out_digest": "" if held_out is None else held_out.digest(),
     }
-    return TranscriptFile(record, header, at=None if body is None else body["recorded"], keep=True)
+    position = None if body is None else body["recorded"]
+    return TranscriptFile(record, header, at=position, keep=True, links=len(party.config.peers))
 
 
 def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:

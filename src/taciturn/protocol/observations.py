@@ -85,9 +85,7 @@ class MomentsSeen(Observation):
     ``iteration`` is the number of the pass. ``table`` is T, her whitened columns as integers at
     scale ``2^table_bits``, the same array in every pass; a is Bob's number for each row at scale
     ``2^vector_bits``. The last product, ``final``, is the model: her weights in whitened columns.
-
-    Of one of several Alices the product is also over the rows that carry the penalty, which are not
-    in ``table``. Bob's numbers of them are zero in the first pass.
+    Those of one of several Alices are not whitened, but divided by a public number.
     """
 
     signal = Signal.MOMENTS

@@ -64,7 +64,7 @@ def scores_message(
         masks: Hers, for this message alone.
 
     Raises:
-        DivergenceError: A score without a mask is infinite, or is so at its scale, or no number.
+        DivergenceError: A score is infinite or no number; under masks it is not told by an end.
     """
     if masks:
         return _under_masks(iteration, scores, grid, masks)
@@ -77,7 +77,7 @@ def epoch_message(
     """The same of held-out rows at the end of an epoch."""
     if masks:
         return _under_masks(iteration, scores, grid, masks)
-    return EpochScores(iteration, at_scale(scores, grid))
+    return EpochScores(iteration, require_finite(at_scale(scores, grid)))
 
 
 def _under_masks(

@@ -73,7 +73,7 @@ def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) 
     status = conclusion.status
     parts = [(SHUFFLED, conclusion.canary), (run_title(audit), conclusion.run)]
     means = f" ({several(audit)})" if several(audit) else ""
-    lines = plain_words(conclusion, audit.first.permute_labels)
+    lines = [*_seat_words(audit), *plain_words(conclusion, audit.first.permute_labels)]
     lines += [f"{title}{means}: {one.sentence}" for title, one in parts if one is not None]
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
@@ -84,6 +84,17 @@ def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) 
         short="Verdict",
         badge=Badge(status.word, status.sign, status.label),
     )
+
+
+def _seat_words(audit: AuditResult) -> list[str]:
+    """Whom Alice stands for, where there are several."""
+    names = audit.runs[0].pooled
+    if names is None:
+        return []
+    if len(names) == 1:
+        return [f"Alice stands for {names[0]} alone, one of several."]
+    together = f"{', '.join(names[:-1])} and {names[-1]}"
+    return [f"Alice stands for {together}, who pool what they have."]
 
 
 def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:

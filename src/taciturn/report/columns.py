@@ -25,10 +25,12 @@ from taciturn.results.columns import (
     ColumnScore,
     is_above,
 )
+from taciturn.results.looks import Separation
 
 ABOVE = "▲"
 TITLE = "What Bob can tell of Alice's columns"
 PERMUTED = "Her rows permuted against his before training: what the protocol alone tells"
+SINGLE = "What Bob can tell of a single Alice's scores"
 COLUMN_WORDS = (
     "The share of her values that an attack has to within a tenth of their column's deviation, or "
     "in the right category, and R2, the mean over her numeric columns. The controls see no score: "
@@ -50,7 +52,41 @@ def seat_blocks(seat: BobSeat) -> list[Block]:
         *([column_scores(seat.canary, PERMUTED)] if seat.canary is not None else []),
         column_scores(seat.findings, TITLE),
         *lines,
+        *([] if seat.separation is None else separation_blocks(seat.separation)),
         *verdicts,
+    ]
+
+
+def separation_blocks(tried: Separation) -> list[Block]:
+    """Whether single Alices' scores can be told from the sum that Bob is given."""
+    rows: list[list[Words]] = [
+        [
+            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
+            f"{one.right} of {one.judged}",
+            share(one.accuracy),
+            interval(one.accuracy_low, one.accuracy_high),
+        ]
+        for one in tried.looks
+    ]
+    faults = [
+        (one.words, one.by, "noticed" if one.noticed else "not noticed") for one in tried.faults
+    ]
+    verdict = (
+        "A single Alice's scores show in her answers: the masks do not hide them."
+        if tried.noticed
+        else "No single Alice's scores were told from her answers. That is not a proof of safety."
+    )
+    words = (
+        f"Which half of her scores are the higher ones, guessed from {tried.numbers:,} numbers "
+        "under masks; learnt on the first half of the training. With uniform masks something is "
+        f"noticed with probability {tried.false_alarm:g} at most; what tells "
+        f"{share(tried.detectable, 0)} of the scores is noticed in 95 of 100 audits."
+    )
+    return [
+        table(("guessed from", "right", "share", "95 % interval"), rows, caption=SINGLE),
+        table(("fault put in on purpose", "looked at", ""), faults, words=(0, 1, 2)),
+        Paragraph(words, "muted"),
+        Paragraph(verdict),
     ]
 
 

@@ -6,15 +6,17 @@ Where several runs are averaged, the same types hold means; a count is then a me
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from taciturn.results.columns import BobSeat
+from taciturn.results.looks import Fault as Fault
+from taciturn.results.looks import Look as Look
 from taciturn.results.serialise import INLINE, OMITTED, Result
 from taciturn.results.skipped import Skipped as Skipped
 from taciturn.results.training import TrainingRun
 
-Seat = Literal["alice", "bob", "both"]
-"""From whose side an audit looks: Alice at labels, Bob at columns."""
+SEATS = ("alice", "bob", "both")
+"""From whose side an audit looks: Alice at labels, Bob at columns. Of several Alices ``alice`` is
+all together; their names, joined by ``+``, are some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,38 +131,8 @@ class Membership:
     certified: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How many coins a learner guessed from one side of what Alice received.
-
-    The ends are those of a 95 % interval.
-    """
-
-    name: str
-    right: int
-    judged: int
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
-    noticed: bool
-
-
 UNENCRYPTED, REUSED_SEED = "unencrypted", "reused-seed"
 """Faults that every look at ciphertexts must notice, on any machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fault that was put in on purpose, and whether it was noticed.
-
-    ``size`` is the least that was: bytes, or microseconds; absent where there is none.
-    """
-
-    name: str
-    words: str
-    by: str
-    noticed: bool
-    size: int | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +168,8 @@ class AuditRun(Result):
     ``canary`` has the findings of the same training on labels shuffled beforehand, and
     ``over_epochs`` those after fewer epochs of it. ``distinguisher`` is there where all that Alice
     receives is encrypted. ``bob_seat`` is what Bob can tell of Alice's columns, where his seat was
-    audited too; ``seat`` says which were.
+    audited too; ``seat`` says which were. ``pooled`` names those of several Alices whose views, put
+    together, are Alice's seat here, and is absent where there is one Alice.
     """
 
     training: TrainingRun = field(metadata=INLINE)
@@ -208,5 +181,6 @@ class AuditRun(Result):
     messages: tuple[MessageSeen, ...]
     membership: Membership | None
     distinguisher: Distinguisher | None = field(default=None, metadata=OMITTED)
-    seat: Seat = "alice"
+    seat: str = "alice"
     bob_seat: BobSeat | None = field(default=None, metadata=OMITTED)
+    pooled: tuple[str, ...] | None = field(default=None, metadata=OMITTED)

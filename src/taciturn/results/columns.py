@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from taciturn.errors import counted
+from taciturn.results.looks import Separation
 from taciturn.results.serialise import INLINE, OMITTED
 from taciturn.results.skipped import Skipped
 
@@ -88,17 +89,23 @@ class ColumnRehearsal:
 
 @dataclass(frozen=True, slots=True)
 class BobSeat:
-    """Bob's seat; ``canary`` is of the same training with her rows permuted against his."""
+    """Bob's seat; ``canary`` is of the same training with her rows permuted against his.
+
+    ``separation`` says whether he can tell single Alices' scores, and is absent where there is one.
+    """
 
     findings: ColumnFindings = field(metadata=INLINE)
     canary: ColumnFindings | None
+    separation: Separation | None = field(default=None, metadata=OMITTED)
 
 
 def mean_seat(seats: Sequence[BobSeat]) -> BobSeat:
-    """Means over runs; of the canary where every run has one."""
+    """Means over runs; of the canary where every run has one. Of separations the worst stands."""
     canaries = [seat.canary for seat in seats if seat.canary is not None]
     findings = mean_columns([seat.findings for seat in seats])
-    return BobSeat(findings, mean_columns(canaries) if len(canaries) == len(seats) else None)
+    canary = mean_columns(canaries) if len(canaries) == len(seats) else None
+    tried = [seat.separation for seat in seats if seat.separation is not None]
+    return BobSeat(findings, canary, max(tried, key=lambda one: one.noticed, default=None))
 
 
 def mean_columns(parts: Sequence[ColumnFindings]) -> ColumnFindings:

@@ -18,7 +18,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.replay import replay
@@ -47,6 +47,7 @@ from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.view.answers import NotingScheme, scores_answered
 from taciturn.view.header import own_header
 
 Seen = TypeVar("Seen", bound=BobObservation)
@@ -181,6 +182,20 @@ class BobView:
         inputs = self._inputs
         self._replayed(TRAININGS[inputs.terms.conversation](inputs), seen)
         return tuple(seen)
+
+    @cached_property
+    def answers(self) -> tuple[dict[int, IntArray], ...]:
+        """The numbers that each Alice told her scores in, before he added them up.
+
+        By iteration or pass, of a training without sessions around it.
+        """
+        noting = NotingScheme(scheme(self.agreement.scheme))
+        inputs = replace(self._inputs, terms=Terms(self.agreement, noting.as_scheme))
+        self._replayed(TRAININGS[inputs.terms.conversation](inputs), [])
+        return tuple(
+            scores_answered(self.conversation.link(number), width, inputs.terms, noting.numbers)
+            for number, width in enumerate(self.widths)
+        )
 
     @property
     def _inputs(self) -> BobInputs[Mechanism]:

@@ -7,7 +7,7 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import EpochVerdict
-from taciturn.protocol.scores import epoch_message, require_finite
+from taciturn.protocol.scores import epoch_message
 from taciturn.protocol.steps import Program, receive, require_turn, send
 
 
@@ -23,8 +23,6 @@ def report(
     if held_out is None:
         return False
     scores, own = held_out.values @ weights, masks.fork(f"held out {iteration}")
-    # Under masks a score that is none must not tell itself by an end here.
-    scores = scores if own else require_finite(scores)
     yield from send(epoch_message(iteration, scores, inputs.terms.score_grid, own))
     if inputs.terms.agreement.patience is None:
         return False

@@ -28,7 +28,7 @@ from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import NoisyResidues, RealResidues, ResidueReply
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.scores import require_finite, scores_message
+from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 
@@ -50,9 +50,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        # Under masks a score that is none must not tell itself by an end here.
         scores, own = rows @ weights, masks.fork(f"scores {batch.iteration}")
-        scores = scores if own else require_finite(scores)
         yield from send(scores_message(batch.iteration, scores, terms.score_grid, own))
         reply = yield from receive(ResidueReply)
         require_turn(type(reply).__name__, reply.iteration, batch.iteration)

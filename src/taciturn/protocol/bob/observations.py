@@ -51,9 +51,8 @@ class BatchScored(BobObservation):
 class DirectionScored(BobObservation):
     """Bob has ``T T^T a`` of all training rows, for a direction a of his; T is her whitened table.
 
-    ``iteration`` is the number of the pass. Of several Alices T has all their columns, and below
-    the rows those that carry the penalty (``taciturn.numerics.penalty_rows``): both arrays have
-    their numbers last.
+    ``iteration`` is the number of the pass. Of several Alices T has all their columns, divided by a
+    public number in place of whitening.
     """
 
     signal = BobSignal.TABLE_SCORES

@@ -1,0 +1,107 @@
+"""What each Alice answered to Bob, one by one, before he added it up.
+
+His program decrypts what each of several Alices sends, and goes on with the sum. Here his keys note
+what they decrypt, so that every number is at hand that he had.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import EncryptedAnswer, Scheme, SecretKey
+from taciturn.engine.transcript import Transcript
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import (
+    MaskedScores,
+    Message,
+    PartialScores,
+    SealedGradient,
+    SealedScores,
+)
+from taciturn.protocol.terms import Terms
+
+
+class NotingScheme:
+    """A scheme whose secret keys note what they decrypt; all else is the real scheme's work.
+
+    Args:
+        scheme: The real one.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._scheme = scheme
+        self.numbers: dict[bytes, IntArray] = {}
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the real scheme has
+        return getattr(self._scheme, name)
+
+    @property
+    def as_scheme(self) -> Scheme:
+        """For whoever wants a scheme."""
+        return cast(Scheme, self)
+
+    def generate(self, *sizes: Any) -> SecretKey:  # noqa: ANN401 - as the real scheme's
+        """A key that notes."""
+        return cast(SecretKey, _NotingKey(self._scheme.generate(*sizes), self.numbers))
+
+    def read_secret(self, *sizes: Any) -> SecretKey:  # noqa: ANN401 - as the real scheme's
+        """A key that notes."""
+        return cast(SecretKey, _NotingKey(self._scheme.read_secret(*sizes), self.numbers))
+
+
+class _NotingKey:
+    def __init__(self, key: SecretKey, numbers: dict[bytes, IntArray]) -> None:
+        self._key, self._numbers = key, numbers
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the real key has
+        return getattr(self._key, name)
+
+    def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
+        """The real key's numbers, noted."""
+        return self._noted(answer, self._key.decrypt_shares(answer, length))
+
+    def decrypt_rows(self, answer: EncryptedAnswer, *place: Any) -> IntArray:  # noqa: ANN401
+        """The real key's numbers, noted."""
+        return self._noted(answer, self._key.decrypt_rows(answer, *place))
+
+    def _noted(self, answer: EncryptedAnswer, numbers: IntArray) -> IntArray:
+        self._numbers[answer.data] = numbers
+        return numbers
+
+
+def scores_answered(
+    link: Transcript, columns: int, terms: Terms, numbers: Mapping[bytes, IntArray]
+) -> dict[int, IntArray]:
+    """The numbers in which one Alice told her part of the scores, by iteration or pass.
+
+    Args:
+        link: The conversation with her, of the training alone.
+        columns: How many columns she has.
+        terms: The agreement in use.
+        numbers: What was decrypted from each answer.
+    """
+    parts = defaultdict[int, list[IntArray]](list)
+    for frame in link.frames("alice"):
+        for iteration, scores in _of_message(decode(frame), columns, terms, numbers):
+            parts[iteration].append(scores)
+    return {iteration: np.concatenate(some) for iteration, some in parts.items()}
+
+
+def _of_message(
+    message: Message, columns: int, terms: Terms, numbers: Mapping[bytes, IntArray]
+) -> Iterator[tuple[int, IntArray]]:
+    if isinstance(message, MaskedScores):
+        yield message.iteration, np.asarray(message.scores)
+    elif isinstance(message, PartialScores):
+        grid = terms.direction_grid if terms.whole_table else terms.score_grid
+        yield message.iteration, grid.nearest(message.scores).astype(np.int64)
+    elif isinstance(message, SealedScores):
+        yield message.iteration, numbers[message.answer.data]
+    elif isinstance(message, SealedGradient) and message.answer.length > columns:
+        # The scores of the next batch come with the step of this one.
+        yield message.iteration + 1, numbers[message.answer.data][columns:]

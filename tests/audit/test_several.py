@@ -1,0 +1,304 @@
+"""An audit of several Alices: seats and coalitions, canaries, Bob's sum, records and reports."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taciturn
+from taciturn.__main__ import run as run_command
+from taciturn.audit.bob_seat import examine_columns
+from taciturn.audit.columns import Truth, judge_columns
+from taciturn.audit.consistency import explained
+from taciturn.audit.distinguisher import distinguish
+from taciturn.audit.seats import members
+from taciturn.audit.verdict import Status, conclude
+from taciturn.column_attacks.base import KnownRows
+from taciturn.column_attacks.discrete import DiscreteAttack
+from taciturn.column_attacks.gram import GramAttack
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import ConfigError
+from taciturn.report import markdown
+from taciturn.report.page import audit_page
+from taciturn.results.check import LEAKS
+from taciturn.results.runs import AuditResult
+from taciturn.results.saved import of_record
+from taciturn.rng import KeyedEntropy
+from tests.column_attacks.runs import newton, sgd
+from tests.protocol.parties import Tables, agreement
+from tests.protocol.stars import Star, converse
+from tests.view.several import NEWTON, Several, several
+
+SMALL: dict[str, Any] = {
+    "dataset": "breast-cancer",
+    "mechanism": "none",
+    "scheme": "clear",
+    "seed": 1,
+    "epochs": 2,
+    "batch_size": 16,
+    "parties": 3,
+}
+NAMES = ["alice-1", "alice-2", "alice-3"]
+
+
+@cache
+def audited(**options: Any) -> AuditResult:
+    return taciturn.audit(**{**SMALL, **options})
+
+
+# --- seats --------------------------------------------------------------------------------------
+
+
+def test_alice_and_both_are_all_alices_and_names_are_some():
+    assert members("alice", NAMES) == members("both", NAMES) == tuple(NAMES)
+    assert members("alice-2", NAMES) == ("alice-2",)
+    assert members("alice-3+alice-1", NAMES) == ("alice-1", "alice-3")
+    assert members("alice", []) == ()
+
+
+@pytest.mark.parametrize(
+    ("seat", "words"),
+    [
+        ("alice-4", "there is no seat alice-4"),
+        ("alice-1+bob", "there is no seat bob"),
+        ("alice-1+", "there is no seat "),
+        ("alice-1+alice-1", "named twice"),
+    ],
+)
+def test_a_seat_that_nobody_has_is_refused(seat, words):
+    with pytest.raises(ConfigError, match=words):
+        taciturn.audit(**SMALL, seat=seat)
+
+
+def test_the_error_names_the_seats_that_there_are():
+    with pytest.raises(ConfigError, match="known: alice, bob, both, alice-1, alice-2, alice-3"):
+        taciturn.audit(**SMALL, seat="carol")
+    with pytest.raises(ConfigError, match=r"known: alice, bob, both$"):
+        taciturn.audit(**{**SMALL, "parties": 1}, seat="alice-1")
+
+
+def test_known_rows_are_no_coalitions():
+    with pytest.raises(ConfigError, match="known rows are Bob's"):
+        taciturn.audit(**SMALL, seat="alice-1+alice-2", known_rows=3)
+
+
+# --- Alice's seat --------------------------------------------------------------------------------
+
+
+def test_the_record_names_the_coalition():
+    record = audited(seat="alice-1+alice-3").to_dict()
+    assert record["seat"] == "alice-1+alice-3"
+    assert record["pooled"] == ["alice-1", "alice-3"]
+    assert "bob_seat" not in record
+    assert of_record(record).to_dict() == record
+
+
+def test_all_of_them_are_the_default_and_bob_beside():
+    record = audited().to_dict()
+    assert record["seat"] == "both"
+    assert record["pooled"] == NAMES
+    assert record["bob_seat"]["separation"]["alices"] == NAMES
+
+
+def test_one_alice_has_no_such_keys():
+    record = audited(parties=1, seat="both", canary=False).to_dict()
+    assert "pooled" not in record
+    assert "separation" not in record["bob_seat"]
+
+
+def test_a_coalition_solves_what_one_does_not_in_the_canary_too():
+    """Ten columns do not solve sixteen rows, but for the short batch that ends an epoch."""
+    alone, pair = audited(seat="alice-2"), audited(seat="alice-1+alice-3")
+    for result in (alone.findings, alone.canary):
+        assert result is not None
+        assert next(one for one in result.attacks if one.name == "exact-solve").decided < 0.05
+    for result in (pair.findings, pair.canary):
+        assert result is not None
+        solved = next(one for one in result.attacks if one.name == "exact-solve")
+        assert solved.decided > 0.95
+        assert solved.decided_correct == 1.0
+    assert conclude(pair).status is Status.LEAK
+
+
+def test_the_picture_over_epochs_is_the_coalitions():
+    (run,) = audited(seat="alice-1+alice-3").runs
+    assert [one.epochs for one in run.over_epochs] == [1, 2]
+
+
+def test_shuffled_truth_is_at_chance():
+    result = taciturn.audit(**SMALL, shuffle_truth=True)
+    assert result.to_dict()["seat"] == "alice"
+    assert all(attack.accuracy < 0.7 for attack in result.findings.attacks)
+
+
+def test_flipped_labels_are_held_against_the_claim_of_their_ledger():
+    result = taciturn.audit(**{**SMALL, "mechanism": "label-rr"}, epsilon=1.0, seat="alice")
+    assert result.evidence is not None
+    assert result.evidence.claim == pytest.approx(1.0)
+    assert not result.evidence.violated
+
+
+def test_a_recording_is_audited_from_any_alices_seat(tmp_path):
+    path = tmp_path / "run.transcript"
+    taciturn.train(**SMALL, record=path)
+    pair = taciturn.audit(transcript=path, seat="alice-1+alice-3").to_dict()
+    live = audited(seat="alice-1+alice-3").to_dict()
+    assert pair["pooled"] == ["alice-1", "alice-3"]
+    accuracies = [[one["accuracy"] for one in record["attacks"]] for record in (pair, live)]
+    assert accuracies[0] == accuracies[1]
+    assert taciturn.audit(transcript=path).to_dict()["pooled"] == NAMES
+    with pytest.raises(ConfigError, match="there is no seat alice-9"):
+        taciturn.audit(transcript=path, seat="alice-9")
+
+
+def test_what_a_coalition_receives_is_counted_over_all_its_links():
+    alone, pair = (
+        {one["message"]: one["count"] for one in audited(seat=seat).to_dict()["messages"]}
+        for seat in ("alice-2", "alice-1+alice-3")
+    )
+    assert alone["Roster"] == alone["Endorsements"] == 1
+    assert pair == {name: 2 * count for name, count in alone.items()}
+    texts = [one["allows"] for one in audited(seat="alice-2").to_dict()["messages"]]
+    assert all(texts)
+
+
+# --- sealed -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("places", [(0,), (0, 1)])
+def test_ciphertexts_tell_a_coalition_nothing(places):
+    made = several(2, columns=6, mechanism="sealed", scheme="bfv", key_bits=128)
+    look = distinguish(made.coalition(*places), KeyedEntropy.from_seed(3), iterations=82)
+    assert not look.noticed
+    assert look.columns == 3 * len(places)
+    assert look.repeated == 0
+
+
+# --- Bob's seat ----------------------------------------------------------------------------------
+
+
+def test_bob_tells_all_columns_from_the_sum_of_passes():
+    one = newton("sealed", parties=2)
+    findings = examine_columns(one.view, one.truth, KeyedEntropy.from_seed(2), known_rows=4)
+    best = {score.name: score for score in findings.attacks}
+    assert best["anchored"].recovered > 0.99
+    assert best["gram"].recovered > 0.99
+    assert one.view.widths == (2, 2)
+
+
+@pytest.mark.parametrize("made", [sgd, newton], ids=["batches", "passes"])
+def test_scores_of_other_rows_tell_nothing_of_several_either(made):
+    one = made("sealed", parties=2)
+    known = KeyedEntropy.from_seed(2)
+    findings = examine_columns(one.hidden, one.truth, known, known_rows=10)
+    assert not findings.leaks
+
+
+def test_batches_tell_him_more_than_the_controls():
+    one = sgd("sealed", parties=2)
+    findings = examine_columns(one.view, one.truth, KeyedEntropy.from_seed(2), known_rows=10)
+    assert max(score.r2 or 0.0 for score in findings.attacks) > 0.8
+
+
+def test_an_estimate_of_all_columns_explains_the_sums():
+    one = newton("sealed", parties=2)
+    estimate = GramAttack().estimate(one.view, KnownRows.none(one.view.columns))
+    noise = KeyedEntropy.from_seed(4).uniform(estimate.values.shape)
+    assert explained(one.view, estimate.values) > 0.999
+    assert explained(one.view, one.hers) > 0.999
+    assert explained(one.view, noise) < 0.2
+
+
+def test_a_prediction_tells_him_one_equation_of_all_columns():
+    one = newton("sealed", parties=2)
+    assert one.view.predictions is not None
+    weights = np.linalg.lstsq(one.hers, one.view.predictions, rcond=None)[0]
+    assert np.abs(one.hers @ weights - one.view.predictions).max() < 1e-3
+
+
+def test_his_canary_permutes_all_alices_rows_alike():
+    one = newton("sealed", parties=2, permute_rows=True)
+    plain = newton("sealed", parties=2)
+    assert np.array_equal(np.sort(one.hers, axis=0), np.sort(plain.hers, axis=0))
+    order = [int(np.flatnonzero((plain.hers == row).all(axis=1))[0]) for row in one.hers[:20]]
+    assert order != list(range(20))
+
+
+@pytest.mark.parametrize("solver", ["sgd", "newton"])
+def test_single_alices_are_at_chance_in_an_audit_of_bobs_seat(solver):
+    passes = {"passes": 5} if solver == "newton" else {}
+    options = {**SMALL, "mechanism": "sealed", "solver": solver, "parties": 2, **passes}
+    if solver == "newton":
+        del options["epochs"], options["batch_size"]
+    record = taciturn.audit(**options, seat="bob", canary=False).to_dict()
+    tried = record["bob_seat"]["separation"]
+    assert not tried["noticed"]
+    assert all(fault["noticed"] for fault in tried["faults"])
+    assert record["bob_seat"]["attacks"]
+
+
+def test_bobs_view_of_a_simulation_is_of_all_links():
+    one = newton("sealed", parties=3)
+    assert one.view.widths == (2, 1, 1)
+    assert one.view.columns == Truth.of(one.outcome.data.alice_train).per_row == 4
+
+
+# --- reports and commands -----------------------------------------------------------------------
+
+
+def test_the_report_says_whom_alice_stands_for():
+    text = markdown.render(audit_page(audited()))
+    assert "Alice stands for alice-1, alice-2 and alice-3, who pool what they have." in text
+    assert "What Bob can tell of a single Alice's scores" in text
+    assert "No single Alice's scores were told from her answers." in text
+    alone = markdown.render(audit_page(audited(seat="alice-2")))
+    assert "Alice stands for alice-2 alone, one of several." in alone
+
+
+def test_the_command_takes_a_coalition(capsys):
+    command = "audit --dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
+    assert (
+        run_command(
+            [*command.split(), "--parties=3", "--seat=alice-1+alice-3", "--no-canary", "--json"]
+        )
+        == 0
+    )
+    record = json.loads(capsys.readouterr().out)
+    assert (record["seat"], record["pooled"]) == ("alice-1+alice-3", ["alice-1", "alice-3"])
+    assert [one["columns"] for one in record["parties"]] == [10, 10, 10]
+
+
+def test_a_check_rehearses_all_alices_together():
+    result = taciturn.check(**{**SMALL, "mechanism": "none"}, seat="both")
+    leaking = {one.attack for one in result.verdicts if one.verdict == LEAKS}
+    assert "exact-solve" in leaking
+    assert result.bob_seat is not None
+    assert "which of you scored what" in result.bob_seat.advice[-1]
+    assert not any("mutual" in one.use for one in result.recommendations)
+
+
+@pytest.mark.parametrize("alices", [1, 2])
+@pytest.mark.parametrize(
+    ("options", "least"),
+    # Scores of levels are carried along as if they were of one category.
+    [({"batch_size": 30, "epochs": 8}, 0.75), (NEWTON, 0.99)],
+    ids=["batches", "passes"],
+)
+def test_equal_sums_are_equal_rows_of_all_alices(options, least, alices):
+    """A category of three levels at one Alice, and one of four at the other: twelve kinds."""
+    levels = KeyedEntropy.from_seed(7).integers(12, 400).astype(np.int64)
+    first, second = levels // 4, levels % 4
+    names = ("size=1", "size=2", "place=1", "place=2", "place=3")
+    values = [first == 1, first == 2, second == 1, second == 2, second == 3]
+    hers = FeatureTable.of(np.column_stack(values).astype(float), columns=names)
+    labels = LabelTable.of((levels * 7 % 12 + levels % 5 > 7).astype(np.int8))
+    tables = Tables(hers, FeatureTable.of(np.empty((400, 0))), labels)
+    star = Star.of(tables, agreement(**options), alices)
+    view = Several(star, converse(star)).bob
+    estimate = DiscreteAttack().estimate(view, KnownRows.none(view.columns))
+    score = judge_columns("discrete", estimate, Truth.of(hers), KnownRows.none(5))
+    assert score.recovered > least
