@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations, pairwise
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from taciturn.data.raw import RawData
 from taciturn.data.split import (
     ColumnSplit,
     Partition,
+    deal,
     prepare_vertical,
     random_partition,
     split_columns,
@@ -111,7 +113,7 @@ def test_unfit_splits_are_refused(spec, message, hint):
         ("all", 5, tuple((name,) for name in COLUMNS)),
         ("half", 2, (("age",), ("job=baker", "job=clerk"))),
         ("half", 3, (("age",), ("job=baker",), ("job=clerk",))),
-        ("equal", 2, (("age",), ("job=baker", "job=clerk", "rate"))),
+        ("equal", 2, (("age", "job=baker", "job=clerk"), ("rate",))),
         ("equal", 4, tuple((name,) for name in COLUMNS[:4])),
         (3, 2, (("age",), ("job=baker", "job=clerk"))),
         ("debt,age", 2, (("age",), ("debt",))),
@@ -169,6 +171,17 @@ def test_parts_cover_all_columns_in_order_and_nobody_goes_away_empty(groups, par
         assert max(widths) - min(widths) <= 1
     if max(groups) == 1:
         assert max(widths) - min(widths) <= 1
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=9), st.integers(1, 5))
+def test_no_way_to_keep_groups_together_is_more_even(groups, parties):
+    if parties > len(groups):
+        return
+    sources = [f"s{number}" for number, size in enumerate(groups) for _ in range(size)]
+    cuts = combinations(range(1, len(groups)), parties - 1)
+    ways = ([0, *cut, len(groups)] for cut in cuts)
+    least = min(sum(sum(groups[i:j]) ** 2 for i, j in pairwise(way)) for way in ways)
+    assert sum(width**2 for width in deal(sources, parties)) == least
 
 
 @given(st.integers(2, 60), st.integers(1, 16))

@@ -184,16 +184,33 @@ def deal(sources: Sequence[str], parties: int) -> list[int]:
             hint=Hint("use fewer {parties}, or let {alice_columns} give them more"),
         )
     sizes = [len([*same]) for _, same in groupby(sources)]
-    if len(sizes) < parties:
-        sizes = [1] * len(sources)
-    ends, last, stops = [*accumulate(sizes)], 0, []
-    for number, stop in enumerate(accumulate(_even(len(sources), parties)), start=1):
-        # The end of a group that is nearest, with one group left for each Alice to come.
-        free = range(last, len(ends) - (parties - number))
-        place = min(free, key=lambda place: abs(ends[place] - stop))
-        stops.append(ends[place])
-        last = place + 1
-    return [stop - start for start, stop in pairwise([0, *stops])]
+    if len(sizes) < parties or len(sizes) == len(sources):
+        return _even(len(sources), parties)
+    return _least_squares(sizes, parties)
+
+
+def _least_squares(sizes: Sequence[int], parts: int) -> list[int]:
+    """Groups one after the other in so many parts, none empty, of the least sum of squared sizes.
+
+    By dynamic programming over the groups; of equal sums the one with larger parts first.
+    """
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    best, begins = ends.astype(float) ** 2, []
+    for _ in range(parts - 1):
+        # Without a group there is no part.
+        best[0] = math.inf
+        before, begin = best, np.zeros(len(ends), dtype=int)
+        best = np.full(len(ends), math.inf)
+        for stop in range(1, len(ends)):
+            sums = before[:stop] + (ends[stop] - ends[:stop]) ** 2
+            begin[stop] = stop - 1 - int(np.argmin(sums[::-1]))
+            best[stop] = sums[begin[stop]]
+        begins.append(begin)
+    stops = [len(sizes)]
+    for begin in reversed(begins):
+        stops.append(int(begin[stops[-1]]))
+    widths: list[int] = np.diff(ends[[0, *reversed(stops)]]).tolist()
+    return widths
 
 
 def _one_after_the_other(widths: Iterable[int]) -> list[slice]:
