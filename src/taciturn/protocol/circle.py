@@ -8,10 +8,10 @@
       Endorsement    nonce, signature           ->
                                                 <-   Endorsements   all nonces and signatures
 
-The signature is that of the roster, with the agreement's digest before it, by the key of her
-certificate, whose fingerprint the agreement has beside her name. Each Alice checks those of all
-others over the roster as she has it, so that all have the same one, and the others' exchange keys
-are theirs and not Bob's. From them follow
+The signature is that of the roster, with the digest of what is agreed on before it (settings, rows,
+version), by the key of her certificate, whose fingerprint the agreement has beside her name. Each
+Alice checks those of all others over the roster as she has it, so that all have the same one, and
+the others' exchange keys are theirs and not Bob's. From them follow
 
 - **masks that cancel** (``ZeroSum``): any two Alices have a key in common, from which one adds and
   the other subtracts the same pseudo-random numbers. Bob's sum over all Alices is right, and each
@@ -27,9 +27,8 @@ run: all are bound to their nonces before any is told.
 **Assumes.** An honest-but-curious Bob: one who sends two Alices vectors that do not belong
 together isolates an answer. The agreement's fingerprints are right, and an Alice whom Bob runs
 counts as Bob. Trainings with other sets of Alices subtract: with and without her is her answer.
-Signatures
-(``taciturn.crypto.signatures``), exchange keys (``taciturn.crypto.exchange``) and streams
-(``taciturn.rng``) are what they claim to be; SHA-256 binds and hides.
+Signatures (``taciturn.crypto.signatures``), exchange keys (``taciturn.crypto.exchange``) and
+streams (``taciturn.rng``) are what they claim to be; SHA-256 binds and hides.
 """
 
 from __future__ import annotations
