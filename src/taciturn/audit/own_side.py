@@ -96,8 +96,19 @@ def _at_alice(
             *result.notes,
             "your own columns were rehearsed; coins stood in for Bob's labels, and an intercept "
             "for his columns",
+            *_others(config),
             _SPELLING,
         ),
+    )
+
+
+def _others(config: PartyConfig) -> tuple[str, ...]:
+    """What an Alice should know of a rehearsal without the others."""
+    if not config.parties:
+        return ()
+    return (
+        "the other Alices' columns were not there: Bob sees sums with theirs, which take more "
+        "scores to determine, and several Alices who pool what they have see more than you alone",
     )
 
 
@@ -157,7 +168,11 @@ def _rehearsed(
 ) -> CheckResult:
     """The rehearsal on prepared columns, which are used as they are."""
     intercept = config.role == "alice" or bool(table.free)
-    settings = config.settings().model_copy(update={"alice_columns": alice, "intercept": intercept})
+    changes: dict[str, object] = {"alice_columns": alice, "intercept": intercept}
+    if config.role == "alice":
+        # The others' columns are not here: what she alone would see is rehearsed.
+        changes["parties"] = 1
+    settings = config.settings().model_copy(update=changes)
     # Labels that mean nothing: coins are put in their place.
     truth = labels or LabelTable.of(np.arange(table.rows) % 2, ids=table.ids)
     raw = RawData(config.data.file, frame, table.ids, truth, DEFAULTS, whole=True)
