@@ -417,10 +417,11 @@ class OutputError(TaciturnError):
 def counted(count: int, one: str) -> str:
     """A number of things, in words for a person.
 
-    >>> counted(1, "row"), counted(1200, "row")
-    ('1 row', '1,200 rows')
+    >>> counted(1, "row"), counted(1200, "row"), counted(8, "pass")
+    ('1 row', '1,200 rows', '8 passes')
     """
-    return f"{count:,} {one}{'' if count == 1 else 's'}"
+    ending = "es" if one.endswith("s") else "s"
+    return f"{count:,} {one}{'' if count == 1 else ending}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
