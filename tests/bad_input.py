@@ -389,8 +389,9 @@ CASES = (
         f"{PROTECTED} sealed --solver newton --reveal --reveal-epsilon 1 --parties 2",
     ),
     Case(
-        "an audit of several Alices without a seat",
-        "audit --dataset breast-cancer --scheme clear --json --mechanism none --parties 2",
+        "an audit from the seat of an Alice who is not there",
+        "audit --dataset breast-cancer --scheme clear --json --mechanism none --parties 2 "
+        "--seat alice-1+alice-3",
     ),
     Case("a party's file, and a number of Alices", "check alice.toml --parties 2"),
     Case(

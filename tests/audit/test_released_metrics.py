@@ -16,7 +16,7 @@ BOBS = {
     "Hello": ("version", "role", "terms", "rows", "ids_digest", "magnitude_bits", "columns"),
     "KeyOffer": ("public_key",),
     "Roster": ("text",),
-    "Endorsements": ("text", "envelope"),
+    "Endorsements": ("text",),
     "EncryptedResidues": ("iteration", "residues"),
     "RevealedGradient": ("iteration", "gradient"),
     "NoisyResidues": ("iteration", "residues"),

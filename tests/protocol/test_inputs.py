@@ -34,6 +34,7 @@ def test_alices_programs_take_no_labels(program):
         "held_out",
         "table_memory",
         "scratch",
+        "identity",
     }
     assert "LabelTable" not in str(hints)
     assert not any("label" in name.lower() for name in vars(sys.modules[program.__module__]))
@@ -64,7 +65,9 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(conversation):
     ended = talk(Tables.make(alice=2, bob=2), agreement(**CONVERSATIONS[conversation]))
     assert type(ended.alice) is Trained
     names = {field.name for field in fields(ended.alice)}
-    assert names == {"weights", "iterations", "stopped", "share", "bob_share"}
+    # What several Alices know of each other all of them know.
+    others = {"circle", "company"}
+    assert names == {"weights", "iterations", "stopped", "share", "bob_share"} | others
     assert {field.name for field in fields(ended.bob)} - names == {"suspected_wraps", "redraws"}
     done = 2 if conversation.endswith("-table") else 10
     assert ended.alice.iterations == ended.bob.iterations == done
