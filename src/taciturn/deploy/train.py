@@ -808,8 +808,10 @@ def _recording(
         "features_digest": party.tables.train.digest(),
         "held_out_digest": "" if held_out is None else held_out.digest(),
     }
-    position = None if body is None else body["recorded"]
-    return TranscriptFile(record, header, at=position, keep=True, links=len(party.config.peers))
+    at = None if body is None else body["recorded"]
+    # Bob records what he says to each of several Alices.
+    links = len(party.config.peers)
+    return TranscriptFile(record, header, at=at, keep=True, links=links)
 
 
 def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
