@@ -327,8 +327,9 @@ COMMANDS = {
     # The second runs a command.
     "taciturn_paper": ("cli.py", "wire.py"),
 }
-# Where texts are printed for a person at a terminal: tables, advice and pip's own options.
-PRINTED = ("report", "audit", "doctor/packages.py")
+# Where texts are printed for a person at a terminal: tables, advice, pip's and Dask's own options;
+# and modules of the paper that are commands themselves.
+PRINTED = ("report", "audit", "doctor/packages.py", "crypto/cluster.py", "scale.py", "stages.py")
 
 
 def literals(tree: ast.AST) -> Iterator[str]:
