@@ -35,6 +35,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import (
     AgreementError,
     PeerAbsent,
+    PeerRefused,
     PeerSilent,
     PeerStopped,
     TaciturnError,
@@ -383,6 +384,13 @@ class Stage:
         finally:
             self._over.set()
 
+    def refused(self, config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
+        """One who ends before Bob begins."""
+        try:
+            return self._act(config, way, calls)
+        finally:
+            self._met.append("refused")
+
     def absent(self, config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
         """An Alice who never comes."""
 
@@ -466,7 +474,8 @@ def another_certificate(star: Company, *, authority: bool) -> Iterator[None]:
             shutil.copy(star.folder / "certs" / file, others)
         sign_request(others, request_certificate(others, "alice-2").request)
     pins = {"alice-2": star.fingerprint("alice-2", "others")}
-    link = {"connect-seconds": 0.5}
+    # Of a handshake that fails she is not told more than that nobody answers.
+    link = {"connect-seconds": 0.5 if authority else HANG}
     # Her own file names the key that she has: her side would not begin otherwise.
     star.write("alice-2", certs="others", link=link, **{"agreement.parties": pins})
     if authority:
@@ -478,14 +487,14 @@ def another_certificate(star: Company, *, authority: bool) -> Iterator[None]:
 
 @pytest.mark.parametrize("authority", [False, True], ids=["another key", "another authority"])
 def test_an_alice_with_another_certificate_is_named(tmp_path, authority):
-    star, stage = company(tmp_path), Stage()
+    star, stage = company(tmp_path), Stage(waits_for=2)
     star.write("bob", link=IMPATIENT)
     with another_certificate(star, authority=authority):
-        ends = star.run(bob=stage.bob, alice_1=stage.first)
+        ends = star.run(bob=stage.bob, alice_1=stage.first, alice_2=stage.refused)
     require_named(ends, PeerAbsent, "no connection to alice-2")
     if not authority:
         assert "alice-2: its certificate is not the agreed one" in ends["bob"].message
-    assert isinstance(ends["alice-2"], TaciturnError)
+    assert isinstance(ends["alice-2"], PeerAbsent if authority else PeerRefused)
     # Bob has not met her: she alone starts over, since she began with other settings.
     finish(star, training(fresh=True))
 
