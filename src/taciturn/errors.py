@@ -336,6 +336,8 @@ class PeerStopped(ProtocolError):
     """The other side aborted and said so."""
 
     exit_code = 34
+    code: int = 0
+    """The exit code that the peer ends with, as it says."""
 
 
 class TransportError(TaciturnError):

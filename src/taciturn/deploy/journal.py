@@ -218,6 +218,11 @@ class Journal:
         if self._vault is not None:
             self._vault.close()
 
+    def discard(self) -> None:
+        """Removes the file: there is no session to resume."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+
     def _append(self, kind: int, body: bytes, link: int = 0) -> None:
         if self._vault is None:
             raise StateError("a journal that was not started takes no records")

@@ -293,7 +293,9 @@ def because_of(problem: TaciturnError) -> tuple[int, str]:
     (34, 'it cannot go on without alice-2, which aborted')
     """
     failing = (words for kind, words in _FAILINGS if isinstance(problem, kind))
+    # Why she ended decides what the others do with the session.
+    code = problem.code if isinstance(problem, PeerStopped) else 0
     return (
-        problem.exit_code,
+        code or problem.exit_code,
         f"it cannot go on without {problem.peer}, {next(failing, 'which failed')}",
     )

@@ -11,10 +11,11 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from threading import Event as Flag
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,8 @@ from taciturn.errors import (
     ConfigError,
     ExtensionError,
     FileError,
+    PeerStopped,
+    RemoteProtocolError,
     StateError,
     TaciturnError,
     shown_by,
@@ -95,6 +98,8 @@ _VERDICT = (
     *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
     "told_quality",
 )
+# With what a side ends that finds another one set up otherwise, or not keeping to the protocol.
+_MISFITS = (RemoteProtocolError.exit_code, AgreementError.exit_code)
 _UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
 # Limits that do not change what a session says.
 _FREE_LIMITS = {
@@ -267,7 +272,9 @@ class Party:
                 self._session.meet(TRAINING, past, kept.journal) as meeting,
             ):
                 if past.done is None:
-                    ended = _Training.of(self, meeting, kept, record, account).run()
+                    training = _Training.of(self, meeting, kept, record, account)
+                    with _nothing_begun(training, kept):
+                        ended = training.run()
                     # Before the farewell: a stop during it must not train again.
                     kept.journal.done(ended.to_bytes(kept.shelf))
                 else:
@@ -585,6 +592,7 @@ class _Training:
         figures: How it goes.
         recording: The transcript of this side, where one is asked for.
         account: Where this side counts what it gives away.
+        begun: Set once the sides have found that they fit.
     """
 
     party: Party
@@ -596,6 +604,7 @@ class _Training:
     figures: Figures
     recording: TranscriptFile | None
     account: Account
+    begun: Flag = field(default_factory=Flag)
 
     @classmethod
     def of(
@@ -692,6 +701,8 @@ class _Training:
         self.figures.observe(event)
         self.figures.write(self.meeting.traffic)
         self.party.callbacks.observe(event)
+        if isinstance(event, Boundary):
+            self.begun.set()
         if isinstance(event, Boundary) and not event.state.iteration:
             # Before the first score or release leaves; a session is charged once.
             self.account.charge()
@@ -761,6 +772,22 @@ class _Training:
 
     def _ledger_notes(self) -> tuple[str, ...]:
         return () if self.bob is None else self.bob.ledger.notes()
+
+
+@contextmanager
+def _nothing_begun(training: _Training, kept: Kept) -> Iterator[None]:
+    """Forgets a session whose sides do not fit: nothing was released, and nobody can resume it.
+
+    Without this the greeting that did not fit would be played back the next time, too.
+    """
+    try:
+        yield
+    except (RemoteProtocolError, PeerStopped) as problem:
+        code = problem.code if isinstance(problem, PeerStopped) else problem.exit_code
+        if code in _MISFITS and not training.begun.is_set():
+            kept.journal.discard()
+            training.party.log("the sides do not fit; the next run starts a new session")
+        raise
 
 
 def _values(share: WeightShare | None) -> tuple[int, ...]:
