@@ -60,6 +60,7 @@ def test_of_several_he_is_at_chance(options, alices):
     assert all(fault.noticed for fault in separation.faults)
 
 
+@pytest.mark.slow  # with real keys, some seconds
 @pytest.mark.parametrize("options", [BATCHES, PASSES], ids=["batches", "passes"])
 @pytest.mark.parametrize("alices", [1, 2])
 def test_so_it_is_where_he_decrypts(options, alices):

@@ -97,6 +97,7 @@ def test_the_record_names_the_coalition():
     assert of_record(record).to_dict() == record
 
 
+@pytest.mark.slow  # both seats, some seconds
 def test_all_of_them_are_the_default_and_bob_beside():
     record = audited().to_dict()
     assert record["seat"] == "both"
@@ -104,12 +105,14 @@ def test_all_of_them_are_the_default_and_bob_beside():
     assert record["bob_seat"]["separation"]["alices"] == NAMES
 
 
+@pytest.mark.slow  # some seconds
 def test_one_alice_has_no_such_keys():
     record = audited(parties=1, seat="both", canary=False).to_dict()
     assert "pooled" not in record
     assert "separation" not in record["bob_seat"]
 
 
+@pytest.mark.slow  # two trainings and their attacks
 def test_a_coalition_solves_what_one_does_not_in_the_canary_too():
     """Ten columns do not solve sixteen rows, but for the short batch that ends an epoch."""
     alone, pair = audited(seat="alice-2"), audited(seat="alice-1+alice-3")
@@ -135,6 +138,7 @@ def test_shuffled_truth_is_at_chance():
     assert all(attack.accuracy < 0.7 for attack in result.findings.attacks)
 
 
+@pytest.mark.slow  # some seconds
 def test_flipped_labels_are_held_against_the_claim_of_their_ledger():
     result = taciturn.audit(**{**SMALL, "mechanism": "label-rr"}, epsilon=1.0, seat="alice")
     assert result.evidence is not None
@@ -169,6 +173,7 @@ def test_what_a_coalition_receives_is_counted_over_all_its_links():
 # --- sealed -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # some seconds each
 @pytest.mark.parametrize("places", [(0,), (0, 1)])
 def test_ciphertexts_tell_a_coalition_nothing(places):
     made = several(2, columns=6, mechanism="sealed", scheme="bfv", key_bits=128)
@@ -272,6 +277,7 @@ def test_the_command_takes_a_coalition(capsys):
     assert [one["columns"] for one in record["parties"]] == [10, 10, 10]
 
 
+@pytest.mark.slow  # the simulations have one
 def test_a_check_rehearses_all_alices_together():
     result = taciturn.check(**{**SMALL, "mechanism": "none"}, seat="both")
     leaking = {one.attack for one in result.verdicts if one.verdict == LEAKS}

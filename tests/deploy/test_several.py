@@ -198,6 +198,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow  # some seconds; simulations try all of them
 @pytest.mark.parametrize("name", seldom(KINDS, always=["sealed, sgd"]))
 def test_every_mechanism_for_several_trains_to_the_weights_of_one_process(tmp_path, name):
     star = company(tmp_path, agreement=KINDS[name])
@@ -232,6 +233,7 @@ def kill_in_turn(star: Company, killed: list[str]) -> dict[str, dict[str, Any]]:
         return all_end(sides)
 
 
+@pytest.mark.slow  # real processes; test_star.py kills toy ones at every record
 def test_a_killed_alice_is_run_again_and_all_finish(tmp_path):
     """She is a process, and Bob waits amid the training until she is killed."""
     star = company(tmp_path, agreement=KINDS["sealed, sgd"])
@@ -311,7 +313,8 @@ def test_a_side_that_stops_between_two_passes_goes_on_to_the_same_weights(tmp_pa
 
 
 @needs_namespaces
-@pytest.mark.parametrize("name", seldom(["sealed", "none"], always=["sealed"]))
+@pytest.mark.slow  # ten seconds each; two hosts are tried always
+@pytest.mark.parametrize("name", ["sealed", "none"])
 def test_three_alices_and_bob_on_four_hosts(tmp_path, name):
     names = ("alice-1", "alice-2", "alice-3")
     star = company(tmp_path, rows=300, names=names, agreement=MECHANISMS[name])
@@ -419,6 +422,7 @@ def finish(star: Company, again: Act | None = None) -> None:
     require_the_same(star, records(ends))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("fault", ["absent", "silent"])
 def test_an_alice_who_does_not_begin_is_named_and_waited_for_again(tmp_path, fault):
     star, stage = company(tmp_path), Stage(waits_for=2 if fault == "silent" else 1)
@@ -451,6 +455,7 @@ def test_an_alice_who_falls_silent_amid_the_training_is_named(tmp_path):
     finish(star)
 
 
+@pytest.mark.slow  # some seconds; test_star.py tries it with toy programs
 def test_an_alice_who_is_late_is_waited_for(tmp_path):
     star, said = company(tmp_path), list[str]()
 
@@ -485,6 +490,7 @@ def another_certificate(star: Company, *, authority: bool) -> Iterator[None]:
     star.write("alice-2")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("authority", [False, True], ids=["another key", "another authority"])
 def test_an_alice_with_another_certificate_is_named(tmp_path, authority):
     star, stage = company(tmp_path), Stage(waits_for=2)
@@ -538,6 +544,7 @@ def forged_signature(star: Company) -> Iterator[None]:
         yield
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -567,6 +574,7 @@ def kinds(transcript: Transcript) -> list[str]:
     return [f"{sender} {kind_of(frame).__name__}" for sender, frame in transcript.records]
 
 
+@pytest.mark.slow  # some seconds
 def test_one_alice_is_introduced_to_nobody(tmp_path):
     """What crosses between two parties has no word of several, and several have no other words."""
     pair = tmp_path / "pair"

@@ -450,6 +450,7 @@ def peak(alices: Mapping[str, Callable[[], Program[Any]]], bob: Callable[[], Pro
         tracemalloc.stop()
 
 
+@pytest.mark.slow  # some seconds
 @pytest.mark.usefixtures("quick_group")
 def test_one_alice_takes_no_more_memory_than_before_and_another_eight_bytes_for_an_id(tmp_path):
     own = numbered(0, MANY)

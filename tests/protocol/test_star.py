@@ -62,6 +62,7 @@ def test_the_model_of_whole_tables_is_the_optimum(mechanism, alices):
     assert np.abs(talk.weights - best).max() < WHOLE
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("name", "settings"),
     [("bfv", {}), ("bfv", NEWTON), ("paillier", {"epochs": 1})],
@@ -126,7 +127,13 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(settings):
 RESUMED: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "add": {"mechanism": "add", "epsilon": 2.0, "noise": "discrete"},
-    "sealed": {"mechanism": "sealed", "epochs": 1, "scheme": "bfv", "key_bits": 128},
+    "sealed": {
+        "mechanism": "sealed",
+        "epochs": 1,
+        "batch_size": 10,
+        "scheme": "bfv",
+        "key_bits": 128,
+    },
     "none newton": {"mechanism": "none", **NEWTON, "epochs": 3},
     "sealed newton": {"mechanism": "sealed", **NEWTON, "epochs": 3},
     "sealed newton, rows looked at": {

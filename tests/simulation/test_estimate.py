@@ -50,6 +50,7 @@ def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypa
     assert forecast.bytes_to_bob == pytest.approx(record["bytes_to_bob"], rel=0.01)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["none", "sealed"])
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_the_forecast_of_several_alices_bytes_is_that_of_all_links(name, solver, monkeypatch):

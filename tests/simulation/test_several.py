@@ -55,6 +55,7 @@ def record(parties: int, **options: Any) -> dict[str, Any]:
     return trained(parties, **options).to_dict()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("parties", ALICES)
 @pytest.mark.parametrize("name", BATCHES)
 def test_the_model_of_batches_is_that_of_centralised_training(name, parties):
@@ -66,6 +67,7 @@ def test_the_model_of_batches_is_that_of_centralised_training(name, parties):
         assert result["max_weight_difference"] < result["weight_bound"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("parties", ALICES)
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_model_of_whole_tables_is_the_optimum(name, parties):
@@ -86,6 +88,7 @@ def test_after_few_passes_it_is_where_the_same_search_in_clear_is(solver):
     assert result["max_weight_difference"] < 3e-3
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_with_encryption_it_is_the_same_model(solver):
     steps = {"epochs": 1, "batch_size": 100} if solver == "sgd" else {"passes": 2}
@@ -125,6 +128,7 @@ def test_the_record_has_the_parties_and_the_total():
     assert run.to_dict() == result
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_notes_say_what_bob_learns_of_several(solver):
     notes = " ".join(record(2, mechanism="sealed", solver=solver)["notes"])
@@ -147,6 +151,7 @@ def test_traffic_is_that_of_all_links():
         assert 1.9 * two[way] < four[way] < 3 * two[way]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["none", "sealed-revealed", "label-rr", "add"])
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_the_forecast_of_the_ledger_is_the_ledger(name, solver):
