@@ -92,6 +92,7 @@ def test_it_trains_and_the_ledger_knows_its_price(recording):
     assert record["weight_bound"] is None
 
 
+@pytest.mark.slow  # processes of their own, some seconds
 def test_a_check_rehearses_it_and_says_what_to_change(installed):
     often = ("--epsilon", "6", "--epochs", "10")
     record = json.loads(command(installed, "check", *RUN, *often, "--json"))
@@ -103,6 +104,7 @@ def test_a_check_rehearses_it_and_says_what_to_change(installed):
     assert re.match(r"--epsilon [\d.]+ or less", verdicts["likelihood"]["change"])
 
 
+@pytest.mark.slow  # processes of their own, some seconds
 def test_an_audit_attacks_a_recorded_run_and_the_report_names_both(installed, recording, tmp_path):
     pages = ("--html", str(tmp_path / "report.html"), "--markdown", str(tmp_path / "report.md"))
     line = ("audit", "--transcript", recording[0], *pages, "--json")
@@ -137,6 +139,7 @@ def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(insta
     assert "taciturn_one_bit" not in done.stderr
 
 
+@pytest.mark.slow  # processes of their own, some seconds
 def test_without_the_package_there_is_no_such_mechanism_and_the_hint_says_why():
     done = python(None, "-m", "taciturn", "train", *RUN)
     assert done.returncode == ConfigError.exit_code
@@ -152,6 +155,7 @@ def test_a_file_to_begin_with_shows_the_setting_that_it_needs(installed, tmp_pat
     assert "NO protection" not in text
 
 
+@pytest.mark.slow  # processes of their own, some seconds
 def test_its_own_tests_pass(installed):
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
     done = python(installed, *words, str(EXAMPLE / "tests"), cwd=installed)

@@ -89,6 +89,7 @@ def decrypted(secret: BfvSecretKey, reply: dict[str, Any]) -> bytes:
     return secret.decrypt_tiles(Parts(data), side).tobytes()
 
 
+@pytest.mark.slow  # a cluster is started, and a worker lost
 def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
     """Each mask covers one value, also in the reply that was never used."""
     secret = BfvScheme(engine).generate(128, RING, COINS)
