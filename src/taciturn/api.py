@@ -191,7 +191,7 @@ def align(
         (one,), two = align_tables([alice], bob, alice_id=id, bob_id=his, normalise=normalise)
         return one, two
     if not alice:
-        raise ConfigError("there is no table of an Alice", setting="alice", hint="name one or more")
+        raise ConfigError("there is no table of an Alice", where="alice=", hint="name one or more")
     return align_tables(alice, bob, alice_id=id, bob_id=his, normalise=normalise)
 
 

@@ -131,6 +131,6 @@ def test_several_alices_have_a_file_each_and_all_agree(tmp_path):
 def test_a_fingerprint_that_is_not_known_yet_is_asked_for(tmp_path):
     trial = Trial("sealed", parties={"alice-1": "", "alice-2": "1" * 64})
     *_, bob = write_templates(tmp_path, trial)
-    assert "taciturn certs --show certs/alice-1.pem" in bob.read_text()
+    assert "the fingerprint of certs/alice-1.pem" in bob.read_text()
     with pytest.raises(ConfigError, match="alice-1"):
         PartyConfig.read(bob)

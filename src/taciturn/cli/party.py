@@ -85,7 +85,9 @@ def init(
     if named and all(named.values()):
         making = ""
     elif named:
-        making += "write their fingerprints under [agreement.parties], "
+        making += (
+            "write their fingerprints (taciturn certs --show FILE) under [agreement.parties], "
+        )
     screen.print(
         f"Next: {naming}{making}send each side its own file and "
         f"certificates, and run taciturn party FILE --dry-run on {'all' if named else 'both'}; "

@@ -35,7 +35,7 @@ _OWN_HEAD = """\
 # --- This side's own business: nothing below leaves this machine. ----------------------------
 """
 _FINGERPRINTS = "# The fingerprint of each Alice's key, in an order that all sides share."
-_UNKNOWN = "Write here what taciturn certs --show certs/{name}.pem prints, on all sides."
+_UNKNOWN = "Not known yet: write the fingerprint of certs/{name}.pem here, on all sides."
 # What each section shows; a leading # is a setting that the person may switch on as it stands.
 _NEWTON = ("solver", "#passes", "#l2")
 _SGD = ("epochs", "batch_size", "minimum_batch", "learning_rate", "#l2")
