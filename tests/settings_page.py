@@ -14,6 +14,7 @@ from taciturn.deploy.config import DERIVED, SECTIONS, file_default, section_sett
 from taciturn.faces import hyphenated
 from taciturn.settings.schema import Settings
 from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.study import Study
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"
@@ -78,6 +79,21 @@ def table(section: str) -> str:
     return HEAD + "".join(row(section, name, settings[name]) for name in names)
 
 
+def study_table() -> str:
+    """The table of what a study may hold."""
+    settings, fields = declared(Study), Study.model_fields
+    kinds = {"columns": "list of lists of text", "class_weight": "list of pairs"}
+    return HEAD + "".join(
+        line(
+            name,
+            kinds.get(name) or word(fields[name].annotation),
+            shown(fields[name].default),
+            settings[name],
+        )
+        for name in settings
+    )
+
+
 def simulation_table() -> str:
     """The table of what only a simulation takes."""
     settings = declared(Settings)
@@ -92,6 +108,7 @@ def simulation_table() -> str:
 def render(page: str) -> str:
     """The page with its tables made anew."""
     tables = {f"[{section}]": table(section) for section in SECTIONS}
+    tables["[study]"] = study_table()
     chapters = re.split(r"(?m)^(?=## )", page)
     for heading, made in {**tables, "Simulations": simulation_table()}.items():
         (place,) = [at for at, text in enumerate(chapters) if text.startswith(f"## {heading}\n")]

@@ -13,7 +13,7 @@ import polars as pl
 from sklearn.datasets import load_breast_cancer
 
 from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
-from taciturn.deploy.train import Party
+from taciturn.deploy.train import Party, Trainer
 from taciturn.engine.callbacks import Callbacks, Observer, ignore
 from taciturn.engine.channel import Endpoint
 from taciturn.engine.pair import run_pair
@@ -118,8 +118,9 @@ def run_both(
     folder: Path,
     wire: Wire | None = None,
     *,
-    act: Callable[[Party], Any] = lambda party: party.run(),
+    act: Callable[[Any], Any] = lambda party: party.run(),
     watch: dict[str, Callbacks] | None = None,
+    kind: type[Trainer] = Party,
 ) -> Ends:
     """Both parties of a folder, each in a thread."""
     wire = wire or Wire()
@@ -128,7 +129,7 @@ def run_both(
     def side(role: str, endpoint: Endpoint) -> None:
         try:
             config = PartyConfig.read(folder / f"{role}.toml")
-            ends[role] = act(Party(config, endpoint, (watch or {}).get(role, Callbacks())))
+            ends[role] = act(kind(config, endpoint, (watch or {}).get(role, Callbacks())))
         except BaseException as problem:
             ends[role] = problem
 

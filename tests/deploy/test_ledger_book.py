@@ -18,8 +18,9 @@ from taciturn.deploy.book_file import BookFile
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.ledger_book import LedgerBook, Release, Spending, ledger_book
 from taciturn.deploy.outlook import outlook
+from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import load_tables
-from taciturn.deploy.train import Party, terms_of
+from taciturn.deploy.train import Party
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import BudgetExceeded, FileError, OutputError, PeerStopped
 from taciturn.files import exclusive_lock

@@ -10,8 +10,8 @@ import pytest
 
 from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
 from taciturn.deploy.outlook import outlook
+from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import load_tables
-from taciturn.deploy.train import terms_of
 from taciturn.errors import ConfigError, PeerStopped
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import record_of

@@ -27,6 +27,7 @@ from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, SGD_ONLY, Settings
 from taciturn.settings.setting import Scope, declared
+from taciturn.settings.study import Study
 from taciturn.settings.table import TableSettings
 from tests import settings_page
 
@@ -287,7 +288,9 @@ def test_a_parameter_is_documented_in_the_words_of_the_declaration(name):
 def test_the_page_is_what_the_declarations_say():
     page = settings_page.PAGE.read_text(encoding="utf-8")
     assert page == settings_page.render(page), "remake it: python -m tests.settings_page"
-    assert tuple(re.findall(r"^## \[([a-z]+)\]$", page, re.MULTILINE)) == tuple(SECTIONS)
+    agreement, *others = SECTIONS
+    headings = re.findall(r"^## \[([a-z]+)\]$", page, re.MULTILINE)
+    assert headings == [agreement, "study", *others]
 
 
 def test_the_page_names_what_an_agreement_refuses():
@@ -400,7 +403,7 @@ def named_settings() -> Iterator[tuple[str, str]]:
 @pytest.mark.slow  # some seconds
 def test_what_errors_name_are_settings_or_parameters_of_commands():
     sections = [name for section in SECTIONS for name in section_settings(section)]
-    known = {*SETTINGS, *sections, *command_parameters()}
+    known = {*SETTINGS, *sections, *Study.model_fields, *command_parameters()}
     unknown = {(path, name) for path, name in named_settings() if name not in known}
     assert unknown == set()
 

@@ -25,8 +25,8 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.outlook import outlook
+from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.deploy.train import terms_of
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by

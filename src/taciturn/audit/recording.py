@@ -15,8 +15,8 @@ from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.deploy.train import terms_of
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, DataError, FileError, RowOrderError, TranscriptError
 from taciturn.faces import Hint

@@ -9,6 +9,7 @@ import typer
 
 from taciturn.cli.console import Json, console
 from taciturn.cli.console import show as print_result
+from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 
 model = typer.Typer(
@@ -62,6 +63,71 @@ def list_models(
 
 
 @model.command()
+def use(
+    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    number: Annotated[int, typer.Argument(min=1, help="Which model of the study.")],
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Bob: name the model by a randomised response at this price, so that it may be "
+            "another one."
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Bob: do not ask whether the choice may be told.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Take one model of a study into use: it becomes this side's model. Run it on both sides.
+
+    Which model Bob uses depends on labels, and Alice learns it. Without --epsilon that has no
+    finite price; his ledger counts it.
+
+    [bold]Examples[/bold]
+
+    taciturn model use bob.toml 7
+
+    taciturn model use bob.toml 7 --epsilon 2 --yes
+
+    taciturn model use alice.toml 7
+    """
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.deploy.study_use import drawn, studied_model, use_model
+    from taciturn.errors import shown_by
+    from taciturn.report.model import used_blocks
+
+    settings = PartyConfig.read(config)
+    with shown_by(settings.face):
+        share = studied_model(settings, number)
+        models = int(share.study["models"])
+        if settings.role == "bob" and not yes:
+            _confirm(settings.peer, number, models, epsilon)
+        if epsilon is not None and settings.role == "bob":
+            number = drawn(number, models, epsilon)
+        used = use_model(settings, number, lambda text: None, epsilon)
+    print_result(used, json, used_blocks)
+
+
+def _confirm(peer: str, number: int, models: int, epsilon: float | None) -> None:
+    """Asks Bob whether his choice may be told.
+
+    Raises:
+        ConfigError: Nobody can be asked, or the answer is no.
+    """
+    import math
+    import sys
+
+    price = "no finite price" if epsilon is None else f"the price of epsilon {epsilon:g}"
+    told = (
+        f"Using model {number} tells {peer} which of {models} was chosen: at most "
+        f"{math.log2(models):.1f} bits about all labels together, at {price}."
+    )
+    if sys.stdin.isatty() and typer.confirm(f"{told} Go on?", err=True):
+        return
+    raise ConfigError(told, where="--yes", hint="give --yes if that may be told; nothing was done")
+
+
+@model.command()
 def export(
     files: Annotated[
         list[Path], typer.Argument(help="One side's file for its part; all for the whole model.")
@@ -81,12 +147,15 @@ def export(
     taciturn model export alice.model.json bob.model.json --onnx model.onnx
     """
     # Imported here: it loads an optional package.
+    from taciturn.deploy.study_use import require_used
     from taciturn.model.onnx import own_to_onnx, whole_to_onnx
     from taciturn.model.share import ModelShare
     from taciturn.model.whole import own_part, whole_model
 
     require_writable(onnx)
     shares = [ModelShare.load(file) for file in files]
+    for share, file in zip(shares, files, strict=True) if len(shares) > 1 else ():
+        require_used(share, str(file))
     if len(shares) == 1:
         content, outputs = own_to_onnx(own_part(shares[0])), ["score"]
     else:

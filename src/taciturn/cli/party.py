@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from taciturn.privacy.base import Mechanism
     from taciturn.report.blocks import Block
     from taciturn.results.parties import DryRun, PartyRun
+    from taciturn.results.study import StudyRun
 
 
 def init(
@@ -158,9 +160,14 @@ def party(
     record: Annotated[
         Path | None, typer.Option(help="Write the transcript of this side to this file.")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Of a study: write its table as one HTML file.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run one side of a training between two machines; run it again to resume.
+
+    With a [study] in both sides' files all its models are trained in one session.
 
     [bold]Examples[/bold]
 
@@ -175,7 +182,13 @@ def party(
 
     settings = PartyConfig.read(config)
     output = settings.output
-    require_writable(*map(settings.path, output.files), record)
+    require_writable(*map(settings.path, output.files), record, html)
+    if html is not None and (settings.study is None or dry_run):
+        raise ConfigError(
+            "there is a page of a study alone",
+            where="--html",
+            hint="leave it out; or write a [study] in both sides' files",
+        )
     with (
         shown_by(settings.face),
         stoppable(),
@@ -185,14 +198,35 @@ def party(
     ):
         side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
+    if html is not None:
+        _write_study(result, html)
     show(result, json, _blocks)
 
 
-def _blocks(result: PartyRun | DryRun) -> list[Block]:
-    """Loaded only where a person reads: with ``--json`` a party loads no report."""
-    from taciturn.report.parties import party_blocks
+def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:
+    """Loaded only where a page is asked for."""
+    from taciturn.cli.simulate import write_page
+    from taciturn.extras import explained
 
-    return party_blocks(result)
+    with explained():
+        from taciturn.report.study import study_page
+    from taciturn.results.study import StudyRun
+
+    if isinstance(result, StudyRun):
+        write_page(study_page(result, datetime.now(UTC).isoformat(timespec="seconds")), html, None)
+
+
+def _blocks(result: PartyRun | StudyRun | DryRun) -> list[Block]:
+    """Loaded only where a person reads: with ``--json`` a party loads no report."""
+    from taciturn.results.parties import DryRun, PartyRun
+
+    if isinstance(result, PartyRun | DryRun):
+        from taciturn.report.parties import party_blocks
+
+        return party_blocks(result)
+    from taciturn.report.study import study_blocks
+
+    return study_blocks(result)
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from taciturn.settings.schema import (
     require_shared_work,
 )
 from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.study import Point, Study, require_owners
 from taciturn.settings.table import TableSettings
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
@@ -204,6 +205,14 @@ class OutputSection(Checked):
         str,
         _output("This side's share of the model: JSON, mode 600.", example="{role}.model.json"),
     ]
+    models: Annotated[
+        str | None,
+        _output(
+            "The folder of a study's models (default: beside the model, `NAME.models`).",
+            detail="One file for each combination, and the table ([study.md](study.md))",
+            example="{role}.models",
+        ),
+    ] = None
     log: Annotated[
         str | None,
         _output("One JSON object a line, appended; no secrets.", example="{role}.log"),
@@ -242,6 +251,13 @@ class OutputSection(Checked):
             example=10.0,
         ),
     ] = None
+
+    @property
+    def models_folder(self) -> str:
+        """Where a study's models go."""
+        if self.models is not None:
+            return self.models
+        return f"{self.model.removesuffix('.json').removesuffix('.model')}.models"
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -433,6 +449,8 @@ class Pins(Checked):
     ] = None
 
 
+STUDY = "study"
+"""The section of several models; a file without it trains one."""
 SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
     {
         "agreement": Agreement,
@@ -494,6 +512,7 @@ class PartyConfig:
         self.role: Role = role
         self.folder = folder
         self.where = where
+        self._sections = sections
         self.face = party_file(where)
         self.data = self._section(DataSection, sections, "data")
         self.link = self._section(LinkSection, sections, "link")
@@ -505,6 +524,7 @@ class PartyConfig:
             self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
             self._check_role()
             self._check_peers()
+            self.study = self._read_study(sections)
             self.normalisation = Normalisation.of(self.data.normalise)
         # What one solver has and the other has not is said now, before a table is read.
         with shown_by(self.face):
@@ -528,13 +548,35 @@ class PartyConfig:
                 hint='write role = "alice" (features only) or role = "bob" (the labels)',
             )
         for name, section in values.items():
-            if name not in SECTIONS or not isinstance(section, dict):
+            if name not in (*SECTIONS, STUDY) or not isinstance(section, dict):
                 raise ConfigError(
                     f"unknown section or setting {name}",
                     where=str(path),
-                    hint=nearest(name, SECTIONS),
+                    hint=nearest(name, (*SECTIONS, STUDY)),
                 )
         return cls(role, path.parent, values, str(path))
+
+    def at(self, point: Point) -> PartyConfig:
+        """The settings of one model of the study: with its values, and without the study.
+
+        Raises:
+            ConfigError: They do not go together; says of which model.
+        """
+        agreed = {hyphenated(key): value for key, value in self._sections["agreement"].items()}
+        # How many rows a fold has is not agreed on; nor is what columns and bins make of a table.
+        for pin in ("rows", *(("alice-columns",) if point.data else ())):
+            agreed.pop(pin, None)
+        agreed |= {hyphenated(name): value for name, value in point.agreed.items()}
+        data = {**self._sections.get("data", {})}
+        if "bins" in point.data:
+            data["bins"] = point.data["bins"]
+        sections = {**self._sections, "agreement": agreed, "data": data}
+        del sections[STUDY]
+        try:
+            return PartyConfig(self.role, self.folder, sections, self.where)
+        except ConfigError as problem:
+            problem.message = f"model {point.number} of the study ({point}): {problem.message}"
+            raise
 
     def path(self, name: str) -> Path:
         """A path of the file, relative to its folder."""
@@ -575,6 +617,39 @@ class PartyConfig:
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
         return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
+
+    def _read_study(self, sections: dict[str, Any]) -> Study | None:
+        """The study that both sides have agreed on; None where one model is trained."""
+        if STUDY not in sections:
+            return None
+        face = self.face.within(STUDY)
+        study = Study.of(sections[STUDY], face=face)
+        with shown_by(face):
+            require_owners(study, ("bob", *(self.parties or ("alice",))))
+        self._require_studied(study)
+        return study
+
+    def _require_studied(self, study: Study) -> None:
+        """Refuses what would tell Alice of a model, and what no study can judge or vary."""
+        for name, words in (
+            ("patience", "when a model of a study stops would tell Alice of labels"),
+            ("tell_alice", "a study tells Alice of no model how good it is"),
+        ):
+            if self.agreed.get(name) not in (None, "nothing"):
+                raise ConfigError(words, setting=name, hint=Hint("leave {" + name + "} out"))
+        if not study.folds and self.agreed["held_out"] is None:
+            raise ConfigError(
+                "a study without folds judges its models by held-out rows, and there are none",
+                setting="held_out",
+                hint=Hint("raise {held_out}, or write folds = 3, say, in [study]"),
+            )
+        if study.epsilon is not None and self.agreed["mechanism"] == "label-rr":
+            raise ConfigError(
+                "labels are flipped once, at one epsilon: flipping them for each model would pay "
+                "for every one",
+                setting="epsilon",
+                hint=Hint("write {epsilon} once, in [agreement]", epsilon=1.0),
+            )
 
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
         return kind.of(sections.get(name, {}), face=self.face.within(name))

@@ -30,14 +30,21 @@ class Kept:
     Args:
         journal: The session's.
         shelf: For the long arrays of its checkpoints.
+        results: For those of the models of a study that are trained.
         scratch: For long arrays while this process works on them.
         warnings: What the operator should know.
     """
 
     journal: Journal
     shelf: SealedShelf
+    results: SealedShelf
     scratch: Scratch
     warnings: tuple[str, ...]
+
+    def clear(self) -> None:
+        """Removes the long arrays: the session is over, or another one begins."""
+        self.shelf.clear()
+        self.results.clear()
 
 
 @contextlib.contextmanager
@@ -62,7 +69,8 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
         journal = Journal(folder / "journal", key, sync=config.state.sync)
         scratch = Scratch(folder / "scratch")
         try:
-            yield Kept(journal, SealedShelf(folder / "arrays", key), scratch, warnings)
+            arrays, results = (SealedShelf(folder / name, key) for name in ("arrays", "results"))
+            yield Kept(journal, arrays, results, scratch, warnings)
         finally:
             scratch.clear()
             journal.close()

@@ -322,21 +322,8 @@ def spending(config: PartyConfig, tables: PartyTables, terms: Terms, session: st
         BudgetExceeded: The training would end with this error on its way.
         PrivacyError: The flip book is another label's, or of another epsilon.
     """
-    planned, flips = planned_ledger(config, tables, terms), terms.mechanism.label_flips
-    answers = ""
-    if flips is not None:
-        # Loaded here: most mechanisms flip nothing.
-        from taciturn.deploy.flip_book import flip_book
-
-        answers = flip_book(config, flips, b"").name()
-    releases = {
-        (event, answers if flips is not None and event == flips.event else ""): times
-        for event, times in planned.history(0).items()
-        if price(event).label
-    }
-    if planned.tainted:
-        # Labels reach other rows' releases: as good as told.
-        releases.setdefault(_TOLD, 1)
+    planned = planned_ledger(config, tables, terms)
+    releases = releases_of(config, terms, planned)
     rows: list[tuple[RowIds, Mapping[Release, int]]] = [(tables.train.ids, releases)]
     if tables.held_out is not None and terms.agreement.patience is not None:
         # When Bob stops depends on these labels too.
@@ -345,6 +332,37 @@ def spending(config: PartyConfig, tables: PartyTables, terms: Terms, session: st
         release = release_event(terms.agreement.tell_epsilon)
         rows.append((tables.held_out.ids, {(release, ""): 1}))
     return Spending(tuple(rows), session)
+
+
+def releases_of(
+    config: PartyConfig, terms: Terms, planned: Ledger, row: int = 0
+) -> dict[Release, int]:
+    """What a planned ledger releases of a row, as a book counts it.
+
+    Args:
+        config: Bob's settings.
+        terms: The agreement in use.
+        planned: The ledger as it will stand at the end.
+        row: Which of its rows.
+
+    Raises:
+        PrivacyError: The flip book is another label's, or of another epsilon.
+    """
+    flips, answers = terms.mechanism.label_flips, ""
+    if flips is not None:
+        # Loaded here: most mechanisms flip nothing.
+        from taciturn.deploy.flip_book import flip_book
+
+        answers = flip_book(config, flips, b"").name()
+    releases = {
+        (event, answers if flips is not None and event == flips.event else ""): times
+        for event, times in planned.history(row).items()
+        if price(event).label
+    }
+    if planned.tainted:
+        # Labels reach other rows' releases: as good as told.
+        releases.setdefault(_TOLD, 1)
+    return releases
 
 
 def _added(paid: Paid, releases: Mapping[Release, int]) -> Paid:

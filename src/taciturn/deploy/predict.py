@@ -37,6 +37,7 @@ from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows
 from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import PeerSession
+from taciturn.deploy.study_use import require_used
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoints
@@ -114,6 +115,7 @@ class Question:
                 where=str(model),
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
+        require_used(share, str(model))
         column, chosen = config.data.id, normalisation or config.normalisation
         listed = None if common is None else AlignedRows.read(common, column, "the command")
         table = new_rows(rows, config.data, share, only, chosen, listed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -16,13 +17,14 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Event as Flag
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.crypto.engines import on_engine
+from taciturn.data.tables import LabelTable
 from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
@@ -30,12 +32,14 @@ from taciturn.deploy.identity import identity_of
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
-from taciturn.deploy.log import Figures
+from taciturn.deploy.log import Figures, Log
+from taciturn.deploy.model_file import model_share, save_model, suspected_wraps
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.prepared import PreparedFolder
 from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import Meeting, PeerSession
+from taciturn.deploy.side import Side, terms_of
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoints
@@ -54,20 +58,16 @@ from taciturn.errors import (
 )
 from taciturn.faces import Hint
 from taciturn.files import write_private
-from taciturn.mapped import MEMORY, Scratch
-from taciturn.model.history import set_aside
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import UNSEEN
-from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
-from taciturn.protocol.agree import agree, unused
+from taciturn.protocol.agree import unused
 from taciturn.protocol.events import Boundary, Event, Progress
-from taciturn.protocol.handshake import ANY_TABLE, PROTOCOL_VERSION, PeerTable
-from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
-from taciturn.protocol.party import PartyResult, dry_run
+from taciturn.protocol.handshake import PROTOCOL_VERSION
+from taciturn.protocol.party import dry_run
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
@@ -76,21 +76,19 @@ from taciturn.results.estimate import Estimate
 from taciturn.results.parties import (
     ColumnImportance,
     DryRun,
-    Identity,
     PartyMetrics,
     PartyRun,
     Sizes,
 )
 from taciturn.results.serialise import record_of
-from taciturn.results.training import FeatureParty
-from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
-from taciturn.settings.agreement import Agreement
+from taciturn.rng import KeyedEntropy, SystemEntropy
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.deploy.bob import BobSide
     from taciturn.deploy.ledger_book import Spending
     from taciturn.engine.transcript import TranscriptFile
+    from taciturn.results.study import StudyRun
 
 LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
@@ -138,8 +136,35 @@ class Account:
     charge: Callable[[], None]
 
 
-class Party:
-    """One side of a training, ready to meet the other.
+class Ending(Protocol):
+    """What a session ends with, for its journal."""
+
+    @property
+    def run(self) -> Any:  # noqa: ANN401 - the result of one training, or of several
+        """What this side has."""
+
+    @property
+    def session(self) -> str:
+        """The name that its model's file has."""
+
+    @property
+    def assessed(self) -> bool:
+        """Whether nothing is left to do."""
+
+
+class Work(Protocol):
+    """What is done while the two are together, from a checkpoint to the end."""
+
+    @property
+    def begun(self) -> Flag:
+        """Set once the sides have found that they fit."""
+
+    def run(self) -> Ending:
+        """Does it; what depends on labels is left for later."""
+
+
+class Trainer(Side):
+    """One side of a session that trains, ready to meet the other.
 
     Args:
         config: Its settings.
@@ -154,12 +179,12 @@ class Party:
     def __init__(
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
-        self.config, self.callbacks = config, callbacks
+        self.callbacks = callbacks
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
-        self.tables = load_tables(config, self._prepared)
-        self.terms = terms_of(config, self.tables)
+        tables = self._load_tables(config)
+        super().__init__(config, tables, terms_of(config, tables))
         for note in (
             *self.tables.notes,
             *unused(config.settings()),
@@ -171,7 +196,7 @@ class Party:
     @classmethod
     def of(
         cls, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks, *, dry_run: bool
-    ) -> Party:
+    ) -> Trainer:
         """The same; a peer that is there is told where this side lacks the mechanism.
 
         Raises:
@@ -188,7 +213,12 @@ class Party:
                 session = PeerSession(config, endpoint, callbacks)
                 session.refuse(DRY_RUN if dry_run else TRAINING, _lack(name, problem))
             raise
-        return cls(config, endpoint, callbacks)
+        if config.study is not None:
+            # Loaded here: most sessions train one model.
+            from taciturn.deploy.study import StudyParty
+
+            return StudyParty(config, endpoint, callbacks)
+        return Party(config, endpoint, callbacks)
 
     def dry_run(self) -> DryRun:
         """Meets the peer, compares everything, and stops before the training.
@@ -213,8 +243,13 @@ class Party:
             columns_exposed=self._exposure(),
         )
 
+    def _dry_opening(self) -> Program[None]:
+        """What is said before the first words of a training."""
+        yield from ()
+
     def _dry_program(self) -> Program[Met]:
         """The first words of a training."""
+        yield from self._dry_opening()
         tables, bits, coins = self.tables, self.magnitude_bits, KeyedEntropy.from_system()
         train, held_out, peer = tables.train, tables.held_out, self.peer_table
         if self.terms.agreement.parties is None:
@@ -244,12 +279,12 @@ class Party:
             return sum(met.widths)
         return met.columns if self.config.role == "bob" else len(self.tables.train.columns)
 
-    def feature_parties(self, widths: tuple[int, ...]) -> tuple[FeatureParty, ...] | None:
-        """Several Alices, with their columns; None with one."""
-        named = zip(self.terms.agreement.parties or {}, widths, strict=True)
-        return tuple(FeatureParty(name, columns) for name, columns in named) or None
+    def _load_tables(self, config: PartyConfig) -> PartyTables:
+        """Reads and prepares this side's table."""
+        return load_tables(config, self._prepared)
 
-    def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
+    @abstractmethod
+    def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun | StudyRun:
         """Trains, or resumes.
 
         Args:
@@ -259,6 +294,25 @@ class Party:
         Raises:
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
+
+    @abstractmethod
+    def _work(self, meeting: Meeting, kept: Kept, record: Path | None, account: Account) -> Work:
+        """What is to be done, as the checkpoint left it."""
+
+    @abstractmethod
+    def _ended(self, record: bytes, kept: Kept) -> Ending:
+        """With what the session ended, from the journal."""
+
+    @abstractmethod
+    def _record(self, ended: Any, kept: Kept) -> bytes:  # noqa: ANN401 - of this class's kind
+        """The same for the journal."""
+
+    @abstractmethod
+    def _assessed(self, ended: Any, past: Past, session: str) -> Ending:  # noqa: ANN401 - likewise
+        """Bob's end, with what depends on labels."""
+
+    def _conduct(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
+        """Meets the peer and works with it until the end; the result of that."""
         self._require_accepted()
         with state_folder(self.config) as kept:
             for warning in kept.warnings:
@@ -272,13 +326,13 @@ class Party:
                 self._session.meet(TRAINING, past, kept.journal) as meeting,
             ):
                 if past.done is None:
-                    training = _Training.of(self, meeting, kept, record, account)
-                    with _nothing_begun(training, kept):
+                    training = self._work(meeting, kept, record, account)
+                    with _nothing_begun(training, kept, self.log):
                         ended = training.run()
                     # Before the farewell: a stop during it must not train again.
-                    kept.journal.done(ended.to_bytes(kept.shelf))
+                    kept.journal.done(self._record(ended, kept))
                 else:
-                    ended = Ended.of_bytes(past.done, kept.shelf)
+                    ended = self._ended(past.done, kept)
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
                 # A journal of an earlier version does not name it.
@@ -286,10 +340,10 @@ class Party:
             if not ended.assessed:
                 # From here on what is done, and how long it takes, may depend on labels.
                 self._session.close()
-                ended = Ended(self._assess(ended, past, session))
-                kept.journal.done(ended.to_bytes())
-            kept.shelf.clear()
-            self._prepared.clear()
+                ended = self._assessed(ended, past, session)
+                kept.journal.done(self._record(ended, kept))
+            kept.clear()
+            self._forget_prepared()
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
             return replace(ended.run, peer_confirmed=confirmed)
@@ -305,11 +359,16 @@ class Party:
             finally:
                 self.terms = terms
 
+    def _forget_prepared(self) -> None:
+        """Removes the prepared rows of large tables."""
+        self._prepared.clear()
+
     def _assess(self, ended: Ended, past: Past, session: str) -> PartyRun:
         """Bob's figures, which go into his model's file too."""
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
             run = assess(ended, self.tables, self.terms, KeyedEntropy(past.meta.coins))
-            threshold = self._threshold(ended.held_out_scores)
+            labels = self.tables.held_out_labels
+            threshold = self.threshold_of(labels, ended.held_out_scores, self.terms)
         run = replace(run, metrics=replace(run.metrics, threshold=threshold))
         self._write_held_out(ended.held_out_scores)
         record = record_of(run)
@@ -323,14 +382,22 @@ class Party:
             self.log("warning", about="the training diverged: the model is worthless")
         return run
 
-    def _threshold(self, scores: FloatArray | None) -> Threshold:
-        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
-        output, held_out = self.config.output, self.tables.held_out_labels
+    def threshold_of(
+        self, held_out: LabelTable | None, scores: FloatArray | None, terms: Terms
+    ) -> Threshold:
+        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say.
+
+        Args:
+            held_out: The labels of those rows; None where there are none.
+            scores: Their scores.
+            terms: The model's agreement.
+        """
+        output, shift = self.config.output, terms.log_odds_shift
         if output.threshold is not None:
-            return at_probability(output.threshold, self.terms.log_odds_shift)
+            return at_probability(output.threshold, shift)
         if held_out is None or scores is None:
-            return one_half(self.terms.log_odds_shift)
-        return chosen(scores, held_out.values, output.miss_cost, self.terms.log_odds_shift)
+            return one_half(shift)
+        return chosen(scores, held_out.values, output.miss_cost, shift)
 
     def _write_held_out(self, scores: FloatArray | None) -> None:
         """Bob's held-out rows with their scores, where he asks for them.
@@ -418,7 +485,7 @@ class Party:
         past = None if fresh else kept.journal.resume()
         if past is None:
             coins = KeyedEntropy.from_system().key
-            kept.shelf.clear()
+            kept.clear()
             self.log("session started")
             return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
         changed = changed_facts(past.meta, facts)
@@ -448,101 +515,6 @@ class Party:
             # Nor what is counted elsewhere: the session was charged when it began.
             "limits": self.config.privacy.model_dump(exclude=_FREE_LIMITS),
         }
-
-    @property
-    def peer_table(self) -> PeerTable:
-        """What Bob takes Alice's table to be; she takes his as it is."""
-        if self.config.role == "alice":
-            return ANY_TABLE
-        return PeerTable(self.config.alice_columns, MOST_COLUMNS)
-
-    @property
-    def magnitude_bits(self) -> int:
-        """The size of Alice's values, which both sides know; Bob's only where it is needed."""
-        if self.terms.whole_table and self.terms.mechanism.shares_scores:
-            # Loaded here: other trainings have no use for it.
-            from taciturn.protocol.mutual_table import whitened_bits
-
-            return whitened_bits(self.tables.train, self.terms)
-        if self.config.role == "bob":
-            if not self.terms.mechanism.shares_scores or not self.tables.train.columns:
-                return 0
-            return magnitude_bits(self.tables.train.largest)
-        # Each side loads its own programs only.
-        from taciturn.protocol.alice.whitened import largest_bits
-
-        return largest_bits(self.tables.train, self.terms)
-
-    @property
-    def iterations(self) -> int:
-        """How many there are, unless the training ends early."""
-        return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
-
-    def program(
-        self,
-        coins: Entropy,
-        bob: BobSide | None,
-        resume: TrainingState | None = None,
-        scratch: Scratch = MEMORY,
-    ) -> Program[PartyResult]:
-        """This side's program, from the first word to the last.
-
-        Args:
-            coins: This side's coins.
-            bob: Bob's labels and ledger; None at Alice.
-            resume: The state from which to resume; None to begin.
-            scratch: Where long arrays lie.
-        """
-        tables, terms = self.tables, self.terms
-        memory = self.config.compute.table_memory << 20
-        if bob is not None:
-            return bob.program(tables, terms, coins, resume, self.peer_table, memory, scratch)
-        # Each side loads its own programs only.
-        from taciturn.protocol.alice.inputs import AliceInputs
-        from taciturn.protocol.alice.party import alice_program
-
-        return alice_program(
-            AliceInputs(
-                tables.train,
-                terms,
-                coins,
-                resume,
-                tables.held_out,
-                memory,
-                scratch,
-                identity_of(self.config),
-            )
-        )
-
-    @property
-    def name(self) -> str:
-        """Which of several Alices this side is; empty elsewhere."""
-        identity = identity_of(self.config)
-        return "" if identity is None else identity.name
-
-    def bob_side(self, coins: Entropy, spent: dict[str, Any] | None = None) -> BobSide | None:
-        """Bob's labels and ledger, the latter as it stood at the checkpoint; None at Alice."""
-        if self.tables.labels is None:
-            return None
-        # Each side loads its own programs only.
-        from taciturn.deploy.bob import BobSide
-
-        return BobSide.of(self.config, self.tables.labels, self.terms, coins, spent)
-
-    def identity(self) -> Identity:
-        """What the party's result says of it, however it went."""
-        held_out = self.tables.held_out
-        return Identity(
-            role=self.config.role,
-            peer=self.config.peer,
-            mechanism=self.terms.agreement.mechanism,
-            scheme=self.terms.agreement.scheme,
-            key_bits=self.terms.agreement.key_bits,
-            columns=len(self.tables.train.columns),
-            rows=self.tables.train.rows,
-            held_out_rows=0 if held_out is None else held_out.rows,
-            version=__version__,
-        )
 
     def _exposure(self) -> ColumnExposure | None:
         """What Bob can learn of her columns: for Alice to know before she begins."""
@@ -576,6 +548,35 @@ class Party:
 
         memory = self.config.compute.table_memory << 20
         return forecast(self.terms, self.tables.train, table_memory=memory)
+
+
+class Party(Trainer):
+    """One side of one training, ready to meet the other."""
+
+    def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
+        """Trains, or resumes.
+
+        Args:
+            record: Write the transcript of this side to this file.
+            fresh: Discard an unfinished session and start a new one.
+
+        Raises:
+            TaciturnError: This side or the peer cannot continue; says why, and what to do.
+        """
+        result: PartyRun = self._conduct(record, fresh)
+        return result
+
+    def _work(self, meeting: Meeting, kept: Kept, record: Path | None, account: Account) -> Work:
+        return _Training.of(self, meeting, kept, record, account)
+
+    def _ended(self, record: bytes, kept: Kept) -> Ended:
+        return Ended.of_bytes(record, kept.shelf)
+
+    def _record(self, ended: Ended, kept: Kept) -> bytes:
+        return ended.to_bytes(kept.shelf)
+
+    def _assessed(self, ended: Ended, past: Past, session: str) -> Ended:
+        return Ended(self._assess(ended, past, session))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -661,8 +662,8 @@ class _Training:
                 note=unnoted if recording is None or self.bob is None else recording.kept,
             )
             self.figures.finish(result.trained)
-            share = self._share(result)
-            self._save(share)
+            share = model_share(self.party, self.bob, result, self.meeting.name)
+            save_model(share, config.path(config.output.model), self.party.log)
             if recording is not None:
                 recording.conclude({"session": share.session})
         self.figures.write(self.meeting.traffic, force=True)
@@ -671,7 +672,7 @@ class _Training:
             quality = record_of(result.quality)
             figures = {name: value for name, value in quality.items() if value is not None}
             self.party.log("quality told" if self.bob else "quality learnt", **figures)
-        for note in self._ledger_notes():
+        for note in () if self.bob is None else self.bob.ledger.notes():
             self.party.log("note", about=note)
         stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve
         run = PartyRun(
@@ -680,7 +681,7 @@ class _Training:
             parties=self.party.feature_parties(result.trained.company.widths),
             stopped=None if stopped is None else stopped.value,
             metrics=PartyMetrics(curve=curve or None),
-            suspected_wraps=self._suspected_wraps(result.trained),
+            suspected_wraps=suspected_wraps(self.party.terms, result.trained),
             converged_reason=UNSEEN if self.party.terms.mechanism.shares_scores else None,
             told_quality=result.quality,
             importance=self._importance(result.trained.weights),
@@ -688,14 +689,6 @@ class _Training:
             run=self.figures.so_far(self.meeting.traffic),
         )
         return Ended.of(run, result, share.session)
-
-    def _save(self, share: ModelShare) -> None:
-        """Writes the model; one of an earlier session keeps a name of its own."""
-        path = self.party.config.path(self.party.config.output.model)
-        kept = set_aside(path, share.session)
-        if kept is not None:
-            self.party.log("earlier model kept", file=kept.name)
-        share.save(path)
 
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)
@@ -722,32 +715,6 @@ class _Training:
         }
         return json.dumps(values).encode()
 
-    def _share(self, result: PartyResult) -> ModelShare:
-        """This side's share of the model, for its file."""
-        tables, terms, trained = self.party.tables, self.party.terms, result.trained
-        several, names = trained.company.widths, terms.agreement.parties or {}
-        return ModelShare(
-            role=self.party.config.role,
-            columns=tables.train.columns,
-            weights=trained.weights,
-            preparation=tables.preparation,
-            agreement=terms.agreement.model_dump(),
-            session=trained.company.session if several else self.meeting.name,
-            rows=tables.train.rows,
-            data_digest=tables.train.digest(),
-            metrics={} if result.quality is None else {"told_quality": record_of(result.quality)},
-            ledger={} if self.bob is None else record_of(self.bob.ledger.statement()),
-            notes=(*tables.notes, *self._ledger_notes()),
-            share=_values(trained.share),
-            bob_share=_values(trained.bob_share),
-            bob_bits=0 if trained.bob_share is None else trained.bob_share.magnitude_bits,
-            scales={} if trained.share is None else trained.share.scales.to_json(),
-            magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
-            whitening=_whitening_of(trained.share) or _whitening_of(trained.bob_share),
-            name=self.party.name,
-            parties=dict(zip(names, several, strict=True)),
-        )
-
     def _importance(self, weights: FloatArray) -> tuple[ColumnImportance, ...] | None:
         """Alice's columns, the most important first; None where she has no weights of them.
 
@@ -761,21 +728,9 @@ class _Training:
         columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
         return tuple(sorted(columns, key=lambda column: -column.importance))
 
-    def _suspected_wraps(self, trained: Trained) -> int | None:
-        """What Bob counted from the first iteration on; None where no score can wrap."""
-        if trained.share is None or not isinstance(trained, BobTrained):
-            return None
-        if self.party.terms.mechanism.shares_scores:
-            # Nobody sees a score, so nobody can suspect one.
-            return None
-        return trained.suspected_wraps
-
-    def _ledger_notes(self) -> tuple[str, ...]:
-        return () if self.bob is None else self.bob.ledger.notes()
-
 
 @contextmanager
-def _nothing_begun(training: _Training, kept: Kept) -> Iterator[None]:
+def _nothing_begun(training: Work, kept: Kept, log: Log) -> Iterator[None]:
     """Forgets a session whose sides do not fit: nothing was released, and nobody can resume it.
 
     Without this the greeting that did not fit would be played back the next time, too.
@@ -786,17 +741,8 @@ def _nothing_begun(training: _Training, kept: Kept) -> Iterator[None]:
         code = problem.code if isinstance(problem, PeerStopped) else problem.exit_code
         if code in _MISFITS and not training.begun.is_set():
             kept.journal.discard()
-            training.party.log("the sides do not fit; the next run starts a new session")
+            log("the sides do not fit; the next run starts a new session")
         raise
-
-
-def _values(share: WeightShare | None) -> tuple[int, ...]:
-    return () if share is None else tuple(share.values.tolist())
-
-
-def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
-    """The coordinates of a side's own weights, where they are shared and not its columns'."""
-    return () if share is None or share.whitening is None else share.whitening.to_numbers()
 
 
 def _lack(name: str, problem: ConfigError) -> AgreementError:
@@ -839,36 +785,6 @@ def _recording(
     # Bob records what he says to each of several Alices.
     links = len(party.config.peers)
     return TranscriptFile(record, header, at=at, keep=True, links=links)
-
-
-def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
-    """The terms of a party's training, from its file and its table.
-
-    Raises:
-        ConfigError: The mechanism cannot be had with these settings.
-        PrivacyError: Nor with these limits.
-        AgreementError: This side's table has another size than was agreed.
-    """
-    settings, known = config.settings(), config.alice_columns
-    own, rows = len(tables.train.columns), config.agreed.get("rows", tables.train.rows)
-    columns = own if known is None else known
-    with shown_by(config.face):
-        if rows != tables.train.rows:
-            raise AgreementError(
-                f"rows is {rows}, and this side's table has {tables.train.rows} to train on",
-                setting="rows",
-                hint=Hint("write {rows} on both sides", rows=tables.train.rows),
-            )
-        alone = config.role == "alice" and not config.parties
-        if alone and known is not None and known != own:
-            raise AgreementError(
-                f"alice-columns is {known}, and her prepared table has {own}",
-                setting="alice_columns",
-                hint=Hint("write {alice_columns} on both sides", alice_columns=own),
-            )
-        common = agree(settings, columns, tables.train.rows, parties=config.parties or None)
-    beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
-    return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)
 
 
 def _unlimited(config: PartyConfig) -> tuple[str, ...]:

@@ -21,8 +21,8 @@ from taciturn.data.own import ids_alone
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
 from taciturn.deploy.outlook import outlook
+from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import load_tables
-from taciturn.deploy.train import terms_of
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.deploy.way import require_agreed

@@ -45,6 +45,7 @@ def card(model: ModelShare) -> ModelCard:
         ledger=model.ledger,
         rows=model.rows,
         agreement=agreed,
+        study=model.study or None,
         session=model.session,
         agreement_digest=model.agreement_digest,
         data_digest=model.data_digest,

@@ -36,7 +36,7 @@ _MOST_SHARE = 1 << 62
 _SCALES = ("modulus_bits", "feature_bits", "residue_bits", "decay")
 _TEXTS, _RECORDS = (
     ("session", "data_digest", "taciturn", "name"),
-    ("agreement", "metrics", "ledger", "scales", "parties"),
+    ("agreement", "metrics", "ledger", "scales", "parties", "study"),
 )
 
 
@@ -66,6 +66,8 @@ class ModelShare:
         name: Which of several Alices this one is.
         parties: All Alices by name, where there are several, each with the number of her columns:
             Bob's share holds those of their weights one after the other.
+        study: Which of the models of a study it is, with their number, the values of the settings
+            that vary, and whether it was taken into use; nothing where it was trained alone.
         taciturn: The version of the program that wrote it.
     """
 
@@ -88,6 +90,7 @@ class ModelShare:
     whitening: tuple[float, ...] = field(default=(), repr=False)
     name: str = ""
     parties: dict[str, int] = field(default_factory=dict)
+    study: dict[str, Any] = field(default_factory=dict)
     taciturn: str = __version__
 
     @property

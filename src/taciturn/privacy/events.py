@@ -180,6 +180,15 @@ class NoisyAccuracy(PrivacyEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelChoice(PrivacyEvent):
+    """One of several models was named, by a randomised response (``choice``)."""
+
+    name = "model-choice"
+
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True)
 class CiphertextsOnly(PrivacyEvent):
     """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
 

@@ -16,6 +16,7 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``sealed`` with ``reveal_epsilon``: that epsilon, at a delta of its own, for the one release of a
   model with noise.
 - an accuracy told with ``tell-epsilon``: that epsilon, for the one count.
+- a model of a study that is named by a randomised response: its epsilon (``choice``).
 - ``sealed``: nothing, against whoever cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
@@ -47,6 +48,7 @@ from taciturn.privacy.events import (
     HiddenBatchGradient,
     LabelResponse,
     MeanOneFactor,
+    ModelChoice,
     MultiplicativeNoise,
     NoisyAccuracy,
     NoisyModel,
@@ -183,6 +185,7 @@ _OURS: tuple[Priced[Any], ...] = (
         lambda event: Price(event.epsilon, event.epsilon, event.epsilon, event.delta),
     ),
     Priced(NoisyAccuracy, _all_alike),
+    Priced(ModelChoice, _all_alike),
     Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
 )
 _PRICES: dict[type[PrivacyEvent], Callable[[Any], Price]] = {}

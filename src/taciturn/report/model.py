@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Table, Words, table
-from taciturn.report.words import NONE, share
-from taciturn.results.model import ListedModel, ModelCard, ModelList
+from taciturn.report.training import label_epsilon
+from taciturn.report.words import NONE, plain, share
+from taciturn.results.model import ListedModel, ModelCard, ModelList, UsedModel
 
 
 def card_blocks(card: ModelCard, top: int) -> list[Block]:
@@ -133,3 +134,16 @@ def _metrics(metrics: Mapping[str, object]) -> Table:
             written = [share(value) if isinstance(value, float) else NONE for value in shares]
             rows.append((name, *written, _number(part.get("loss"), ".4f")))
     return table(("", "accuracy", "AUC", "log loss"), rows, label="Figures of the model")
+
+
+def used_blocks(used: UsedModel) -> list[Block]:
+    """A model of a study that was taken into use."""
+    values = ", ".join(f"{name.replace('_', '-')} {plain(v)}" for name, v in used.values.items())
+    facts: dict[str, Words] = {
+        "model": f"{used.model} of {used.models}: {values}",
+        "file": used.file,
+    }
+    if used.choice_bits is not None and used.epsilon is not None:
+        facts["this tells"] = f"which of them was chosen, at most {used.choice_bits:.1f} bits"
+        facts["charged"] = label_epsilon(used.epsilon)
+    return [Facts(facts)]

@@ -31,6 +31,7 @@ from taciturn.report.blocks import printable
 from taciturn.report.words import share
 from taciturn.results.audit import AfterEpochs, AttackScore, Findings
 from taciturn.results.compare import ComparedMechanism, Comparison
+from taciturn.results.study import StudyTable
 
 INK, MUTED, LINE, SURFACE, LEAK = "#1a1f28", "#59626f", "#d9dde4", "#ffffff", "#b3261e"
 COLOURS = ("#1f6fb2", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#be185d")
@@ -194,6 +195,41 @@ def compare_svg(comparison: Comparison, name: str) -> str:
                 axes, _inside(left, x), _inside(low, y), color=colour, label=label, **mark, **fill
             )
         figure.legend(loc="outside lower center", ncols=5, handlelength=2.5)
+        return to_svg(figure, name)
+
+
+_MOST_STUDIED = 30
+
+
+def study_svg(table: StudyTable, name: str) -> str:
+    """The figure of each combination that they are ranked by, fold by fold; the best on top.
+
+    Args:
+        table: The study, with Bob's figures.
+        name: The figure's.
+    """
+    known = [one for one in table.settings if one.behind is not None]
+    shown = sorted(known, key=lambda one: one.behind or 0.0)[:_MOST_STUDIED]
+    with style():
+        figure = Figure((860 / _POINTS, (80 + 24 * len(shown)) / _POINTS), layout="constrained")
+        axes = figure.add_subplot()
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        axes.set_xlabel("log loss" if table.rank_by == "loss" else "AUC")
+        axes.grid(True, axis="x", color=LINE, clip_on=False)
+        axes.set_axisbelow(True)
+        names = [str(one.number) for one in shown]
+        axes.set_yticks(range(len(shown)), labels=names)
+        axes.set_ylabel("model")
+        axes.invert_yaxis()
+        for place, one in enumerate(shown):
+            colour = COLOURS[1] if one.number == table.best else COLOURS[0]
+            folds = [getattr(fold, table.rank_by) for fold in one.folds or ()]
+            dots = {"marker": "o", "markersize": 5, "linestyle": "none", "alpha": 0.55}
+            _plot(axes, folds, [place] * len(folds), color=colour, **dots)
+            mean = getattr(one, table.rank_by)
+            bar = {"marker": "|", "markersize": 16, "markeredgewidth": 3, "linestyle": "none"}
+            _plot(axes, [mean], [place], color=colour, **bar)
         return to_svg(figure, name)
 
 

@@ -40,6 +40,7 @@ class ModelCard(Result):
     ledger: Mapping[str, object]
     rows: int
     agreement: Mapping[str, object]
+    study: Mapping[str, object] | None = field(default=None, metadata=OMITTED)
     session: str
     agreement_digest: str
     data_digest: str
@@ -67,3 +68,21 @@ class ModelList(Result):
     """The model that a party's file names and those of earlier sessions, the newest first."""
 
     models: tuple[ListedModel, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsedModel(Result):
+    """A model of a study that a side has taken into use.
+
+    ``choice_bits`` is the most that naming it can tell, about all labels together, and ``epsilon``
+    what that was charged for: both are Bob's.
+    """
+
+    role: str
+    model: int
+    models: int
+    values: Mapping[str, object]
+    session: str
+    file: str
+    choice_bits: float | None = field(default=None, metadata=OMITTED)
+    epsilon: float | None = field(default=None, metadata=OMITTED)

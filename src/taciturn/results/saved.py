@@ -18,11 +18,12 @@ from taciturn.results.compare import Comparison
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.ledger import LedgerBookResult
-from taciturn.results.model import ModelCard, ModelList
+from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal
 from taciturn.results.session import SessionAudit
+from taciturn.results.study import SimulatedStudy, StudyRun
 from taciturn.results.training import TrainingRun
 
 # Each kind by the name of its command, with a key that tells it; the first that a record has
@@ -32,12 +33,14 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "compare": ("compared", Comparison),
     "doctor": ("checks", DoctorResult),
     "model-show": ("coefficients", ModelCard),
+    "model-use": ("values", UsedModel),
     "model-list": ("models", ModelList),
     "check": ("verdicts", CheckResult),
     "ledger": ("accounts", LedgerBookResult),
     "party-dry-run": ("dry_run", DryRun),
     "align": ("peer_ids", AlignmentResult),
     "predict": ("shared_weights", PredictionResult),
+    "party-study": ("study", StudyRun),
     "party": ("run", PartyRun),
     "estimate": ("iterations", Estimate),
 }
@@ -86,6 +89,8 @@ def of_record(record: object) -> Result:
         return audit_of_record(record)
     if "centralised" in record:
         return Runs(*_runs(TrainingRun, record))
+    if "study" in record and "peer" not in record:
+        return read(SimulatedStudy, record)
     for told_by, kind in _KINDS.values():
         if told_by in record:
             return read(kind, record)
@@ -133,6 +138,7 @@ def json_schema() -> dict[str, Any]:
             "required": ["runs", "html"],
             "additionalProperties": False,
         },
+        "study": object_schema(SimulatedStudy, shared),
         **{name: object_schema(kind, shared) for name, (_, kind) in _KINDS.items()},
     }
     return {

@@ -18,6 +18,7 @@ class Scope(StrEnum):
 
     SIMULATION = ""
     AGREEMENT = "agreement"
+    STUDY = "study"
     DATA = "data"
     LINK = "link"
     STATE = "state"

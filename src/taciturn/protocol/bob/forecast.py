@@ -9,7 +9,8 @@ solver.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,6 +60,48 @@ def forecast(
         if agreed.tell_epsilon is None:
             ledger.taint(TOLD)
         ledger.charge(release_event(agreed.tell_epsilon), _ROW)
+    return ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One training of several on the same rows.
+
+    Args:
+        terms: Its agreement.
+        rows: How many rows it is trained on.
+        fold: Which of the rows' folds it is trained without; None for none of them.
+    """
+
+    terms: Terms
+    rows: int
+    fold: int | None = None
+
+
+def forecast_all(
+    trainings: Sequence[Planned], folds: int, bob_columns: int, *, delta: float = DEFAULT_DELTA
+) -> Ledger:
+    """The ledger after several trainings, of one row that stands for each fold.
+
+    Labels that are flipped once and kept are paid for once.
+
+    Args:
+        trainings: All of them, with one mechanism.
+        folds: Into how many folds the rows are divided; 0 where they are not.
+        bob_columns: His columns, an intercept included.
+        delta: The probability at which the tighter total is stated.
+    """
+    ledger = Ledger(max(folds, 1), trainings[0].terms.mechanism.assumption, None, delta)
+    for training in trainings:
+        single = forecast(training.terms, training.rows, bob_columns, delta=delta)
+        if single.tainted:
+            ledger.taint(single.statement().assumption)
+        flips = training.terms.mechanism.label_flips
+        for event, times in single.history(0).items():
+            paying = [row for row in range(ledger.rows) if row != training.fold]
+            if flips is not None and event == flips.event:
+                paying = [row for row in paying if not ledger.history(row).get(event)]
+            ledger.charge(event, np.array(paying, dtype=np.int64), times)
     return ledger
 
 

@@ -1,0 +1,92 @@
+"""What a side writes of a model that was trained: its share, and what it may say of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from taciturn.deploy.log import Log
+from taciturn.deploy.side import Side
+from taciturn.model.history import set_aside
+from taciturn.model.share import ModelShare
+from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.terms import Terms
+from taciturn.results.serialise import record_of
+
+if TYPE_CHECKING:
+    from taciturn.deploy.bob import BobSide
+
+
+def model_share(
+    side: Side,
+    bob: BobSide | None,
+    result: PartyResult,
+    session: str,
+    study: dict[str, Any] | None = None,
+) -> ModelShare:
+    """This side's share of the model, for its file.
+
+    Args:
+        side: Whose it is.
+        bob: Bob's labels and ledger; None at Alice.
+        result: What the program returned.
+        session: The name of the training, the same on both sides; several Alices have their own.
+        study: Which model of a study it is; None where it is the only one.
+    """
+    tables, terms, trained = side.tables, side.terms, result.trained
+    several, names = trained.company.widths, terms.agreement.parties or {}
+    notes = () if bob is None else bob.ledger.notes()
+    return ModelShare(
+        role=side.config.role,
+        columns=tables.train.columns,
+        weights=trained.weights,
+        preparation=tables.preparation,
+        agreement=terms.agreement.model_dump(),
+        session=trained.company.session if several else session,
+        rows=tables.train.rows,
+        data_digest=tables.train.digest(),
+        metrics={} if result.quality is None else {"told_quality": record_of(result.quality)},
+        ledger={} if bob is None else record_of(bob.ledger.statement()),
+        notes=(*tables.notes, *notes),
+        share=_values(trained.share),
+        bob_share=_values(trained.bob_share),
+        bob_bits=0 if trained.bob_share is None else trained.bob_share.magnitude_bits,
+        scales={} if trained.share is None else trained.share.scales.to_json(),
+        magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
+        whitening=_whitening_of(trained.share) or _whitening_of(trained.bob_share),
+        name=side.name,
+        parties=dict(zip(names, several, strict=True)),
+        study=study or {},
+    )
+
+
+def save_model(share: ModelShare, path: Path, log: Log) -> None:
+    """Writes the model; one of an earlier session keeps a name of its own.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    kept = set_aside(path, share.session)
+    if kept is not None:
+        log("earlier model kept", file=kept.name)
+    share.save(path)
+
+
+def suspected_wraps(terms: Terms, trained: Trained) -> int | None:
+    """What Bob counted from the first iteration on; None where no score can wrap."""
+    if trained.share is None or not isinstance(trained, BobTrained):
+        return None
+    if terms.mechanism.shares_scores:
+        # Nobody sees a score, so nobody can suspect one.
+        return None
+    return trained.suspected_wraps
+
+
+def _values(share: WeightShare | None) -> tuple[int, ...]:
+    return () if share is None else tuple(share.values.tolist())
+
+
+def _whitening_of(share: WeightShare | None) -> tuple[float, ...]:
+    """The coordinates of a side's own weights, where they are shared and not its columns'."""
+    return () if share is None or share.whitening is None else share.whitening.to_numbers()

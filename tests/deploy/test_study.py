@@ -1,0 +1,488 @@
+"""Several models in one session: what they are, what they cost, and that a stop changes nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
+
+from taciturn.data.folds import fold_numbers
+from taciturn.data.ids import RowIds
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.ledger_book import ledger_book
+from taciturn.deploy.predict import Question
+from taciturn.deploy.score_book import score_book
+from taciturn.deploy.study import StudyParty
+from taciturn.deploy.study_use import studied_model, use_model
+from taciturn.engine.callbacks import Callbacks, silent
+from taciturn.errors import (
+    AgreementError,
+    BudgetExceeded,
+    ConfigError,
+    FileError,
+    PeerStopped,
+    ShapeError,
+    TaciturnError,
+)
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from taciturn.privacy.choice import named_choice, wanted_probability
+from taciturn.protocol.events import Event
+from taciturn.protocol.study import ModelTrained
+from taciturn.results.saved import of_record
+from taciturn.results.study import StudyRun
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.study import Study, left_out
+from tests.deploy.studies import (
+    ROLES,
+    SMALL,
+    in_one_process,
+    numbers,
+    run_study,
+    study_of,
+    write_study,
+    written,
+)
+from tests.deploy.wires import Wire
+
+
+@pytest.fixture(scope="module")
+def studied(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """A study of four combinations with two folds."""
+    folder = tmp_path_factory.mktemp("study")
+    columns = 'columns = ["all", ["-alice.mean_radius", "-bob.mean_concavity"]]\n'
+    write_study(folder, SMALL + columns, agreement={"passes": 8})
+    return folder, *run_study(folder).records
+
+
+# --- what the models are --------------------------------------------------------------------------
+
+
+def test_every_model_is_what_its_programs_give_in_one_process(studied):
+    folder, _, _ = studied
+    expected = in_one_process(folder)
+    assert len(expected) == 8
+    for (role, number), model in expected.items():
+        assert numbers(written(folder, role, number)) == model
+
+
+def test_each_is_the_optimum_of_its_own_rows_and_columns(studied):
+    """Both shares put together against scikit-learn on the joined table, model by model."""
+    folder, _, _ = studied
+    sides = {role: study_of(folder, role) for role in ROLES}
+    for model in sides["bob"].plan.models:
+        if model.fold is not None:
+            continue
+        alice, bob = (sides[role].plan.tables_of(model) for role in ROLES)
+        joined = np.hstack([alice.train.values, bob.train.values[:, :-1]])
+        assert bob.labels is not None
+        penalty = 1 / (model.terms.agreement.l2 * len(joined))
+        best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000).fit(
+            joined, bob.labels.values
+        )
+        shares = [written(folder, role, model.point.number) for role in ROLES]
+        parts = whole_model(*shares)
+        weights = np.concatenate([part.weights for part in parts.parts])
+        expected = np.append(best.coef_.ravel(), best.intercept_)
+        assert np.abs(weights - expected).max() < 0.02 * np.abs(expected).max()
+
+
+def test_figures_of_folds_are_those_of_models_trained_without_their_rows(studied):
+    folder, _, bob = studied
+    sides = {role: study_of(folder, role) for role in ROLES}
+    plan = sides["bob"].plan
+    for setting in bob["study"]["settings"]:
+        models = [m for m in plan.models if m.point.number == setting["number"]]
+        for model, said in zip(models[:2], setting["folds"], strict=True):
+            alice, his = (sides[role].plan.tables_of(model) for role in ROLES)
+            rows = np.hstack([alice.train.values, his.train.values[:, :-1]])
+            inside, labels = plan.folds == model.fold, his.labels.values
+            penalty = 1 / (model.terms.agreement.l2 * (~inside).sum())
+            best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000)
+            best.fit(rows[~inside], labels[~inside])
+            scores = best.decision_function(rows[inside])
+            assert said["rows"] == inside.sum()
+            assert said["auc"] == pytest.approx(roc_auc_score(labels[inside], scores), abs=0.01)
+            expected = log_loss(labels[inside], best.predict_proba(rows[inside])[:, 1])
+            assert said["loss"] == pytest.approx(expected, rel=0.05)
+
+
+def test_the_best_has_the_least_mean_loss_and_the_others_say_how_far_behind(studied):
+    *_, bob = studied
+    settings = bob["study"]["settings"]
+    best = min(settings, key=lambda one: one["loss"])
+    assert bob["study"]["best"] == best["number"]
+    for one in settings:
+        gaps = [
+            own["loss"] - other["loss"]
+            for own, other in zip(one["folds"], best["folds"], strict=True)
+        ]
+        assert one["behind"] == pytest.approx(one["loss"] - best["loss"])
+        assert one["behind_error"] == pytest.approx(abs(gaps[0] - gaps[1]) / 2)
+
+
+def test_alice_learns_how_many_models_there_are_and_no_figure(studied):
+    _, alice, bob = studied
+    assert alice["study"]["models"] == bob["study"]["models"] == 12
+    known = {"number", "values", "model", "columns"}
+    assert all(set(one) == known for one in alice["study"]["settings"])
+    assert set(alice) - {"study", "run", "ledger", "peer_confirmed"} <= {
+        *("role", "peer", "mechanism", "scheme", "key_bits", "columns", "rows"),
+        *("held_out_rows", "version"),
+    }
+    assert alice["ledger"] == {}
+
+
+def test_both_records_are_read_back(studied):
+    folder, alice, bob = studied
+    for role, record in zip(ROLES, (alice, bob), strict=True):
+        again = of_record(record)
+        assert isinstance(again, StudyRun)
+        assert again.to_dict() == record
+        kept = json.loads((folder / f"{role}.models" / "study.json").read_text())
+        assert of_record(kept) == again
+
+
+def test_columns_that_a_combination_leaves_out_are_in_no_model_of_it(studied):
+    folder, alice, _ = studied
+    for role, gone in (("alice", "mean_radius"), ("bob", "mean_concavity")):
+        assert gone in written(folder, role, 1).columns
+        assert gone not in written(folder, role, 3).columns
+    assert [one["columns"] for one in alice["study"]["settings"]] == [6, 6, 5, 5]
+
+
+# --- what it costs --------------------------------------------------------------------------------
+
+
+def test_scores_are_charged_once_and_in_total(studied):
+    folder, _, _ = studied
+    book = score_book(PartyConfig.read(folder / "alice.toml"))
+    assert book is not None
+    # Four combinations: trained on in one fold and in all, eight passes each, and scored once.
+    assert book.most_given() == 4 * (8 + 8 + 1)
+    assert study_of(folder, "alice").plan.opened_per_row == 4 * 17
+
+
+def test_a_study_beyond_her_limit_is_refused_before_a_score_leaves(tmp_path):
+    write_study(tmp_path, privacy={"alice": {"scores-per-row": 13}})
+    ends = run_study(tmp_path)
+    assert isinstance(ends.alice, BudgetExceeded)
+    assert "this opens 14 more" in ends.alice.message
+    assert isinstance(ends.bob, PeerStopped)
+    assert not (tmp_path / "alice.scores.json").exists()
+
+
+def test_all_models_of_a_priced_mechanism_are_paid_for(tmp_path):
+    """add: epsilon/2 of a label an epoch; a row is trained on in one fold of two, and in all."""
+    sgd = {"solver": "sgd", "epochs": 2, "batch-size": 16, "learning-rate": 0.1, "passes": None}
+    write_study(
+        tmp_path, "folds = 2\nepsilon = [1.0, 2.0]\n", agreement={**sgd, "mechanism": "add"}
+    )
+    _, bob = run_study(tmp_path).records
+    once = (1.0 + 2.0) / 2 * 2
+    assert bob["ledger"]["label_epsilon_total"] == pytest.approx(2 * once)
+    (account,) = ledger_book(PartyConfig.read(tmp_path / "bob.toml")).accounts()
+    assert account.ledger.label_epsilon_total == pytest.approx(2 * once)
+    assert account.trainings == 1
+
+
+def test_a_budget_that_all_models_exceed_together_refuses_them(tmp_path):
+    sgd = {"solver": "sgd", "epochs": 2, "batch-size": 16, "learning-rate": 0.1, "passes": None}
+    agreed = {**sgd, "mechanism": "add"}
+    study = "folds = 2\nepsilon = [1.0, 2.0]\n"
+    write_study(tmp_path, study, agreement=agreed, privacy={"bob": {"budget": 5.9}})
+    ends = run_study(tmp_path)
+    assert isinstance(ends.bob, BudgetExceeded)
+    assert "together cost a label's epsilon of 6" in ends.bob.message
+    assert isinstance(ends.alice, AgreementError | PeerStopped)
+
+
+def test_flipped_labels_are_paid_for_once(tmp_path):
+    sgd = {"solver": "sgd", "epochs": 1, "batch-size": 16, "passes": None, "learning-rate": None}
+    agreed = {**sgd, "mechanism": "label-rr", "epsilon": 2.0}
+    write_study(tmp_path, "folds = 2\nlearning-rate = [0.1, 0.01]\n", agreement=agreed)
+    _, bob = run_study(tmp_path).records
+    assert bob["ledger"]["label_epsilon_total"] == pytest.approx(2.0)
+
+
+# --- stops ----------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Killer:
+    """Ends a side when it has seen so many events."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def __call__(self, event: Event) -> None:
+        self.left -= 1
+        if not self.left:
+            raise Killed
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("victim", ROLES)
+@pytest.mark.parametrize("after", [1, 9, 17, 26])
+def test_a_side_that_is_killed_anywhere_resumes_to_the_same_models(tmp_path, victim, after):
+    """Also in the middle of a fold, and between two models."""
+    every = {"every-iterations": 2}
+    write_study(tmp_path, state={"alice": every, "bob": every})
+    watch = {victim: Callbacks(observe=Killer(after))}
+    ends = run_study(tmp_path, watch=watch)
+    assert isinstance(getattr(ends, victim), Killed)
+    alice, bob = run_study(tmp_path).records
+    assert len(alice["study"]["settings"]) == len(bob["study"]["settings"]) == 2
+    for (role, number), model in in_one_process(tmp_path).items():
+        assert numbers(written(tmp_path, role, number)) == model
+    book = score_book(PartyConfig.read(tmp_path / "alice.toml"))
+    assert book is not None
+    assert book.most_given() == 2 * (3 + 3 + 1)
+
+
+@pytest.mark.slow  # five seconds; links that break are seen to be mended elsewhere
+def test_a_link_that_breaks_again_and_again_changes_nothing(tmp_path):
+    write_study(tmp_path)
+    wire = Wire(cut=lambda number: number % 37 == 0)
+    alice, _ = run_study(tmp_path, wire).records
+    assert wire.links > 3
+    assert alice["run"]["links"] == wire.links
+    for (role, number), model in in_one_process(tmp_path).items():
+        assert numbers(written(tmp_path, role, number)) == model
+
+
+def test_after_the_end_it_only_confirms(studied):
+    folder, alice, bob = studied
+    again = run_study(folder).records
+    for before, after in zip((alice, bob), again, strict=True):
+        assert after["study"] == before["study"]
+
+
+def test_another_study_does_not_resume_this_one(tmp_path):
+    write_study(tmp_path)
+    ends = run_study(tmp_path, watch={"bob": Callbacks(observe=Killer(12))})
+    assert isinstance(ends.bob, Killed)
+    for role in ROLES:
+        path = tmp_path / f"{role}.toml"
+        path.write_text(path.read_text().replace("[0.001, 0.1]", "[0.001, 0.2]"))
+    party = study_of(tmp_path, "bob")
+    with pytest.raises(TaciturnError, match="have changed since the session started: study"):
+        party.run()
+
+
+# --- what does not fit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("study", "said"),
+    [
+        ("folds = 3\nl2 = [0.001, 0.1]\n", "study folds: 3 here, 2 there"),
+        ("folds = 2\nl2 = [0.001, 0.2]\n", "study l2: [0.001, 0.2] here, [0.001, 0.1] there"),
+        ('folds = 2\nrank-by = "auc"\nl2 = [0.001, 0.1]\n', 'study rank-by: "auc" here'),
+    ],
+)
+def test_two_studies_that_differ_are_told_apart_by_name(tmp_path, study, said):
+    write_study(tmp_path)
+    path = tmp_path / "alice.toml"
+    path.write_text(path.read_text().replace(SMALL, study))
+    ends = run_study(tmp_path)
+    assert isinstance(ends.alice, AgreementError)
+    assert said in ends.alice.message
+
+
+@pytest.mark.parametrize(
+    ("study", "changes", "said"),
+    [
+        ("folds = 1\nl2 = [0.1]\n", {}, "2 to 20 folds, or 0 for the held-out rows, not 1"),
+        ("folds = 2\n", {}, "values to try of at least one setting"),
+        ("folds = 2\nl3 = [1]\n", {}, "unknown setting l3"),
+        ("folds = 2\nl2 = [0.1, 0.1]\n", {}, "a value stands in it twice"),
+        ("folds = 2\nl2 = 0.1\n", {}, "it is a list of values to try, not 0.1"),
+        ("folds = 2\nl2 = [-1.0]\n", {}, "greater than or equal to 0"),
+        ("folds = 2\nbins = [1]\n", {}, "2 or more intervals"),
+        ('folds = 2\ncolumns = ["carol.age"]\n', {}, "names no column of bob or alice"),
+        ("folds = 0\nl2 = [0.1]\n", {"held-out": 0}, "judges its models by held-out rows"),
+        ("l2 = [0.1]\n", {"tell-alice": "quality"}, "tells Alice of no model how good it is"),
+        (f"folds = 20\npasses = [1]\nl2 = {list(range(1, 200))}\n", {}, "a study has 2,000"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused_by_name(tmp_path, study, changes, said):
+    write_study(tmp_path, study, agreement=changes)
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        PartyConfig.read(tmp_path / "bob.toml")
+
+
+@pytest.mark.parametrize(
+    ("study", "role", "said"),
+    [
+        ('columns = ["alice.age"]\n', "alice", "alice has no column 'age'"),
+        ('columns = ["bob"]\n', "alice", "model 1 of the study has no column of alice"),
+        ("epochs = [1, 2]\n", "bob", "model 1 of the study (epochs 1)"),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused_with_its_number(tmp_path, study, role, said):
+    write_study(tmp_path, study)
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        study_of(tmp_path, role)
+
+
+def test_more_folds_than_rows_can_fill_are_refused(tmp_path):
+    write_study(tmp_path, "folds = 20\nl2 = [0.1]\n", rows=24)
+    with pytest.raises(ShapeError, match="too few for 20 folds"):
+        study_of(tmp_path, "bob")
+
+
+def test_a_transcript_of_a_study_is_refused(tmp_path):
+    write_study(tmp_path)
+    with pytest.raises(ConfigError, match="a transcript holds one training"):
+        study_of(tmp_path, "bob").run(record=tmp_path / "t")
+
+
+# --- one of them is used --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> Path:
+    write_study(tmp_path, "l2 = [0.001, 0.1]\n", agreement={"passes": 2}, rows=80)
+    run_study(tmp_path).records  # noqa: B018 - raises what went wrong
+    return tmp_path
+
+
+def test_a_model_scores_nothing_until_it_is_used(finished):
+    config = PartyConfig.read(finished / "bob.toml")
+    path = finished / "bob.models" / "model-02.json"
+    with pytest.raises(ConfigError, match="this is model 2 of 2 of a study"):
+        Question.read(config, path, finished / "bob.csv")
+    use_model(config, 2, silent)
+    share = ModelShare.load(finished / "bob.model.json")
+    assert share.study["used"] is True
+    assert Question.read(config, finished / "bob.model.json", finished / "bob.csv")
+
+
+def test_a_choice_without_noise_is_charged_infinity_once(finished):
+    config = PartyConfig.read(finished / "bob.toml")
+    for number in (2, 2):
+        used = use_model(config, number, silent)
+        assert (used.epsilon, used.choice_bits) == (math.inf, 1.0)
+    (account,) = ledger_book(config).accounts()
+    assert account.ledger.label_epsilon_total == math.inf
+    assert account.ledger.releases_per_row == 1
+    # Another model is another choice.
+    use_model(config, 1, silent)
+    (account,) = ledger_book(config).accounts()
+    assert account.ledger.releases_per_row == 2
+
+
+def test_a_choice_by_response_is_charged_its_epsilon_for_each_draw(finished):
+    config = PartyConfig.read(finished / "bob.toml")
+    for times in (1, 2):
+        assert use_model(config, 2, silent, epsilon=1.5).epsilon == 1.5
+        (account,) = ledger_book(config).accounts()
+        assert account.ledger.label_epsilon_total == pytest.approx(1.5 * times)
+        assert account.rows == 80
+
+
+def test_a_choice_beyond_the_limit_leaves_the_model_as_it_was(finished):
+    path = finished / "bob.toml"
+    path.write_text(path.read_text().replace("[privacy]\n", "[privacy]\nbudget-total = 2.0\n"))
+    with pytest.raises(BudgetExceeded):
+        use_model(PartyConfig.read(path), 2, silent)
+    assert not (finished / "bob.model.json").exists()
+
+
+def test_alice_uses_the_model_that_is_named_and_pays_nothing(finished):
+    config = PartyConfig.read(finished / "alice.toml")
+    used = use_model(config, 2, silent)
+    assert (used.epsilon, used.choice_bits) == (None, None)
+    with pytest.raises(ConfigError, match="the choice is Bob's"):
+        use_model(config, 2, silent, epsilon=1.0)
+    use_model(PartyConfig.read(finished / "bob.toml"), 2, silent)
+    shares = [ModelShare.load(finished / f"{role}.model.json") for role in ROLES]
+    assert whole_model(*shares).bob.weights.shape == (4,)
+
+
+def test_a_model_that_is_not_there_is_refused_by_number(finished):
+    config = PartyConfig.read(finished / "bob.toml")
+    with pytest.raises(FileError, match="there is no model 3 of a study") as refused:
+        studied_model(config, 3)
+    assert refused.value.hint == "there are 1 to 2"
+
+
+def test_a_response_names_models_with_the_probabilities_that_it_is_priced_at():
+    """20,000 draws of five; an honest sampler fails once in a million runs."""
+    draws, epsilon, models = 20_000, 1.2, 5
+    coins = KeyedEntropy.from_seed(11)
+    seen = Counter(named_choice(3, models, epsilon, coins.fork(str(n))) for n in range(draws))
+    wanted = wanted_probability(models, epsilon)
+    assert wanted / ((1 - wanted) / (models - 1)) == pytest.approx(math.exp(epsilon))
+    for number in range(1, models + 1):
+        chance = wanted if number == 3 else (1 - wanted) / (models - 1)
+        reach = 5.3 * math.sqrt(draws * chance * (1 - chance))
+        assert abs(seen[number] - draws * chance) < reach
+
+
+# --- folds and sets of columns --------------------------------------------------------------------
+
+
+def test_folds_depend_on_the_id_alone_and_are_about_equal():
+    """39,073 rows in three folds: 5.3 standard deviations, once in ten million."""
+    ids = RowIds.numbered(39_073)
+    folds = fold_numbers(ids, 3, "salt")
+    order = KeyedEntropy.from_seed(1).permutation(len(ids))
+    assert np.array_equal(fold_numbers(ids.take(order), 3, "salt"), folds[order])
+    assert not np.array_equal(fold_numbers(ids, 3, "other"), folds)
+    sizes = np.bincount(folds)
+    assert len(sizes) == 3
+    assert np.abs(sizes - len(ids) / 3).max() < 5.3 * math.sqrt(len(ids) * 2 / 9)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gone"),
+    [
+        (("all",), []),
+        (("-alice.a",), ["a"]),
+        (("alice.a",), ["b", "c"]),
+        (("bob", "alice"), []),
+        (("bob",), ["a", "b", "c"]),
+        (("alice", "-alice.b"), ["b"]),
+        (("all", "-alice.b", "-bob.x"), ["b"]),
+    ],
+)
+def test_a_set_of_columns_leaves_out_what_it_says(wanted, gone):
+    assert left_out(wanted, "alice", ["a", "b", "c"]) == gone
+
+
+def test_combinations_are_numbered_with_data_choices_outermost():
+    study = Study.of({"folds": 2, "l2": [0.1, 0.2], "bins": [0, 3], "passes": [2]})
+    assert study.models == 12
+    assert [dict(point.values) for point in study.points] == [
+        {"bins": bins, "l2": l2, "passes": 2} for bins in (0, 3) for l2 in (0.1, 0.2)
+    ]
+
+
+def test_the_killer_sees_models(tmp_path):
+    """The events by which the tests above stop a side are there."""
+    write_study(tmp_path, "l2 = [0.1]\n", agreement={"passes": 1}, rows=60)
+    seen: list[Event] = []
+    run_study(tmp_path, watch={"bob": Callbacks(observe=seen.append)})
+    assert [event.number for event in seen if isinstance(event, ModelTrained)] == [0]
+
+
+def test_it_is_a_study_that_a_file_with_one_is_run_as(tmp_path):
+    write_study(tmp_path)
+    config = PartyConfig.read(tmp_path / "bob.toml")
+    side = StudyParty.of(config, Wire().endpoint(serves=True), Callbacks(), dry_run=False)
+    assert isinstance(side, StudyParty)
