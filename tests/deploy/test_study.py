@@ -106,6 +106,7 @@ def test_figures_of_folds_are_those_of_models_trained_without_their_rows(studied
         for model, said in zip(models[:2], setting["folds"], strict=True):
             alice, his = (sides[role].plan.tables_of(model) for role in ROLES)
             rows = np.hstack([alice.train.values, his.train.values[:, :-1]])
+            assert his.labels is not None
             inside, labels = plan.folds == model.fold, his.labels.values
             penalty = 1 / (model.terms.agreement.l2 * (~inside).sum())
             best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000)
@@ -213,6 +214,18 @@ def test_flipped_labels_are_paid_for_once(tmp_path):
     write_study(tmp_path, "folds = 2\nlearning-rate = [0.1, 0.01]\n", agreement=agreed)
     _, bob = run_study(tmp_path).records
     assert bob["ledger"]["label_epsilon_total"] == pytest.approx(2.0)
+
+
+def test_a_dry_run_tells_what_all_models_cost_together(tmp_path):
+    write_study(tmp_path)
+    ends = run_study(tmp_path, act=lambda party: party.dry_run())
+    alice, bob = ends.records
+    assert alice["columns_exposed"]["scores_per_row"] == 2 * (3 + 3 + 1)
+    assert alice["estimate"]["iterations"] == 6 * 3
+    for record in (alice, bob):
+        assert "6 trainings, for 2 combinations" in record["learns"]["alice"]
+        assert "up to 14 scores of each training row" in record["learns"]["bob"]
+    assert not (tmp_path / "alice.scores.json").exists()
 
 
 # --- stops ----------------------------------------------------------------------------------------

@@ -24,9 +24,8 @@ from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.outlook import outlook
-from taciturn.deploy.side import terms_of
-from taciturn.deploy.tables import PartyTables, load_tables
+from taciturn.deploy.prospect import Prospect
+from taciturn.deploy.study_prospect import StudyProspect
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by
@@ -61,19 +60,18 @@ def check_party(
     with shown_by(config.face):
         if config.role == "alice":
             bob: tuple[str, int | None] = (seat or "both", known_rows)
-            return _at_alice(config, load_tables(config), columns, announce, bob)
+            return _at_alice(Prospect.of(config), columns, announce, bob)
         if seat not in (None, "alice") or known_rows is not None:
             raise ConfigError(
                 "what Bob can tell of Alice's columns is rehearsed with them, and this file is his",
                 setting="seat" if known_rows is None else "known_rows",
                 hint="let Alice's side check its own file",
             )
-        return _at_bob(config, load_tables(config), columns, announce)
+        return _at_bob(Prospect.of(config), columns, announce)
 
 
 def _at_alice(
-    config: PartyConfig,
-    tables: PartyTables,
+    prospect: Prospect,
     columns: int | None,
     announce: Announce,
     bob: tuple[str, int | None],
@@ -84,19 +82,19 @@ def _at_alice(
             setting="columns",
             hint=Hint("leave {columns} out"),
         )
-    table, terms = tables.train, terms_of(config, tables)
+    config, table, terms = prospect.config, prospect.tables.train, prospect.terms
     frame = pl.from_numpy(table.values, schema=list(table.columns))
     result = _rehearsed(config, table, frame, None, "all", announce, bob)
-    held_out = 0 if tables.held_out is None else tables.held_out.rows
     return replace(
         result,
-        columns=column_exposure(terms, table.rows, table, held_out),
-        price=outlook(config, tables, terms),
+        columns=column_exposure(terms, table.rows, table, opened=prospect.scores),
+        price=prospect.outlook(),
         notes=(
             *result.notes,
             "your own columns were rehearsed; coins stood in for Bob's labels, and an intercept "
             "for his columns",
             *_others(config),
+            *_study(prospect),
             _SPELLING,
         ),
     )
@@ -112,9 +110,19 @@ def _others(config: PartyConfig) -> tuple[str, ...]:
     )
 
 
-def _at_bob(
-    config: PartyConfig, tables: PartyTables, columns: int | None, announce: Announce
-) -> CheckResult:
+def _study(prospect: Prospect) -> tuple[str, ...]:
+    """What to know of a rehearsal of a study."""
+    if not isinstance(prospect, StudyProspect):
+        return ()
+    study = prospect.plan.study
+    return (
+        f"model 1 of {counted(len(study.points), 'combination')} was rehearsed; price and counts "
+        f"of scores are those of all {study.models} trainings together",
+    )
+
+
+def _at_bob(prospect: Prospect, columns: int | None, announce: Announce) -> CheckResult:
+    config, tables = prospect.config, prospect.tables
     count = columns or config.alice_columns
     if count is None:
         raise ConfigError(
@@ -130,7 +138,7 @@ def _at_bob(
     frame = pl.concat([stand_ins.rename(names), his], how="horizontal")
     truth = labels if _enough(labels) else None
     result = _rehearsed(config, table, frame, truth, count, announce)
-    price = outlook(config, tables, terms_of(config, tables))
+    price = prospect.outlook()
     if price.ledger is not None:
         # The agreement may have what a simulation has not: a training that ends by labels.
         total = price.ledger.label_epsilon_total
@@ -145,7 +153,7 @@ def _at_bob(
         result,
         columns=None,
         price=price,
-        notes=(*result.notes, f"{rehearsed}; {stood}", _SPELLING),
+        notes=(*result.notes, f"{rehearsed}; {stood}", *_study(prospect), _SPELLING),
     )
 
 

@@ -23,9 +23,10 @@ from taciturn.faces import Hint
 from taciturn.privacy.statement import Statement
 from taciturn.privacy.told_quality import TOLD
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import LedgerSum, Outlook, Refusal
+from taciturn.results.outlook import Disclosure, LedgerSum, Outlook, Refusal
 
 if TYPE_CHECKING:
+    from taciturn.deploy.ledger_book import Spending
     from taciturn.privacy.ledger import Ledger
 
 
@@ -45,10 +46,27 @@ def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
     if config.role == "alice":
         return Outlook(ledger=None, learns=learns)
     # Only who pays for releases loads what counts them.
-    from taciturn.deploy.ledger_book import ledger_book, spending
+    from taciturn.deploy.ledger_book import spending
 
     statement = planned_ledger(config, tables, terms).statement()
-    book, spent = ledger_book(config), spending(config, tables, terms)
+    return bobs_outlook(config, terms, learns, statement, spending(config, tables, terms))
+
+
+def bobs_outlook(
+    config: PartyConfig, terms: Terms, learns: Disclosure, statement: Statement, spent: Spending
+) -> Outlook:
+    """What Bob's labels will pay, in one training or in several.
+
+    Args:
+        config: His settings.
+        terms: The agreement in use.
+        learns: What each side will receive.
+        statement: His ledger as it will stand at the end.
+        spent: What it releases of each row.
+    """
+    from taciturn.deploy.ledger_book import ledger_book
+
+    book = ledger_book(config)
     so_far, then = book.statements(spent)
     problem: TaciturnError | None = leak_refusal(config, terms, statement)
     try:

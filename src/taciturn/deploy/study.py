@@ -40,6 +40,7 @@ from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.deploy.train import Account, Trainer, Work
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoints
+from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -62,6 +63,8 @@ from taciturn.protocol.study import (
     compare_studies,
     study_program,
 )
+from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
 from taciturn.results.study import (
     StudiedSetting,
     StudyRun,
@@ -182,6 +185,17 @@ class StudyParty(Trainer):
     def side(self, model: StudyModel, kept: Kept) -> Side:
         """This side of one training."""
         return self.plan.side(model, self._engine, kept.scratch)
+
+    def _outlook(self) -> Outlook:
+        return self.plan.outlook()
+
+    def _opened(self) -> OpenedScores:
+        return self.plan.scores
+
+    def _estimate(self) -> Estimate | None:
+        """That of one training, times what all of them take of passes over rows."""
+        single = super()._estimate()
+        return None if single is None else self.plan.of_all(single)
 
     def _facts(self) -> dict[str, Any]:
         return {**super()._facts(), **self.plan.facts()}

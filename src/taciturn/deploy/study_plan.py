@@ -28,11 +28,14 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.score_book import Charge
 from taciturn.deploy.side import Side, terms_for, terms_of
 from taciturn.deploy.tables import PartyTables
+from taciturn.engine.disclosure import disclosure
 from taciturn.engine.exposure import OpenedScores
-from taciturn.errors import ConfigError, ShapeError, shown_by
+from taciturn.errors import ConfigError, ShapeError, counted, shown_by
 from taciturn.faces import Hint
 from taciturn.mapped import MEMORY, Scratch, row_blocks
 from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
 from taciturn.settings.study import Point, Study, left_out
 
 if TYPE_CHECKING:
@@ -220,6 +223,43 @@ class StudyPlan:
         """Those of all rows, held-out ones included."""
         return sum(model.opened.in_all for model in self.models)
 
+    @property
+    def scores(self) -> OpenedScores:
+        """The scores that all trainings open to Bob."""
+        whole = [model.opened.per_held_out_row for model in self.models if model.fold is None]
+        held_out = sum(whole) if self.tables.held_out is not None else 0
+        return OpenedScores(self.opened_per_row, held_out, self.opened_in_all)
+
+    def of_all(self, single: Estimate) -> Estimate:
+        """What all trainings take, from what the first combination's takes on all rows."""
+        first = self.first
+        share = sum(model.passes * model.rows for model in self.models)
+        times = share / (first.passes * first.rows)
+        return Estimate(
+            iterations=self.passes,
+            seconds=single.seconds * times,
+            bytes_to_alice=round(single.bytes_to_alice * times),
+            bytes_to_bob=round(single.bytes_to_bob * times),
+        )
+
+    def outlook(self) -> Outlook:
+        """What the study will cost, and tell."""
+        tables, terms = self.tables, self.first.terms
+        held_out = 0 if tables.held_out is None else tables.held_out.rows
+        study = (
+            f"All this is of {counted(self.study.models, 'training')}, for "
+            f"{counted(len(self.study.points), 'combination')} of settings, together; which of "
+            "their models Bob takes into use later he tells Alice by using it, and is charged for."
+        )
+        learns = disclosure(terms, tables.train.rows, held_out, self.scores, study)
+        if self.config.role == "alice":
+            return Outlook(ledger=None, learns=learns)
+        # Only who pays for releases loads what counts them.
+        from taciturn.deploy.outlook import bobs_outlook
+
+        statement = self.ledger().statement()
+        return bobs_outlook(self.config, terms, learns, statement, self.spending())
+
     def charge(self, session: str) -> Charge:
         """Alice's scores of each row, in total.
 
@@ -229,8 +269,7 @@ class StudyPlan:
         tables = self.tables
         rows = [(ids, self.opened(fold)) for fold, ids in self._fold_ids()]
         if tables.held_out is not None:
-            whole = [model.opened.per_held_out_row for model in self.models if model.fold is None]
-            rows.append((tables.held_out.ids, sum(whole)))
+            rows.append((tables.held_out.ids, self.scores.per_held_out_row))
         return Charge(tuple(rows), session)
 
     def ledger(self) -> Ledger:

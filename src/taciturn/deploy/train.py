@@ -73,6 +73,7 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
 from taciturn.results.parties import (
     ColumnImportance,
     DryRun,
@@ -238,7 +239,7 @@ class Trainer(Side):
             peer_columns=met.columns,
             parties=self.feature_parties(met.widths),
             agreement=Sizes(self._alice_columns(met), tables.train.rows),
-            outlook=outlook(self.config, tables, self.terms),
+            outlook=self._outlook(),
             estimate=self._estimate(),
             columns_exposed=self._exposure(),
         )
@@ -516,13 +517,22 @@ class Trainer(Side):
             "limits": self.config.privacy.model_dump(exclude=_FREE_LIMITS),
         }
 
+    def _outlook(self) -> Outlook:
+        """What it will cost, and tell."""
+        return outlook(self.config, self.tables, self.terms)
+
+    def _opened(self) -> OpenedScores:
+        """The scores that it opens to Bob."""
+        held_out = self.tables.held_out
+        rows = 0 if held_out is None else held_out.rows
+        return OpenedScores.of(self.terms, self.tables.train.rows, rows)
+
     def _exposure(self) -> ColumnExposure | None:
         """What Bob can learn of her columns: for Alice to know before she begins."""
         if self.config.role == "bob":
             return None
-        train, held_out = self.tables.train, self.tables.held_out
-        held_out_rows = 0 if held_out is None else held_out.rows
-        exposed = column_exposure(self.terms, train.rows, train, held_out_rows)
+        train = self.tables.train
+        exposed = column_exposure(self.terms, train.rows, train, opened=self._opened())
         return replace(
             exposed, warning=f"{exposed.warning}. {self._counted(exposed.scores_per_row)}"
         )

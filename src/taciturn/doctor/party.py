@@ -20,9 +20,9 @@ from taciturn.data.normalisation import further, in_words, spellings
 from taciturn.data.own import ids_alone
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
-from taciturn.deploy.outlook import outlook
+from taciturn.deploy.prospect import Prospect
 from taciturn.deploy.side import terms_of
-from taciturn.deploy.tables import load_tables
+from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.deploy.transport.tls import load_credentials
 from taciturn.deploy.vault import KEY_BYTES, room_to_resume
 from taciturn.deploy.way import require_agreed
@@ -121,14 +121,20 @@ def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> l
     for note in tables.notes:
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
-        terms = terms_of(config, tables)
-        price = outlook(config, tables, terms)
+        price = _prospect(config, tables).outlook()
     except TaciturnError as problem:
         return [*findings, Finding.of_error("agreement", problem)]
     report(price)
     agreed = config.agreed["mechanism"]
     findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
     return [*findings, *_price(price)]
+
+
+def _prospect(config: PartyConfig, tables: PartyTables) -> Prospect:
+    """What the file trains; its table, as one model has it, is read already."""
+    if config.study is not None:
+        return Prospect.of(config)
+    return Prospect(config, tables, terms_of(config, tables))
 
 
 def _price(price: Outlook) -> list[Finding]:

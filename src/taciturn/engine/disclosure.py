@@ -15,15 +15,27 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.outlook import Disclosure
 
 
-def disclosure(terms: Terms, rows: int, held_out: int = 0) -> Disclosure:
+def disclosure(
+    terms: Terms,
+    rows: int,
+    held_out: int = 0,
+    opened: OpenedScores | None = None,
+    study: str = "",
+) -> Disclosure:
     """What Alice receives, and what Bob does.
 
     Args:
         terms: The agreement in use.
         rows: Training rows.
         held_out: Held-out rows.
+        opened: The scores that several trainings open; None for those of one.
+        study: What there is to say of those; empty where there is one training.
     """
-    return Disclosure(alice=_to_alice(terms), bob=_to_bob(terms, rows, held_out))
+    beyond = f" {study}" if study else ""
+    opened = opened or OpenedScores.of(terms, rows, held_out)
+    return Disclosure(
+        alice=_to_alice(terms) + beyond, bob=_to_bob(terms, opened, held_out) + beyond
+    )
 
 
 def _to_alice(terms: Terms) -> str:
@@ -51,8 +63,7 @@ def _to_alice(terms: Terms) -> str:
     return " ".join(sentences)
 
 
-def _to_bob(terms: Terms, rows: int, held_out: int) -> str:
-    opened = OpenedScores.of(terms, rows, held_out)
+def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     if terms.mechanism.shares_scores:
         return _to_unseeing_bob(terms, opened, held_out)
     if not opened.in_all:

@@ -105,7 +105,11 @@ def whose_columns(agreed: Agreement) -> str:
 
 
 def column_exposure(
-    terms: Terms, rows: int, table: FeatureTable, held_out: int = 0
+    terms: Terms,
+    rows: int,
+    table: FeatureTable,
+    held_out: int = 0,
+    opened: OpenedScores | None = None,
 ) -> ColumnExposure:
     """What a training tells Bob of Alice's columns.
 
@@ -114,8 +118,9 @@ def column_exposure(
         rows: Training rows.
         table: Alice's columns, of the training rows or a sample of them.
         held_out: Held-out rows.
+        opened: The scores that several trainings open; None for those of one.
     """
-    opened = OpenedScores.of(terms, rows, held_out)
+    opened = opened or OpenedScores.of(terms, rows, held_out)
     if terms.mechanism.shares_scores:
         return ColumnExposure(
             scores_per_row=0,

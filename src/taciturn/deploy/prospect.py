@@ -1,0 +1,67 @@
+"""What a party's file will train, before it meets anybody: rows, terms, price, scores.
+
+The same for one training and for a study, whose figures are those of all its models together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.outlook import outlook
+from taciturn.deploy.side import terms_of
+from taciturn.deploy.tables import PartyTables, load_tables
+from taciturn.engine.exposure import OpenedScores
+from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Outlook
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What is about to be trained.
+
+    Args:
+        config: The settings of one model: the file's, or those of a study's first combination.
+        tables: This side's rows.
+        terms: The agreement of that model.
+    """
+
+    config: PartyConfig
+    tables: PartyTables
+    terms: Terms
+
+    @classmethod
+    def of(cls, config: PartyConfig) -> Prospect:
+        """Reads this side's table.
+
+        Raises:
+            ConfigError: The settings do not go together.
+            DataError: The table is not fit for use.
+        """
+        if config.study is not None:
+            # Loaded here: most files train one model.
+            from taciturn.deploy.study_prospect import StudyProspect
+
+            return StudyProspect.of_study(config, config.study)
+        tables = load_tables(config)
+        return cls(config, tables, terms_of(config, tables))
+
+    @property
+    def scores(self) -> OpenedScores:
+        """The scores that are opened to Bob."""
+        held_out = self.tables.held_out
+        rows = 0 if held_out is None else held_out.rows
+        return OpenedScores.of(self.terms, self.tables.train.rows, rows)
+
+    def outlook(self) -> Outlook:
+        """What it will cost, and tell.
+
+        Raises:
+            BudgetExceeded: The training would end with this error on its way.
+        """
+        return outlook(self.config, self.tables, self.terms)
+
+    def of_all(self, single: Estimate) -> Estimate:
+        """What everything takes, from what this one model takes."""
+        return single
