@@ -85,6 +85,7 @@ def test_the_public_names_are_pinned():
         "FeatureTable",
         "LabelTable",
         "SessionAudit",
+        "SimulatedStudy",
         "TaciturnError",
         "TrainResult",
         "VerticalLogisticRegression",
@@ -96,6 +97,7 @@ def test_the_public_names_are_pinned():
         "compare",
         "epsilon_lower_bound",
         "estimate",
+        "study",
         "train",
     ]
     assert all(hasattr(taciturn, name) for name in taciturn.__all__)

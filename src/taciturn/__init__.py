@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         check,
         compare,
         estimate,
+        study,
         train,
     )
     from taciturn.audit.epsilon_bound import epsilon_lower_bound
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from taciturn.estimator import VerticalLogisticRegression
     from taciturn.results.compare import Comparison
     from taciturn.results.session import SessionAudit
+    from taciturn.results.study import SimulatedStudy
     from taciturn.version import __version__
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "FeatureTable",
     "LabelTable",
     "SessionAudit",
+    "SimulatedStudy",
     "TaciturnError",
     "TrainResult",
     "VerticalLogisticRegression",
@@ -49,6 +52,7 @@ __all__ = [
     "compare",
     "epsilon_lower_bound",
     "estimate",
+    "study",
     "train",
 ]
 
@@ -61,6 +65,7 @@ _HOMES = {
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
     "SessionAudit": "results.session",
+    "SimulatedStudy": "results.study",
     "TaciturnError": "errors",
     "TrainResult": "api",
     "VerticalLogisticRegression": "estimator",
@@ -72,6 +77,7 @@ _HOMES = {
     "compare": "api",
     "epsilon_lower_bound": "audit.epsilon_bound",
     "estimate": "api",
+    "study": "api",
     "train": "api",
 }
 

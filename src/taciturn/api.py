@@ -40,6 +40,7 @@ from taciturn.results.estimate import Estimate
 from taciturn.results.runs import AuditResult as PlainAudit
 from taciturn.results.runs import Runs
 from taciturn.results.session import SessionAudit
+from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
@@ -237,6 +238,55 @@ def train(
             outcomes.append(simulate(run, raw, record=target, observe=watching.observe))
             require_arrived(outcomes[-1].result)
     return TrainResult(tuple(outcomes))
+
+
+def study(
+    data: object = None,
+    labels: object = None,
+    *,
+    vary: Mapping[str, Sequence[object]],
+    folds: int = 0,
+    rank_by: str = "loss",
+    processes: int | None = None,
+    progress: ReportProgress = quietly,
+    **options: Unpack[SettingsOptions],
+) -> SimulatedStudy:
+    """Trains a model for each combination of some settings' values, on all cores.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        vary: For each setting that varies its values: ``{"l2": [1e-5, 1e-4], "bins": [0, 5]}``.
+            Sets of columns are lists of names: ``{"columns": [["all"], ["-alice.age"]]}``.
+        folds: How many folds judge each combination; 0 for the held-out rows.
+        rank_by: ``loss`` or ``auc``.
+        processes: How many train at a time; None for one a core.
+        progress: Called with how many models are trained, and of how many.
+        options: Settings, as for ``train``.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> result = study(dataset="breast-cancer", vary={"epochs": [1, 2]}, scheme="clear", seed=1)
+    >>> result.study.models
+    2
+    """
+    from taciturn.settings.study import Study
+    from taciturn.simulation.study import simulate_study
+
+    settings, table = _settings(data, _given(options, study))
+    listed = {name: list(values) for name, values in vary.items()}
+    wanted = Study.of({"folds": folds, "rank_by": rank_by, **listed})
+    raw = load_raw(settings, table, labels)
+    with in_cell(Callbacks(progress=progress)) as watching:
+        return simulate_study(
+            settings,
+            wanted,
+            raw,
+            reload=lambda own: load_raw(own, table, labels),
+            workers=processes,
+            progress=watching.progress,
+        )
 
 
 def estimate(

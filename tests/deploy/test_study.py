@@ -171,7 +171,7 @@ def test_scores_are_charged_once_and_in_total(studied):
     assert book is not None
     # Four combinations: trained on in one fold and in all, eight passes each, and scored once.
     assert book.most_given() == 4 * (8 + 8 + 1)
-    assert study_of(folder, "alice").plan.opened_per_row == 4 * 17
+    assert study_of(folder, "alice").plan.scores.per_row == 4 * 17
 
 
 def test_a_study_beyond_her_limit_is_refused_before_a_score_leaves(tmp_path):

@@ -17,6 +17,7 @@ from taciturn.cli.model import model
 from taciturn.cli.party import init, party
 from taciturn.cli.predict import predict
 from taciturn.cli.simulate import audit, check, demo, train
+from taciturn.cli.study import study
 from taciturn.version import __version__
 
 app = typer.Typer(
@@ -54,6 +55,7 @@ for command in (
     check,
     audit,
     compare,
+    study,
     demo,
     align,
     certs,

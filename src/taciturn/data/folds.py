@@ -8,6 +8,7 @@ import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
+from taciturn.errors import ShapeError
 from taciturn.mapped import BLOCK_ROWS
 
 
@@ -32,4 +33,21 @@ def fold_numbers(ids: RowIds, folds: int, salt: str) -> IndexArray:
         words = b"".join([sha256(prefix + text.encode()).digest()[:4] for text in texts])
         hashed = np.frombuffer(words, ">u4").astype(np.int64)
         numbers[start : start + len(texts)] = hashed * folds >> 32
+    return numbers
+
+
+def filled_folds(ids: RowIds, folds: int, salt: str) -> IndexArray:
+    """The fold of each row, where every fold has some; all in one where there are no folds.
+
+    Raises:
+        ShapeError: There are too few rows.
+    """
+    if not folds:
+        return np.zeros(len(ids), dtype=np.int64)
+    numbers = fold_numbers(ids, folds, salt)
+    if not np.bincount(numbers, minlength=folds).min():
+        raise ShapeError(
+            f"{len(ids)} training rows are too few for {folds} folds: one has no rows",
+            hint="use fewer folds, or 0 to judge by held-out rows",
+        )
     return numbers

@@ -36,6 +36,7 @@ from taciturn.settings.schema import (
 )
 from taciturn.settings.setting import Scope, Setting, declared
 from taciturn.settings.study import Point, Study, require_owners
+from taciturn.settings.study import named as of_model
 from taciturn.settings.table import TableSettings
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
@@ -572,11 +573,8 @@ class PartyConfig:
             data["bins"] = point.data["bins"]
         sections = {**self._sections, "agreement": agreed, "data": data}
         del sections[STUDY]
-        try:
+        with of_model(point):
             return PartyConfig(self.role, self.folder, sections, self.where)
-        except ConfigError as problem:
-            problem.message = f"model {point.number} of the study ({point}): {problem.message}"
-            raise
 
     def path(self, name: str) -> Path:
         """A path of the file, relative to its folder."""

@@ -35,12 +35,13 @@ from taciturn.deploy.session import Meeting
 from taciturn.deploy.side import Side
 from taciturn.deploy.study_assess import Assessment
 from taciturn.deploy.study_ended import StudyEnded, Trained
-from taciturn.deploy.study_plan import StudyModel, StudyPlan
+from taciturn.deploy.study_plan import StudyPlan
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.deploy.train import Account, Trainer, Work
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoints
 from taciturn.engine.exposure import OpenedScores
+from taciturn.engine.study import StudyModel
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,

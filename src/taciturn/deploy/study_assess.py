@@ -15,7 +15,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.deploy.study_ended import StudyEnded
-from taciturn.deploy.study_plan import StudyModel
+from taciturn.engine.study import StudyModel
 from taciturn.errors import FileError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import arrival

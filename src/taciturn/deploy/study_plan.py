@@ -11,7 +11,7 @@ each row at Alice's, releases of each label at Bob's. It depends on no label.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
@@ -20,7 +20,7 @@ import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.crypto.engines import on_engine
-from taciturn.data.folds import fold_numbers
+from taciturn.data.folds import filled_folds
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import Preparation
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -30,13 +30,13 @@ from taciturn.deploy.side import Side, terms_for, terms_of
 from taciturn.deploy.tables import PartyTables
 from taciturn.engine.disclosure import disclosure
 from taciturn.engine.exposure import OpenedScores
-from taciturn.errors import ConfigError, ShapeError, counted, shown_by
-from taciturn.faces import Hint
+from taciturn.engine.study import StudyModel, opened_of_fold, opened_scores
+from taciturn.errors import counted, shown_by
 from taciturn.mapped import MEMORY, Scratch, row_blocks
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
-from taciturn.settings.study import Point, Study, left_out
+from taciturn.settings.study import Point, Study, left_out, named, require_some
 
 if TYPE_CHECKING:
     from taciturn.crypto.bfv.crew import Engine
@@ -48,37 +48,6 @@ _MOST_KEPT_BYTES = 256 << 20
 _Variant: TypeAlias = tuple[object, object]
 Load: TypeAlias = Callable[[PartyConfig, int], PartyTables]
 """Reads and prepares a side's table; the number tells tables of one study apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class StudyModel:
-    """One training of a study.
-
-    Args:
-        number: From 0 on, in the order of training.
-        point: The values of the settings that vary.
-        fold: Which fold it is trained without; None where it has all training rows.
-        terms: Its agreement.
-        rows: How many rows it is trained on.
-        scored: How many rows are scored at its end: its fold's, or the held-out ones.
-    """
-
-    number: int
-    point: Point
-    fold: int | None
-    terms: Terms
-    rows: int
-    scored: int
-
-    @property
-    def passes(self) -> int:
-        """How many iterations it takes."""
-        return self.terms.agreement.epochs * self.terms.per_epoch(self.rows)
-
-    @property
-    def opened(self) -> OpenedScores:
-        """The scores that it opens to Bob."""
-        return OpenedScores.of(self.terms, self.rows, self.scored)
 
 
 @dataclass(slots=True, repr=False)
@@ -110,10 +79,7 @@ class StudyPlan:
         """
         variants = _variants(config, study, load)
         rows = next(iter(variants.values())).train.ids
-        folds = np.zeros(len(rows), dtype=np.int64)
-        if study.folds:
-            folds = fold_numbers(rows, study.folds, config.agreed["split_salt"])
-            _require_filled(folds, study.folds)
+        folds = filled_folds(rows, study.folds, config.agreed["split_salt"])
         plan = cls(config, study, variants, (), folds)
         plan.models = tuple(plan._models())
         return plan
@@ -122,7 +88,8 @@ class StudyPlan:
         models: list[StudyModel] = []
         for point in self.study.points:
             tables, settings = self.variants[_variant(point)], self.config.at(point)
-            whole = terms_of(settings, tables)
+            with named(point):
+                whole = terms_of(settings, tables)
             held_out = 0 if tables.held_out is None else tables.held_out.rows
             for fold in range(self.study.folds):
                 inside = int(np.count_nonzero(self.folds == fold))
@@ -205,30 +172,10 @@ class StudyPlan:
             "tables of the study": tables.hexdigest(),
         }
 
-    def opened(self, fold: int) -> int:
-        """How many scores of a training row in a fold all trainings open to Bob."""
-        return sum(
-            model.opened.per_held_out_row if model.fold == fold else model.opened.per_row
-            for model in self.models
-            if self.study.folds or model.fold is None
-        )
-
-    @property
-    def opened_per_row(self) -> int:
-        """The most scores of one training row that the study opens."""
-        return max(map(self.opened, self._fold_range))
-
-    @property
-    def opened_in_all(self) -> int:
-        """Those of all rows, held-out ones included."""
-        return sum(model.opened.in_all for model in self.models)
-
     @property
     def scores(self) -> OpenedScores:
         """The scores that all trainings open to Bob."""
-        whole = [model.opened.per_held_out_row for model in self.models if model.fold is None]
-        held_out = sum(whole) if self.tables.held_out is not None else 0
-        return OpenedScores(self.opened_per_row, held_out, self.opened_in_all)
+        return opened_scores(self.models, self.study.folds)
 
     def of_all(self, single: Estimate) -> Estimate:
         """What all trainings take, from what the first combination's takes on all rows."""
@@ -267,7 +214,7 @@ class StudyPlan:
             session: The session's name, which is charged once.
         """
         tables = self.tables
-        rows = [(ids, self.opened(fold)) for fold, ids in self._fold_ids()]
+        rows = [(ids, opened_of_fold(self.models, fold)) for fold, ids in self._fold_ids()]
         if tables.held_out is not None:
             rows.append((tables.held_out.ids, self.scores.per_held_out_row))
         return Charge(tuple(rows), session)
@@ -334,12 +281,7 @@ def _with_columns(config: PartyConfig, tables: PartyTables, point: Point) -> Par
     sources = list(dict.fromkeys(rule.column for rule in rules))
     with shown_by(config.face.within("study")):
         gone = left_out(words, _owner(config), sources)
-        if config.role == "alice" and len(gone) == len(sources):
-            raise ConfigError(
-                f"model {point.number} of the study has no column of {_owner(config)}",
-                setting="columns",
-                hint="leave her one column at least: Bob's model alone needs no partner",
-            )
+        require_some(point, _owner(config), len(sources) - len(gone))
     if not gone:
         return tables
     kept = Preparation(
@@ -393,13 +335,3 @@ def _of_fold(whole: Terms, fold: Terms) -> Terms:
     """The terms of a fold: the penalty is that of all training rows, also where it is a default."""
     agreed = fold.agreement.model_copy(update={"l2": whole.agreement.l2})
     return replace(fold, agreement=agreed)
-
-
-def _require_filled(folds: IndexArray, count: int) -> None:
-    """Insists that every fold has rows, and leaves some."""
-    sizes: Sequence[int] = np.bincount(folds, minlength=count).tolist()
-    if min(sizes) == 0 or max(sizes) == len(folds):
-        raise ShapeError(
-            f"{len(folds)} training rows are too few for {count} folds: one has no rows",
-            hint=Hint("use fewer folds, or 0 to judge by held-out rows"),
-        )

@@ -7,7 +7,8 @@ prepared once for all models that use it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -240,6 +241,17 @@ class Point:
         )
 
 
+@contextmanager
+def named(point: Point) -> Iterator[None]:
+    """What is wrong with a combination's settings is said with its number."""
+    try:
+        yield
+    except ConfigError as problem:
+        problem.message = f"model {point.number} of the study ({point}): {problem.message}"
+        problem.args = (problem.message,)
+        raise
+
+
 def shown_value(value: Value) -> str:
     """A value of a study in a table.
 
@@ -288,6 +300,25 @@ def left_out(wanted: tuple[str, ...], owner: str, columns: list[str]) -> list[st
 
 def _is(word: str, owner: str) -> bool:
     return word.removeprefix("-").startswith(f"{owner}.")
+
+
+def require_some(point: Point, owner: str, columns: int) -> None:
+    """Insists that a combination has a column of every Alice.
+
+    Args:
+        point: The combination.
+        owner: Whose columns they are.
+        columns: How many are left.
+
+    Raises:
+        ConfigError: One has none.
+    """
+    if owner != "bob" and not columns:
+        raise ConfigError(
+            f"model {point.number} of the study has no column of {owner}",
+            setting="columns",
+            hint="leave her one column at least: Bob's model alone needs no partner",
+        )
 
 
 def require_owners(study: Study, owners: tuple[str, ...]) -> None:

@@ -1,0 +1,97 @@
+"""``study``: a model for each combination of some settings' values, on all cores."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taciturn.cli.console import Json, progress_bar, show
+from taciturn.cli.options import with_settings
+from taciturn.cli.simulate import write_page
+from taciturn.errors import ConfigError
+from taciturn.files import require_writable
+
+
+@with_settings
+def study(
+    *,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A setting and its values: l2=1e-5,1e-4; repeat for more. Sets of columns are "
+            "separated by semicolons: 'columns=all;-alice.age;bob alice.income'."
+        ),
+    ] = None,
+    folds: Annotated[
+        int, typer.Option(help="Judge by this many folds; 0: by the held-out rows.")
+    ] = 3,
+    rank_by: Annotated[str, typer.Option(help="Rank by loss or by auc.")] = "loss",
+    processes: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many train at a time (default: one for each core)."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the table as one HTML file.")] = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Train a model for each combination of some settings' values: which settings are best.
+
+    Between machines a [study] in both sides' files does the same in one session of taciturn party.
+
+    [bold]Examples[/bold]
+
+    taciturn study --dataset breast-cancer --solver newton --vary l2=1e-4,1e-3,1e-2 --seed 1
+
+    taciturn study --data loans.csv --id customer --label default --vary bins=0,5 --vary l2=1e-3,0.1
+    """
+    from taciturn import api
+    from taciturn.report.study import study_blocks, study_page
+
+    require_writable(html)
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    with progress_bar() as meter:
+        meter.announce("training models")
+        result = api.study(
+            vary=dict(map(_axis, vary or ())),
+            folds=folds,
+            rank_by=rank_by,
+            processes=processes,
+            progress=meter.progress,
+            **wanted,
+        )
+    if html is not None:
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        write_page(study_page(result, made), html, None)
+    show(result, json, study_blocks)
+
+
+def _axis(text: str) -> tuple[str, list[object]]:
+    """A setting with its values.
+
+    >>> _axis("l2=1e-5,0.001"), _axis("columns=all;-alice.age bob.x")
+    (('l2', [1e-05, 0.001]), ('columns', [['all'], ['-alice.age', 'bob.x']]))
+    """
+    name, sign, values = text.partition("=")
+    if not sign or not values:
+        raise ConfigError(
+            f"{text!r} names no values",
+            where="--vary",
+            hint="use --vary l2=1e-5,1e-4, say",
+        )
+    if name.replace("-", "_") in ("columns", "class_weight"):
+        words = [part.replace(",", " ").split() for part in values.split(";")]
+        return name, [[_value(word) for word in part] for part in words]
+    return name, [_value(word) for word in values.split(",")]
+
+
+def _value(word: str) -> object:
+    """A number where it is one."""
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word.strip()

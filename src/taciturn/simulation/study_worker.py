@@ -1,0 +1,87 @@
+"""What a helper process of a simulated study runs: trainings, one after the other.
+
+Frames over its standard input: a number, and as many bytes. A JSON text says what follows: tables,
+under a name, or a training of some. A reply is a JSON text. It ends when its input ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+from contextlib import suppress
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from taciturn.data.split import VerticalData
+from taciturn.errors import TaciturnError
+from taciturn.results.serialise import record_of
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.folds import of_fold
+from taciturn.simulation.run import simulate
+from taciturn.simulation.tables import of_bytes
+
+_LENGTH = struct.Struct("<Q")
+
+
+def send(stream: BinaryIO, content: bytes) -> None:
+    """Writes a frame."""
+    stream.write(_LENGTH.pack(len(content)))
+    stream.write(content)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> bytes:
+    """Reads a frame.
+
+    Raises:
+        EOFError: There is none, or not the whole of it.
+    """
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    content = stream.read(length)
+    if len(content) < length:
+        raise EOFError
+    return content
+
+
+def train(job: dict[str, Any], tables: dict[str, VerticalData]) -> dict[str, Any]:
+    """One training of a study: its record, or why there is none."""
+    data, folds = tables[job["tables"]], np.array(job["folds"], dtype=np.int64)
+    if job["fold"] is not None:
+        data = of_fold(data, folds == job["fold"])
+    settings = Settings.of(job["settings"])
+    try:
+        outcome = simulate(settings, data, coins=Coins.for_seed(job["seed"]))
+    except TaciturnError as problem:
+        return {"problem": problem.message, "hint": problem.hint}
+    return {"run": record_of(outcome.result)}
+
+
+def serve(jobs: BinaryIO, replies: BinaryIO) -> None:
+    """Does what it is told until there is nobody left to ask."""
+    tables: dict[str, VerticalData] = {}
+    while True:
+        job = json.loads(receive(jobs))
+        if "table" in job:
+            tables[job["table"]] = of_bytes(receive(jobs))
+            continue
+        send(replies, json.dumps(train(job, tables)).encode())
+
+
+def main() -> None:
+    """Serves over standard input and output."""
+    replies = os.fdopen(os.dup(1), "wb")
+    # Nothing that is printed may come between the replies.
+    os.dup2(2, 1)
+    with suppress(EOFError, BrokenPipeError):
+        serve(sys.stdin.buffer, replies)
+
+
+if __name__ == "__main__":
+    main()

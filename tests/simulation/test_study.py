@@ -1,0 +1,153 @@
+"""A study on one machine: which models it trains, what they cost, and which is best."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+import taciturn
+from taciturn.data.folds import fold_numbers
+from taciturn.errors import ConfigError, ShapeError, TaciturnError
+from taciturn.report.study import study_blocks, study_page
+from taciturn.results.saved import of_record
+from taciturn.results.study import SimulatedStudy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.source import arrange, load_raw
+
+SAME: dict[str, Any] = {
+    "dataset": "breast-cancer",
+    "scheme": "clear",
+    "seed": 3,
+    "alice_columns": "half",
+}
+
+
+@pytest.fixture(scope="module")
+def studied() -> SimulatedStudy:
+    """Two penalties and two sets of columns, newton, in the open."""
+    vary = {"l2": [0.001, 0.1], "columns": [["all"], ["-alice.mean radius", "-bob.worst area"]]}
+    return taciturn.study(vary=vary, folds=3, solver="newton", passes=20, **SAME)
+
+
+def test_folds_have_the_figures_of_scikit_learn(studied):
+    settings = Settings.of({**SAME, "solver": "newton"}).resolved()
+    data = arrange(settings, load_raw(settings), Coins.for_seed(3).data)
+    rows = np.hstack([data.alice_train.values, data.bob_train.values])
+    labels = data.labels_train.values
+    folds = fold_numbers(data.labels_train.ids, 3, "3")
+    for setting in studied.study.settings[:2]:
+        assert setting.folds is not None
+        for fold, said in enumerate(setting.folds):
+            inside = folds == fold
+            penalty = 1 / (float(str(setting.values["l2"])) * np.count_nonzero(~inside))
+            best = LogisticRegression(C=penalty, fit_intercept=False, tol=1e-10, max_iter=10_000)
+            best.fit(rows[~inside], labels[~inside])
+            expected = log_loss(labels[inside], best.predict_proba(rows[inside])[:, 1])
+            assert said.loss == pytest.approx(expected, rel=0.01)
+
+
+def test_it_says_what_all_models_open_and_cost(studied):
+    assert studied.study.models == 16
+    assert studied.scores_per_row == 4 * (3 * 20 + 1)
+    assert studied.ledger.label_epsilon_total == 0
+    assert studied.study.choice_bits == 2
+    assert studied.workers >= 1
+
+
+def test_sets_of_columns_leave_columns_out(studied):
+    assert [one.columns for one in studied.study.settings] == [30, 30, 28, 28]
+
+
+def test_the_record_is_read_back_and_shown(studied):
+    assert of_record(studied.to_dict()).to_dict() == studied.to_dict()
+    best = studied.study.best_setting
+    assert best is not None
+    assert best.loss == min(one.loss for one in studied.study.settings if one.loss is not None)
+    assert len(study_blocks(studied)) > 2
+    page = study_page(studied)
+    assert page.figures[0].svg.startswith("<svg")
+
+
+def test_how_many_processes_train_changes_nothing(studied):
+    vary = {"l2": [0.001, 0.1], "columns": [["all"]]}
+    again = taciturn.study(
+        vary=vary, folds=3, solver="newton", passes=20, processes=1, **SAME
+    ).study.settings
+    both = zip(again, studied.study.settings[:2], strict=True)
+    for one, two in both:
+        assert (one.folds, one.loss) == (two.folds, two.loss)
+
+
+def test_own_tables_are_binned_anew_for_each_number_of_bins():
+    data = load_breast_cancer()
+    frame = pl.DataFrame(data.data[:, :6], schema=[f"c{n}" for n in range(6)])
+    frame = frame.with_columns(label=pl.Series(data.target))
+    result = taciturn.study(
+        frame,
+        vary={"bins": [0, 4]},
+        folds=0,
+        label="label",
+        mechanism="none",
+        scheme="clear",
+        alice_columns=3,
+        seed=1,
+    )
+    plain, binned = result.study.settings
+    assert (plain.columns, plain.folds) == (7, None)
+    # Three of four intervals of six columns, and the intercept.
+    assert binned.columns == 6 * 3 + 1
+    assert result.study.best in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("vary", "options", "kind", "said"),
+    [
+        ({}, {}, ConfigError, "values to try of at least one setting"),
+        ({"l2": [0.1]}, {"seeds": 2}, ConfigError, "a study has one seed"),
+        ({"l2": [0.1], "passes": [2]}, {"solver": "sgd"}, ConfigError, "model 1 of the study"),
+        ({"columns": [["carol.x"]]}, {}, ConfigError, "names no column of bob or alice"),
+        ({"columns": [["alice.x"]]}, {}, ConfigError, "alice has no column 'x'"),
+        ({"columns": [["bob"]]}, {}, ConfigError, "has no column of alice"),
+        ({"epsilon": [1.0], "l2": [0.1]}, {"folds": 99}, ConfigError, "2 to 20 folds"),
+        ({"epsilons": [1.0]}, {}, ConfigError, "unknown setting epsilons"),
+    ],
+)
+def test_what_cannot_be_studied_is_refused_by_name(vary, options, kind, said):
+    with pytest.raises(kind, match=re.escape(said)):
+        taciturn.study(vary=vary, **{**SAME, **options})
+
+
+def test_too_few_rows_for_the_folds_are_refused():
+    rng = np.random.default_rng(1)
+    with pytest.raises(ShapeError, match="too few for 20 folds"):
+        taciturn.study(
+            rng.normal(size=(24, 2)),
+            np.arange(24) % 2,
+            vary={"l2": [0.1]},
+            folds=20,
+            alice_columns=1,
+            scheme="clear",
+        )
+
+
+def test_a_model_that_fails_in_its_process_is_named():
+    with pytest.raises(TaciturnError, match="model 2 of the study"):
+        taciturn.study(vary={"epsilon": [1.0, 1e-9]}, folds=0, epochs=1, mechanism="add", **SAME)
+
+
+def test_a_priced_mechanism_pays_for_every_model():
+    result = taciturn.study(
+        vary={"epsilon": [1.0, 3.0]}, folds=2, mechanism="add", epochs=2, **SAME
+    )
+    # Half of each epsilon a release, two epochs, in one of two folds and on all rows.
+    assert result.ledger.label_epsilon_total == pytest.approx((0.5 + 1.5) * 2 * 2)
+    assert math.isfinite(result.study.settings[0].loss or math.nan)
