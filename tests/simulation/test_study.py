@@ -34,7 +34,10 @@ SAME: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def studied() -> SimulatedStudy:
     """Two penalties and two sets of columns, newton, in the open."""
-    vary = {"l2": [0.001, 0.1], "columns": [["all"], ["-alice.mean radius", "-bob.worst area"]]}
+    vary: dict[str, Any] = {
+        "l2": [0.001, 0.1],
+        "columns": [["all"], ["-alice.mean radius", "-bob.worst area"]],
+    }
     return taciturn.study(vary=vary, folds=3, solver="newton", passes=20, **SAME)
 
 
@@ -78,7 +81,7 @@ def test_the_record_is_read_back_and_shown(studied):
 
 
 def test_how_many_processes_train_changes_nothing(studied):
-    vary = {"l2": [0.001, 0.1], "columns": [["all"]]}
+    vary: dict[str, Any] = {"l2": [0.001, 0.1], "columns": [["all"]]}
     again = taciturn.study(
         vary=vary, folds=3, solver="newton", passes=20, processes=1, **SAME
     ).study.settings
