@@ -581,6 +581,18 @@ CASES = (
     Case("an epsilon that is none", "compare --dataset x --mechanisms add:much"),
     Case("a comparison of nothing", "compare"),
     Case("a comparison to nowhere", "compare --dataset x --html no/where.html"),
+    Case("a study of nothing", "study --dataset breast-cancer"),
+    Case("a study without values", "study --dataset breast-cancer --vary l2"),
+    Case("a study of an unknown setting", "study --dataset breast-cancer --vary l3=1"),
+    Case("a study in one fold", "study --dataset breast-cancer --vary l2=1 --folds 1"),
+    Case(
+        "a study of a column that nobody has",
+        "study --dataset breast-cancer --vary columns=alice.age",
+    ),
+    Case(
+        "a study of settings that do not go together",
+        "study --dataset breast-cancer --solver newton --vary epochs=1,2",
+    ),
     session("guesses to nowhere", f"{SIDE} --write-guesses no/where"),
     Case(
         "a settings file beside a mechanism that is none",
@@ -628,6 +640,16 @@ CASES = (
     party("a star of one", "[data]", f'[agreement.parties]\nalice-1 = "{"1" * 64}"\n[data]'),
     party("a fingerprint that is none", "[data]", f"{STAR.replace('1' * 64, 'abc')}[data]"),
     party("a peer beside several Alices", "[data]", f"{STAR}[data]"),
+    party("a study of nothing in a party's file", "[data]", "[study]\nfolds = 3\n[data]"),
+    party(
+        "a study that tells of its models",
+        "[data]",
+        'tell-alice = "quality"\n[study]\nl2 = [0.1]\n[data]',
+    ),
+    replace(
+        party("a page of a training", "[data]", "[data]"),
+        command="party bob.toml --html x.html",
+    ),
     party("no label column at Bob", 'label = "', '# label = "'),
     party("a label column at Alice", "[data]", '[data]\nlabel = "default"', role="alice"),
     party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
@@ -745,6 +767,12 @@ CASES = (
     ),
     Case("a model that is not there", "model show nowhere.json"),
     Case("a list of models where there is none", "model list nowhere.json"),
+    Case(
+        "a model of a study that is not there",
+        "model use bob.toml 7",
+        "bob.toml",
+        lambda: template("bob", Trial("sealed")).encode(),
+    ),
     Case("a model cut short", "model show m.json", "m.json", lambda: share()[:300]),
     Case("a file that is no model", "model show m.json", "m.json", lambda: b"{}"),
     Case(

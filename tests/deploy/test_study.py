@@ -137,7 +137,7 @@ def test_alice_learns_how_many_models_there_are_and_no_figure(studied):
     assert alice["study"]["models"] == bob["study"]["models"] == 12
     known = {"number", "values", "model", "columns"}
     assert all(set(one) == known for one in alice["study"]["settings"])
-    assert set(alice) - {"study", "run", "ledger", "peer_confirmed"} <= {
+    assert set(alice) - {"study", "run", "ledger", "peer_confirmed", "scores_per_row"} <= {
         *("role", "peer", "mechanism", "scheme", "key_bits", "columns", "rows"),
         *("held_out_rows", "version"),
     }
@@ -166,12 +166,13 @@ def test_columns_that_a_combination_leaves_out_are_in_no_model_of_it(studied):
 
 
 def test_scores_are_charged_once_and_in_total(studied):
-    folder, _, _ = studied
+    folder, alice, bob = studied
     book = score_book(PartyConfig.read(folder / "alice.toml"))
     assert book is not None
     # Four combinations: trained on in one fold and in all, eight passes each, and scored once.
     assert book.most_given() == 4 * (8 + 8 + 1)
     assert study_of(folder, "alice").plan.scores.per_row == 4 * 17
+    assert alice["scores_per_row"] == bob["scores_per_row"] == 4 * 17
 
 
 def test_a_study_beyond_her_limit_is_refused_before_a_score_leaves(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,8 @@ import typer
 from taciturn.cli.console import Json, progress_bar, show
 from taciturn.cli.options import with_settings
 from taciturn.cli.simulate import write_page
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, shown_by
+from taciturn.faces import CommandLine, hyphenated
 from taciturn.files import require_writable
 
 
@@ -52,10 +54,18 @@ def study(
 
     require_writable(html)
     wanted = {key: value for key, value in settings.items() if key != "record"}
-    with progress_bar() as meter:
+    if not vary:
+        raise ConfigError(
+            "a study names values to try of at least one setting",
+            where="--vary",
+            hint="use --vary l2=1e-5,1e-4,1e-3, say",
+        )
+    axes = dict(map(_axis, vary))
+    varied = frozenset(name.replace("-", "_") for name in axes)
+    with shown_by(_Varied(from_study=varied)), progress_bar() as meter:
         meter.announce("training models")
         result = api.study(
-            vary=dict(map(_axis, vary or ())),
+            vary=axes,
             folds=folds,
             rank_by=rank_by,
             processes=processes,
@@ -66,6 +76,24 @@ def study(
         made = datetime.now(UTC).isoformat(timespec="seconds")
         write_page(study_page(result, made), html, None)
     show(result, json, study_blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Varied(CommandLine):
+    """Settings as options, but for those that vary.
+
+    >>> _Varied(from_study=frozenset({"l2"})).place("l2"), _Varied().place("l2")
+    ('--vary l2', '--l2')
+    """
+
+    from_study: frozenset[str] = frozenset()
+
+    def place(self, setting: str, value: object = None) -> str:
+        """``--vary l2`` for one that varies."""
+        if setting in self.from_study:
+            return f"--vary {hyphenated(setting)}"
+        # Not super(): a dataclass with slots is a new class, and super() would look for the old.
+        return CommandLine.place(self, setting, value)
 
 
 def _axis(text: str) -> tuple[str, list[object]]:

@@ -371,6 +371,7 @@ class _Models:
         run = StudyRun(
             identity=party.identity(),
             study=party.table(),
+            scores_per_row=party.plan.scores.per_row,
             ledger=party.plan.ledger().statement() if bobs else None,
             run=self.figures.so_far(self.meeting.traffic),
         )

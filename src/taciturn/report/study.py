@@ -132,6 +132,7 @@ def _facts(result: StudyRun | SimulatedStudy) -> dict[str, b.Words]:
         "time": f"{run.seconds:.1f} s, of which {run.waiting_seconds:.1f} s waiting for the peer",
         "traffic": f"{data_size(run.bytes_sent)} sent, {data_size(run.bytes_received)} received, "
         f"over {counted(run.links, 'link')}",
+        "Bob has seen": _opened(result.scores_per_row),
     }
     if table.settings and table.settings[0].model is not None:
         facts["models' files"] = str(Path(table.settings[0].model).parent)

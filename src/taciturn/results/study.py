@@ -79,11 +79,13 @@ class StudyTable:
 class StudyRun(Result):
     """One side's part in a study between machines; figures and ledger are Bob's.
 
+    ``scores_per_row`` is how many scores of a training row all models opened to Bob.
     ``bob_alone`` and ``partner_adds`` are about the best combination's model on held-out rows.
     """
 
     identity: Identity = field(metadata=INLINE)
     study: StudyTable
+    scores_per_row: int
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures
     bob_alone: Metrics | None = field(default=None, metadata=OMITTED)
