@@ -23,6 +23,7 @@ from taciturn.deploy.score_book import score_book
 from taciturn.deploy.study import StudyParty
 from taciturn.deploy.study_use import studied_model, use_model
 from taciturn.engine.callbacks import Callbacks, silent
+from taciturn.engine.channel import Endpoints
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -41,6 +42,8 @@ from taciturn.results.saved import of_record
 from taciturn.results.study import StudyRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.study import Study, left_out
+from tests.deploy.several import Company, role_of
+from tests.deploy.sides import MECHANISMS
 from tests.deploy.studies import (
     ROLES,
     SMALL,
@@ -500,3 +503,69 @@ def test_it_is_a_study_that_a_file_with_one_is_run_as(tmp_path):
     config = PartyConfig.read(tmp_path / "bob.toml")
     side = StudyParty.of(config, Wire().endpoint(serves=True), Callbacks(), dry_run=False)
     assert isinstance(side, StudyParty)
+
+
+# --- several Alices, and other mechanisms ---------------------------------------------------------
+
+
+@pytest.mark.slow  # three parties over real connections, twice
+def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
+    """Whole models of all three sides against scikit-learn on the joined table."""
+    company = Company(tmp_path, agreement={"passes": 12})
+    company.write_tables(150)
+    study = 'folds = 2\nl2 = [0.01, 0.1]\ncolumns = [["all"], ["-alice-2.mean_perimeter"]]\n'
+    for name in company.all:
+        path = company.place(name) / f"{role_of(name)}.toml"
+        path.write_text(f"{path.read_text()}\n[study]\n{study}", encoding="utf-8")
+
+    def act(config: PartyConfig, way: Endpoints, calls: Callbacks) -> StudyRun:
+        return StudyParty(config, way, calls).run()
+
+    killed = company.run(act, watch={"alice-2": Callbacks(observe=Killer(40))})
+    assert isinstance(killed["alice-2"], Killed)
+    ends = company.run(act)
+    bob = ends["bob"].to_dict()
+    assert bob["study"]["models"] == 12
+    sides = {
+        name: StudyParty(company.config(name), Wire().endpoint(serves=True), Callbacks())
+        for name in company.all
+    }
+    for model in sides["bob"].plan.models:
+        if model.fold is not None:
+            continue
+        number = model.point.number
+        tables = {name: sides[name].plan.tables_of(model) for name in company.all}
+        hers = [tables[name].train.values for name in company.names]
+        joined = np.hstack([*hers, tables["bob"].train.values[:, :-1]])
+        labels = tables["bob"].labels
+        assert labels is not None
+        penalty = 1 / (model.terms.agreement.l2 * len(joined))
+        best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000).fit(joined, labels.values)
+        shares = [
+            ModelShare.load(company.place(name) / f"{role_of(name)}.models/model-{number:02d}.json")
+            for name in company.all
+        ]
+        weights = np.concatenate([part.weights for part in whole_model(*shares).parts])
+        expected = np.append(best.coef_.ravel(), best.intercept_)
+        assert np.abs(weights - expected).max() < 0.05 * np.abs(expected).max()
+
+
+@pytest.mark.slow  # forty passes of mutual, twice
+def test_mutual_studies_and_opens_no_score_of_a_training_row_but_in_its_fold(tmp_path):
+    write_study(
+        tmp_path, "folds = 2\nl2 = [0.01]\n", agreement={"mechanism": "mutual", "passes": 40}
+    )
+    alice, bob = run_study(tmp_path).records
+    assert alice["scores_per_row"] == 1
+    assert bob["study"]["settings"][0]["folds"][0]["auc"] > 0.9
+
+
+@pytest.mark.slow  # two trainings by batches
+@pytest.mark.parametrize("mechanism", ["none", "mult", "hybrid"])
+def test_other_mechanisms_study_too(tmp_path, mechanism):
+    sgd = {"solver": "sgd", "epochs": 1, "batch-size": 8, "learning-rate": None, "passes": None}
+    agreed = {**sgd, **MECHANISMS[mechanism]}
+    write_study(tmp_path, "learning-rate = [0.1, 0.01]\n", agreement=agreed)
+    alice, bob = run_study(tmp_path).records
+    assert len(alice["study"]["settings"]) == 2
+    assert bob["study"]["settings"][0]["held_out"]["rows"] > 0
