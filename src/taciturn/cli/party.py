@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taciturn.cli.console import Json, console, progress_bar, show
+from taciturn.cli.out import Out, keep, of_party, planned
 from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
@@ -158,6 +159,7 @@ def party(
     record: Annotated[
         Path | None, typer.Option(help="Write the transcript of this side to this file.")
     ] = None,
+    out: Out = None,
     json: Json = False,
 ) -> None:
     """Run one side of a training between two machines; run it again to resume.
@@ -173,6 +175,7 @@ def party(
     from taciturn.deploy.train import Party
     from taciturn.deploy.way import way_to_peer
 
+    plan = planned(out)
     settings = PartyConfig.read(config)
     output = settings.output
     require_writable(*map(settings.path, output.files), record)
@@ -186,6 +189,7 @@ def party(
         side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
     show(result, json, _blocks)
+    keep(plan, result, lambda: of_party(settings))
 
 
 def _blocks(result: PartyRun | DryRun) -> list[Block]:

@@ -92,6 +92,19 @@ def of_record(record: object) -> Result:
     raise refusal("", "has none of the keys of one")
 
 
+def kind_of(result: Result) -> str:
+    """The kind of a result, by the name of its command: ``train``, ``audit``, ``party-dry-run``.
+
+    Raises:
+        TypeError: No command gives such a result.
+    """
+    several: dict[str, type] = {"demo": DemoResult, "audit": AuditResult, "train": Runs}
+    for name, kind in (several | {name: kind for name, (_, kind) in _KINDS.items()}).items():
+        if isinstance(result, kind):
+            return name
+    raise TypeError(f"{type(result).__name__} is no result of a command")
+
+
 def audit_of_record(record: Mapping[str, Any]) -> AuditResult:
     """The audit that a record is of.
 
